@@ -1,0 +1,1 @@
+//! The API as Rust functions, over a socket or in process.

@@ -1,0 +1,1 @@
+//! Find, merge and check configuration; the one place that reads environment variables.

@@ -1,0 +1,1 @@
+//! Sessions and the agent loop; the only room that knows the others' meaning.

@@ -1,0 +1,1 @@
+//! From a request value to a stream of model events.

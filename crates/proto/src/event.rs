@@ -1,0 +1,284 @@
+//! What can happen: events, which are kept for ever, and signals, which are not.
+//!
+//! An event carries the whole new value of one row, so applying it is an upsert
+//! and applying it twice changes nothing. A signal is true only now; losing one
+//! costs smoothness, never truth. Both travel to clients as
+//! `{"id", "type", "properties"}` under the names that existing clients know.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    EventId, FileDiff, Message, MessageError, MessageId, Part, PartId, PermissionId, PermissionReply,
+    PermissionRequest, Session, SessionId, SessionStatus,
+};
+
+/// A fact that is stored and never changes. Matched without a wildcard everywhere.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", content = "properties")]
+pub enum Event {
+    /// A session was made.
+    #[serde(rename = "session.created")]
+    SessionCreated {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        /// Its value.
+        info: Session,
+    },
+    /// A session has a new value.
+    #[serde(rename = "session.updated")]
+    SessionUpdated {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        /// Its new value.
+        info: Session,
+    },
+    /// A session and all that belongs to it is gone.
+    #[serde(rename = "session.deleted")]
+    SessionDeleted {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        /// Its last value.
+        info: Session,
+    },
+    /// A message was made or has a new value.
+    #[serde(rename = "message.updated")]
+    MessageUpdated {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        /// The message's new value.
+        info: Message,
+    },
+    /// A message and its parts are gone.
+    #[serde(rename = "message.removed")]
+    MessageRemoved {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        /// The message.
+        #[serde(rename = "messageID")]
+        message_id: MessageId,
+    },
+    /// A part was made or has a new value.
+    #[serde(rename = "message.part.updated")]
+    PartUpdated {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        /// The part's new value.
+        part: Part,
+        /// When, in milliseconds since 1970.
+        time: u64,
+    },
+    /// A part is gone.
+    #[serde(rename = "message.part.removed")]
+    PartRemoved {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        /// Its message.
+        #[serde(rename = "messageID")]
+        message_id: MessageId,
+        /// The part.
+        #[serde(rename = "partID")]
+        part_id: PartId,
+    },
+    /// A tool call waits for a user.
+    #[serde(rename = "permission.asked")]
+    PermissionAsked(PermissionRequest),
+    /// A user decided.
+    #[serde(rename = "permission.replied")]
+    PermissionReplied {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        /// The request.
+        #[serde(rename = "requestID")]
+        request_id: PermissionId,
+        /// The decision.
+        reply: PermissionReply,
+        /// What the model is told with a rejection.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+}
+
+impl Event {
+    /// The session whose log holds the event.
+    #[must_use]
+    pub fn session_id(&self) -> &SessionId {
+        match self {
+            Self::SessionCreated { session_id, .. }
+            | Self::SessionUpdated { session_id, .. }
+            | Self::SessionDeleted { session_id, .. }
+            | Self::MessageUpdated { session_id, .. }
+            | Self::MessageRemoved { session_id, .. }
+            | Self::PartUpdated { session_id, .. }
+            | Self::PartRemoved { session_id, .. }
+            | Self::PermissionReplied { session_id, .. } => session_id,
+            Self::PermissionAsked(request) => &request.session_id,
+        }
+    }
+
+    /// The name on the wire.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::SessionCreated { .. } => "session.created",
+            Self::SessionUpdated { .. } => "session.updated",
+            Self::SessionDeleted { .. } => "session.deleted",
+            Self::MessageUpdated { .. } => "message.updated",
+            Self::MessageRemoved { .. } => "message.removed",
+            Self::PartUpdated { .. } => "message.part.updated",
+            Self::PartRemoved { .. } => "message.part.removed",
+            Self::PermissionAsked(_) => "permission.asked",
+            Self::PermissionReplied { .. } => "permission.replied",
+        }
+    }
+
+    /// The version of the event's shape, stored behind its name.
+    #[must_use]
+    pub fn version(&self) -> u32 {
+        1
+    }
+}
+
+/// Something true only now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", content = "properties")]
+pub enum Signal {
+    /// The stream begins.
+    #[serde(rename = "server.connected")]
+    ServerConnected {},
+    /// The stream lives.
+    #[serde(rename = "server.heartbeat")]
+    ServerHeartbeat {},
+    /// A part has grown.
+    #[serde(rename = "message.part.delta")]
+    PartDelta {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        /// The message.
+        #[serde(rename = "messageID")]
+        message_id: MessageId,
+        /// The part.
+        #[serde(rename = "partID")]
+        part_id: PartId,
+        /// Which field grew: `text`.
+        field: String,
+        /// By what.
+        delta: String,
+    },
+    /// A session does something else now.
+    #[serde(rename = "session.status")]
+    SessionStatus {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        /// What it does.
+        status: SessionStatus,
+    },
+    /// A session has nothing left to do.
+    #[serde(rename = "session.idle")]
+    SessionIdle {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+    },
+    /// A turn ended badly.
+    #[serde(rename = "session.error")]
+    SessionError {
+        /// The session.
+        #[serde(default, rename = "sessionID", skip_serializing_if = "Option::is_none")]
+        session_id: Option<SessionId>,
+        /// Why.
+        error: MessageError,
+    },
+    /// What a session changed in all is known anew.
+    #[serde(rename = "session.diff")]
+    SessionDiff {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        /// The files.
+        diff: Vec<FileDiff>,
+    },
+    /// A tool changed a file.
+    #[serde(rename = "file.edited")]
+    FileEdited {
+        /// The file, absolute.
+        file: String,
+    },
+}
+
+impl Signal {
+    /// The session the signal speaks of, if it speaks of one.
+    #[must_use]
+    pub fn session_id(&self) -> Option<&SessionId> {
+        match self {
+            Self::PartDelta { session_id, .. }
+            | Self::SessionStatus { session_id, .. }
+            | Self::SessionIdle { session_id }
+            | Self::SessionDiff { session_id, .. } => Some(session_id),
+            Self::SessionError { session_id, .. } => session_id.as_ref(),
+            Self::ServerConnected {} | Self::ServerHeartbeat {} | Self::FileEdited { .. } => None,
+        }
+    }
+}
+
+/// An event as the log keeps it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Envelope {
+    /// The event's id.
+    pub id: EventId,
+    /// Its place in the whole log; readers resume from it.
+    pub position: u64,
+    /// Its place in its session's log, from 0 without gaps.
+    pub seq: u64,
+    /// When it was stored, in milliseconds since 1970.
+    pub time: u64,
+    /// What happened.
+    pub event: Event,
+}
+
+/// An event or a signal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Fact {
+    /// Kept.
+    Event(Event),
+    /// Not kept.
+    Signal(Signal),
+}
+
+/// What a client receives.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Notice {
+    /// Its id.
+    pub id: EventId,
+    /// What it says.
+    #[serde(flatten)]
+    pub fact: Fact,
+}
+
+impl Notice {
+    /// Reads a notice; `None` for one whose type we do not know, which a client skips.
+    #[must_use]
+    pub fn parse(json: &str) -> Option<Self> {
+        serde_json::from_str(json).ok()
+    }
+
+    /// The session it speaks of, if it speaks of one.
+    #[must_use]
+    pub fn session_id(&self) -> Option<&SessionId> {
+        match &self.fact {
+            Fact::Event(event) => Some(event.session_id()),
+            Fact::Signal(signal) => signal.session_id(),
+        }
+    }
+}

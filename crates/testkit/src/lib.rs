@@ -1,0 +1,1 @@
+//! What tests share: the scripted model, a temporary project and the built binary.

@@ -1,0 +1,1 @@
+//! The directory: paths, search, files, processes and diffs.

@@ -1,0 +1,3 @@
+//! Checks and measurements of the workspace.
+
+fn main() {}
