@@ -1,0 +1,456 @@
+//! One function per route.
+//!
+//! Every call but [`Client::prompt`] and the event stream is answered within
+//! thirty seconds or fails. A prompt takes as long as its turn: the server
+//! sends a blank every ten seconds to show that it is alive, and a minute
+//! without one is a failure.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use codewright_proto::{
+    ApiError, HealthReply, MessageId, MessageWithParts, PathReply, PermissionAnswer, PermissionId,
+    PermissionRequest, Project, PromptInput, Session, SessionId, SessionInput, SessionPatch, SessionStatus,
+};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+use tower::Service;
+
+use crate::error::Cause;
+use crate::events::Events;
+use crate::query::{escape, with_query};
+use crate::transport::{Body, Transport, base};
+use crate::{Error, SessionQuery};
+
+/// How long an ordinary call may take.
+const DEADLINE: Duration = Duration::from_secs(30);
+/// How long the server may be silent while a prompt is answered.
+const SILENCE: Duration = Duration::from_secs(60);
+/// The longest answer that is read.
+const MAX_REPLY_BYTES: usize = 256 * 1024 * 1024;
+/// How much of an answer that is not understood is repeated, in characters.
+const EXCERPT_CHARS: usize = 200;
+
+/// A server, and in which directory and as whom it is asked. Clones are cheap.
+#[derive(Clone)]
+pub struct Client(Arc<Server>);
+
+#[derive(Clone)]
+pub(crate) struct Server {
+    transport: Transport,
+    /// What paths are appended to; empty in process.
+    base: String,
+    authorization: Option<HeaderValue>,
+    directory: Option<String>,
+}
+
+/// One request, before it knows its server.
+struct Call {
+    method: Method,
+    path: String,
+    query: Vec<(&'static str, String)>,
+    body: Option<Vec<u8>>,
+}
+
+/// How long an answer is waited for.
+#[derive(Clone, Copy)]
+enum Patience {
+    /// For all of it.
+    Whole(Duration),
+    /// For its next bytes.
+    Silence(Duration),
+}
+
+struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    bytes: Vec<u8>,
+}
+
+impl Client {
+    /// A client of the server at an `http://` address, with user name and password if it wants them.
+    ///
+    /// Nothing is sent yet. Without a directory the server's own is meant.
+    pub fn http(
+        base_url: &str,
+        auth: Option<(String, String)>,
+        directory: Option<String>,
+    ) -> Result<Self, Error> {
+        let authorization = auth.map(|(user, password)| {
+            let encoded = STANDARD.encode(format!("{user}:{password}"));
+            let mut value = HeaderValue::try_from(format!("Basic {encoded}")).expect("base64 is ASCII");
+            value.set_sensitive(true);
+            value
+        });
+        let base = base(base_url)?;
+        Ok(Self(Arc::new(Server { transport: Transport::http(), base, authorization, directory })))
+    }
+
+    /// A client of a server that is called directly, without a socket.
+    pub fn in_process<S, B>(service: S) -> Self
+    where
+        S: Service<Request<Full<Bytes>>, Response = Response<B>, Error = Infallible>,
+        S: Clone + Send + Sync + 'static,
+        S::Future: Send + 'static,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Cause>,
+    {
+        let transport = Transport::in_process(service);
+        Self(Arc::new(Server { transport, base: String::new(), authorization: None, directory: None }))
+    }
+
+    /// The same server, asked in another directory.
+    #[must_use]
+    pub fn in_directory(&self, directory: impl Into<String>) -> Self {
+        Self(Arc::new(Server { directory: Some(directory.into()), ..(*self.0).clone() }))
+    }
+
+    /// Whether the server is there, and its version.
+    pub async fn health(&self) -> Result<HealthReply, Error> {
+        self.get("/global/health").await
+    }
+
+    /// Makes a session in the client's directory.
+    pub async fn create_session(&self, input: &SessionInput) -> Result<Session, Error> {
+        self.post("/session", input).await
+    }
+
+    /// One session.
+    pub async fn session(&self, id: &SessionId) -> Result<Session, Error> {
+        self.get(&session_path(id, "")).await
+    }
+
+    /// Sessions, newest first.
+    pub async fn sessions(&self, query: &SessionQuery) -> Result<Vec<Session>, Error> {
+        let call = Call { query: query.pairs(), ..Call::new(Method::GET, "/session") };
+        self.0.value(call).await
+    }
+
+    /// Changes a session's title or rules.
+    pub async fn update_session(&self, id: &SessionId, patch: &SessionPatch) -> Result<Session, Error> {
+        let call = Call::new(Method::PATCH, &session_path(id, "")).with_body(patch);
+        self.0.value(call).await
+    }
+
+    /// Deletes a session and all that belongs to it.
+    pub async fn delete_session(&self, id: &SessionId) -> Result<bool, Error> {
+        self.0.value(Call::new(Method::DELETE, &session_path(id, ""))).await
+    }
+
+    /// A session's messages, oldest first; with a limit, the newest so many.
+    pub async fn messages(
+        &self,
+        id: &SessionId,
+        limit: Option<usize>,
+    ) -> Result<Vec<MessageWithParts>, Error> {
+        let query = limit.map(|limit| ("limit", limit.to_string())).into_iter().collect();
+        let call = Call { query, ..Call::new(Method::GET, &session_path(id, "/message")) };
+        self.0.value(call).await
+    }
+
+    /// One message.
+    pub async fn message(&self, id: &SessionId, message: &MessageId) -> Result<MessageWithParts, Error> {
+        self.get(&session_path(id, &format!("/message/{}", escape(message.as_str())))).await
+    }
+
+    /// Sends a prompt and waits until it is answered, however long that takes.
+    pub async fn prompt(&self, id: &SessionId, input: &PromptInput) -> Result<MessageWithParts, Error> {
+        let call = Call::new(Method::POST, &session_path(id, "/message")).with_body(input);
+        let answer = self.0.exchange(call, Patience::Silence(SILENCE)).await?;
+        match serde_json::from_slice(&answer.bytes) {
+            Ok(message) => Ok(message),
+            Err(error) => Err(self.0.late_error(&answer, &error)),
+        }
+    }
+
+    /// Sends a prompt; what comes of it is told by events.
+    pub async fn prompt_async(&self, id: &SessionId, input: &PromptInput) -> Result<(), Error> {
+        let call = Call::new(Method::POST, &session_path(id, "/prompt_async")).with_body(input);
+        self.0.exchange(call, Patience::Whole(DEADLINE)).await.map(|_| ())
+    }
+
+    /// Stops a session's turn.
+    pub async fn abort(&self, id: &SessionId) -> Result<bool, Error> {
+        self.0.value(Call::new(Method::POST, &session_path(id, "/abort"))).await
+    }
+
+    /// A new session with the messages of another, up to but without `until` if it is given.
+    pub async fn fork(&self, id: &SessionId, until: Option<&MessageId>) -> Result<Session, Error> {
+        let until: BTreeMap<_, _> = until.map(|until| ("messageID", until)).into_iter().collect();
+        self.post(&session_path(id, "/fork"), &until).await
+    }
+
+    /// What sessions do that are not idle.
+    pub async fn statuses(&self) -> Result<BTreeMap<SessionId, SessionStatus>, Error> {
+        self.get("/session/status").await
+    }
+
+    /// The permission requests that wait for a user.
+    pub async fn permissions(&self) -> Result<Vec<PermissionRequest>, Error> {
+        self.get("/permission").await
+    }
+
+    /// Answers a permission request.
+    pub async fn reply_permission(
+        &self,
+        id: &PermissionId,
+        answer: &PermissionAnswer,
+    ) -> Result<bool, Error> {
+        self.post(&format!("/permission/{}/reply", escape(id.as_str())), answer).await
+    }
+
+    /// Where things are.
+    pub async fn path(&self) -> Result<PathReply, Error> {
+        self.get("/path").await
+    }
+
+    /// The project of the directory.
+    pub async fn project(&self) -> Result<Project, Error> {
+        self.get("/project/current").await
+    }
+
+    /// The configuration that holds in the directory.
+    pub async fn config(&self) -> Result<Value, Error> {
+        self.get("/config").await
+    }
+
+    /// The agents that the directory knows.
+    pub async fn agents(&self) -> Result<Value, Error> {
+        self.get("/agent").await
+    }
+
+    /// The providers that can be used, with their models and default models.
+    pub async fn providers(&self) -> Result<Value, Error> {
+        self.get("/config/providers").await
+    }
+
+    /// What happens in the directory from now on.
+    ///
+    /// When this returns the stream is open: nothing that happens afterwards is missed.
+    pub async fn events(&self) -> Result<Events, Error> {
+        self.open_events(None).await
+    }
+
+    /// What happened in the directory after a place in the log, and what happens from now on.
+    pub async fn events_after(&self, position: u64) -> Result<Events, Error> {
+        self.open_events(Some(position)).await
+    }
+
+    async fn open_events(&self, position: Option<u64>) -> Result<Events, Error> {
+        let server = &self.0;
+        let mut request = server.request(Call::new(Method::GET, "/event"))?;
+        request.headers_mut().insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
+        if let Some(position) = position {
+            request.headers_mut().insert("last-event-id", HeaderValue::from(position));
+        }
+        let deadline = Instant::now() + DEADLINE;
+        let response = server.send(request, deadline, DEADLINE).await?;
+        let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+        if response.status() != StatusCode::OK
+            || !kind.is_some_and(|kind| kind.starts_with(b"text/event-stream"))
+        {
+            let answer = server.read(response, Patience::Whole(DEADLINE), deadline).await?;
+            return Err(match server.accept(answer) {
+                Err(error) => error,
+                Ok(_) => server.protocol("`GET /event` is not an event stream"),
+            });
+        }
+        let opened = Events::open(Arc::clone(server), response.into_body());
+        timeout_at(deadline, opened).await.map_err(|_| server.timeout(DEADLINE))?
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        self.0.value(Call::new(Method::GET, path)).await
+    }
+
+    async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, Error> {
+        self.0.value(Call::new(Method::POST, path).with_body(body)).await
+    }
+}
+
+impl Call {
+    fn new(method: Method, path: &str) -> Self {
+        Self { method, path: path.to_owned(), query: Vec::new(), body: None }
+    }
+
+    fn with_body(mut self, body: &impl Serialize) -> Self {
+        // Only maps with keys that are not text fail, and the vocabulary has none.
+        self.body = Some(serde_json::to_vec(body).expect("the vocabulary is JSON"));
+        self
+    }
+}
+
+impl Server {
+    async fn value<T: DeserializeOwned>(&self, call: Call) -> Result<T, Error> {
+        let name = format!("{} {}", call.method, call.path);
+        let answer = self.exchange(call, Patience::Whole(DEADLINE)).await?;
+        serde_json::from_slice(&answer.bytes).map_err(|error| self.not_understood(&name, &answer, &error))
+    }
+
+    async fn exchange(&self, call: Call, patience: Patience) -> Result<Answer, Error> {
+        let request = self.request(call)?;
+        let after = patience.duration();
+        let deadline = Instant::now() + after;
+        let response = self.send(request, deadline, after).await?;
+        self.accept(self.read(response, patience, deadline).await?)
+    }
+
+    fn request(&self, mut call: Call) -> Result<Request<Full<Bytes>>, Error> {
+        // Reading requests name the directory in the query, as the other clients do; some
+        // proxies cache by address alone.
+        let reads = call.method == Method::GET;
+        let named = call.query.iter().any(|(name, _)| *name == "directory");
+        let directory = self.directory.as_deref().filter(|_| !named);
+        if let Some(directory) = directory.filter(|_| reads) {
+            call.query.push(("directory", directory.to_owned()));
+        }
+        let address = format!("{}{}", self.base, with_query(&call.path, &call.query));
+        let mut request = Request::builder().method(call.method).uri(address);
+        if let Some(directory) = directory.filter(|_| !reads) {
+            request = request.header("x-opencode-directory", escape(directory));
+        }
+        if let Some(authorization) = &self.authorization {
+            request = request.header(header::AUTHORIZATION, authorization.clone());
+        }
+        if call.body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        request
+            .body(Full::new(call.body.map(Bytes::from).unwrap_or_default()))
+            .map_err(|error| self.unreachable(error.into()))
+    }
+
+    async fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+        deadline: Instant,
+        after: Duration,
+    ) -> Result<Response<Body>, Error> {
+        let sent = timeout_at(deadline, self.transport.send(request)).await;
+        sent.map_err(|_| self.timeout(after))?.map_err(|source| self.broken(source))
+    }
+
+    async fn read(
+        &self,
+        response: Response<Body>,
+        patience: Patience,
+        mut deadline: Instant,
+    ) -> Result<Answer, Error> {
+        let (head, mut body) = response.into_parts();
+        let mut bytes = Vec::new();
+        loop {
+            let arrived = timeout_at(deadline, body.frame()).await;
+            let Some(frame) = arrived.map_err(|_| self.timeout(patience.duration()))? else { break };
+            let frame = frame.map_err(|source| self.broken(source))?;
+            let Some(data) = frame.data_ref() else { continue };
+            if bytes.len() + data.len() > MAX_REPLY_BYTES {
+                let limit = MAX_REPLY_BYTES / 1024 / 1024;
+                return Err(self.protocol(format!("it has more than {limit} MiB")));
+            }
+            bytes.extend_from_slice(data);
+            if let Patience::Silence(silence) = patience {
+                deadline = Instant::now() + silence;
+            }
+        }
+        Ok(Answer { status: head.status, headers: head.headers, bytes })
+    }
+
+    /// Lets a success through and turns everything else into an error.
+    fn accept(&self, answer: Answer) -> Result<Answer, Error> {
+        if answer.status == StatusCode::UNAUTHORIZED {
+            return Err(Error::Unauthorized);
+        }
+        let kind = answer.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+        if kind.is_some_and(|kind| kind.starts_with(b"text/html")) {
+            return Err(self.protocol("it is a web page"));
+        }
+        if answer.status.is_success() {
+            return Ok(answer);
+        }
+        let error = api_error(&answer.bytes).unwrap_or_else(|| {
+            let reason = answer.status.canonical_reason().unwrap_or("unknown status");
+            ApiError::new(
+                "UnknownError",
+                format!("{} {reason} {}", answer.status.as_u16(), excerpt(&answer.bytes)),
+            )
+        });
+        Err(Error::Api { status: answer.status, error })
+    }
+
+    /// A server that has begun to answer can no longer change the status; it puts the error into the body.
+    fn late_error(&self, answer: &Answer, error: &serde_json::Error) -> Error {
+        match api_error(&answer.bytes) {
+            Some(error) => Error::Api { status: StatusCode::INTERNAL_SERVER_ERROR, error },
+            None => self.not_understood("the answer to the prompt", answer, error),
+        }
+    }
+
+    fn not_understood(&self, what: &str, answer: &Answer, error: &serde_json::Error) -> Error {
+        self.protocol(format!("{what}: {error} in `{}`", excerpt(&answer.bytes)))
+    }
+
+    fn broken(&self, source: Cause) -> Error {
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(source.as_ref());
+        while let Some(error) = cause {
+            if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
+                return self.protocol("it is not HTTP");
+            }
+            cause = error.source();
+        }
+        self.unreachable(source)
+    }
+
+    pub(crate) fn unreachable(&self, source: Cause) -> Error {
+        Error::Unreachable { url: self.name(), source }
+    }
+
+    pub(crate) fn protocol(&self, reason: impl Into<String>) -> Error {
+        Error::Protocol { url: self.name(), reason: reason.into() }
+    }
+
+    pub(crate) fn timeout(&self, after: Duration) -> Error {
+        Error::Timeout { url: self.name(), after }
+    }
+
+    fn name(&self) -> String {
+        if self.base.is_empty() { "this process".to_owned() } else { self.base.clone() }
+    }
+}
+
+impl Patience {
+    fn duration(self) -> Duration {
+        match self {
+            Self::Whole(duration) | Self::Silence(duration) => duration,
+        }
+    }
+}
+
+fn session_path(id: &SessionId, rest: &str) -> String {
+    format!("/session/{}{rest}", escape(id.as_str()))
+}
+
+/// Reads an error body: `{name, data}`, or the `{_tag, message, …}` that a few routes use.
+fn api_error(bytes: &[u8]) -> Option<ApiError> {
+    if let Ok(error) = serde_json::from_slice(bytes) {
+        return Some(error);
+    }
+    let Ok(Value::Object(mut data)) = serde_json::from_slice(bytes) else { return None };
+    let Some(Value::String(name)) = data.remove("_tag") else { return None };
+    Some(ApiError { name, data })
+}
+
+fn excerpt(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(EXCERPT_CHARS * 4)])
+        .chars()
+        .take(EXCERPT_CHARS)
+        .collect()
+}
