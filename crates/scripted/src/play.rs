@@ -1,0 +1,350 @@
+//! Plays a turn to a client.
+//!
+//! Events are gathered and written in large pieces; only a pause makes a write
+//! of its own, so that a fast stream costs the machine nothing but its bytes.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::flood::Flood;
+use crate::http::{self, Connection};
+use crate::protocol::{Block, Part, Protocol, Wire};
+use crate::record::Outcome;
+use crate::request::Request;
+use crate::script::{Call, Content, Pace, Reply, Step, Steps, StreamError};
+
+/// Events are gathered up to this size.
+const WRITE_BYTES: usize = 64 << 10;
+/// How long a hanging answer waits for the peer to leave.
+const HANG_LIMIT: Duration = Duration::from_secs(600);
+/// How many encoded floods are kept.
+const FLOODS_LIMIT: usize = 8;
+/// Floods that encode to more are not kept.
+const FLOOD_KEPT_LIMIT_BYTES: usize = 64 << 20;
+/// What vouches for a thought when the script does not say.
+const SIGNATURE: &str = "c2lnbmF0dXJl";
+
+/// One answer being given.
+pub(crate) struct Answer<'a> {
+    pub(crate) connection: &'a mut Connection,
+    pub(crate) request: &'a Request,
+    pub(crate) floods: &'a Floods,
+    /// The script's pace, for steps that have none.
+    pub(crate) pace: Pace,
+    /// Names the answer in its ids.
+    pub(crate) label: &'a str,
+}
+
+impl Answer<'_> {
+    /// Plays a model's answer, streamed or at once as the request asks.
+    pub(crate) async fn steps(self, steps: &Steps) -> io::Result<Outcome> {
+        // The kept bytes of a flood hold the id, so that has to be the same each time.
+        let has_flood = steps.steps.iter().any(|step| matches!(step, Step::Flood(_)));
+        let label = if has_flood { "flood" } else { self.label };
+        let wire = self.request.protocol.wire(label, &self.request.model, steps.usage);
+        if self.request.stream { self.stream(steps, wire).await } else { self.whole(steps, wire).await }
+    }
+
+    /// Gives a plain HTTP answer.
+    pub(crate) async fn reply(self, reply: &Reply) -> io::Result<Outcome> {
+        self.connection.pause(reply.delay).await?;
+        send(self.connection, reply, Some(self.request.protocol)).await?;
+        Ok(Outcome::Status(reply.status))
+    }
+
+    async fn stream(self, steps: &Steps, wire: Box<dyn Wire>) -> io::Result<Outcome> {
+        let mut headers = vec![
+            ("content-type".to_owned(), "text/event-stream; charset=utf-8".to_owned()),
+            ("cache-control".to_owned(), "no-cache".to_owned()),
+            ("transfer-encoding".to_owned(), "chunked".to_owned()),
+            ("x-request-id".to_owned(), format!("req_mock_{}", self.label)),
+        ];
+        headers.extend_from_slice(&steps.headers);
+        let out = http::head(200, &headers);
+        let mut stream = Stream { connection: self.connection, wire, head: out, events: Vec::new() };
+        stream.wire.begin(&mut stream.events);
+        for (n, step) in steps.steps.iter().enumerate() {
+            let pace = |pace: &Pace| pace.or(self.pace);
+            match step {
+                Step::Text { text, pace: own } => stream.block(Block::Text, text, pace(own)).await?,
+                Step::Reasoning { text, signature, pace: own, .. } => {
+                    let signature = signature.as_deref().unwrap_or(SIGNATURE);
+                    stream.block(Block::Reasoning { signature }, text, pace(own)).await?;
+                }
+                Step::Tool { pace: own, .. } | Step::AnyTool { pace: own, .. } => {
+                    if let Some(call) = offered(step, self.request) {
+                        let id = call_id(call, self.request.protocol, self.label, n);
+                        let block = Block::Tool { id: &id, name: &call.name };
+                        stream.block(block, &call.args.wire(), pace(own)).await?;
+                    }
+                }
+                Step::Flood(flood) => stream.flood(*flood, self.floods).await?,
+                Step::Delay(delay) => {
+                    stream.flush().await?;
+                    stream.connection.pause(*delay).await?;
+                }
+                Step::StreamError(error) => {
+                    stream.wire.error(&mut stream.events, error);
+                    stream.finish().await?;
+                    return Ok(Outcome::Finished);
+                }
+                Step::Disconnect => {
+                    stream.cut().await?;
+                    return Ok(Outcome::Cut);
+                }
+                Step::Hang => {
+                    stream.flush().await?;
+                    return hang(stream.connection).await;
+                }
+            }
+        }
+        stream.wire.end(&mut stream.events, &steps.finished());
+        stream.finish().await?;
+        Ok(Outcome::Finished)
+    }
+
+    async fn whole(self, steps: &Steps, wire: Box<dyn Wire>) -> io::Result<Outcome> {
+        let mut parts = Vec::new();
+        let mut is_cut = false;
+        for (n, step) in steps.steps.iter().enumerate() {
+            match step {
+                Step::Text { text, .. } => parts.push(Part::Text(text.clone())),
+                Step::Reasoning { text, signature, .. } => {
+                    let signature = signature.as_deref().unwrap_or(SIGNATURE).to_owned();
+                    parts.push(Part::Reasoning { text: text.clone(), signature });
+                }
+                Step::Tool { .. } | Step::AnyTool { .. } => {
+                    if let Some(call) = offered(step, self.request) {
+                        let id = call_id(call, self.request.protocol, self.label, n);
+                        parts.push(Part::Tool { id, name: call.name.clone(), args: call.args.wire() });
+                    }
+                }
+                Step::Flood(flood) => parts.push(Part::Text(flood.text())),
+                Step::Delay(delay) => self.connection.pause(*delay).await?,
+                Step::StreamError(StreamError { kind, message, .. }) => {
+                    let kind = kind.as_deref().unwrap_or("server_error");
+                    let body = self.request.protocol.error_body(kind, message);
+                    return self.reply(&Reply::new(500, body.into())).await;
+                }
+                Step::Disconnect => {
+                    is_cut = true;
+                    break;
+                }
+                Step::Hang => return hang(self.connection).await,
+            }
+        }
+        let body = wire.whole(&parts, &steps.finished());
+        let mut reply = Reply::new(200, body.into());
+        reply.headers.clone_from(&steps.headers);
+        let (head, body) = rendered(&reply, Some(self.request.protocol));
+        self.connection.write(&head).await?;
+        let body = if is_cut { &body[..body.len() / 2] } else { &body };
+        self.connection.write(body).await?;
+        Ok(if is_cut { Outcome::Cut } else { Outcome::Finished })
+    }
+}
+
+/// A streamed body in chunked coding.
+struct Stream<'a> {
+    connection: &'a mut Connection,
+    wire: Box<dyn Wire>,
+    /// The response's head, until it is written.
+    head: Vec<u8>,
+    /// Whole events that are not written yet.
+    events: Vec<u8>,
+}
+
+impl Stream<'_> {
+    async fn block(&mut self, block: Block<'_>, text: &str, pace: Pace) -> io::Result<()> {
+        self.wire.open(&mut self.events, block);
+        // Counted from the beginning, so that a busy machine makes no stream slower than scripted.
+        let mut due = Instant::now();
+        for piece in pace.pieces(text) {
+            self.wire.delta(&mut self.events, block, piece);
+            match pace.chunk_delay.filter(|delay| !delay.is_zero()) {
+                Some(delay) => {
+                    self.flush().await?;
+                    due += delay;
+                    self.connection.pause_until(due).await?;
+                }
+                None if self.events.len() >= WRITE_BYTES => self.flush().await?,
+                None => {}
+            }
+        }
+        self.wire.close(&mut self.events, block);
+        Ok(())
+    }
+
+    async fn flood(&mut self, flood: Flood, floods: &Floods) -> io::Result<()> {
+        self.wire.open(&mut self.events, Block::Text);
+        self.flush().await?;
+        let encoded = floods.encoded(flood, self.wire.as_mut());
+        self.connection.write(&encoded).await?;
+        self.wire.close(&mut self.events, Block::Text);
+        Ok(())
+    }
+
+    /// Writes what was gathered as one chunk.
+    async fn flush(&mut self) -> io::Result<()> {
+        let mut out = std::mem::take(&mut self.head);
+        frame(&mut out, &self.events);
+        self.events.clear();
+        if out.is_empty() { Ok(()) } else { self.connection.write(&out).await }
+    }
+
+    async fn finish(&mut self) -> io::Result<()> {
+        self.flush().await?;
+        self.connection.write(b"0\r\n\r\n").await
+    }
+
+    /// Announces one more event and sends half of it.
+    async fn cut(&mut self) -> io::Result<()> {
+        self.flush().await?;
+        let mut event = Vec::new();
+        self.wire.delta(&mut event, Block::Text, "cut");
+        let mut out = Vec::new();
+        frame(&mut out, &event);
+        out.truncate(out.len() / 2);
+        self.connection.write(&out).await
+    }
+}
+
+/// Encoded floods, kept because each costs more to make than to send.
+#[derive(Default)]
+pub(crate) struct Floods(Mutex<Vec<(FloodKey, Arc<Vec<u8>>)>>);
+
+/// A flood, and the event of its protocol and model with nothing in it.
+type FloodKey = (Flood, Vec<u8>);
+
+impl Floods {
+    /// The flood's deltas in chunked coding.
+    fn encoded(&self, flood: Flood, wire: &mut dyn Wire) -> Arc<Vec<u8>> {
+        let flood = flood.bounded();
+        let mut sample = Vec::new();
+        wire.delta(&mut sample, Block::Text, "");
+        let key = (flood, sample);
+        // No code that can panic runs under the lock, so what it guards is whole.
+        let kept = |floods: &Self| {
+            let floods = floods.0.lock().unwrap_or_else(PoisonError::into_inner);
+            floods.iter().find(|(known, _)| *known == key).map(|(_, encoded)| Arc::clone(encoded))
+        };
+        if let Some(encoded) = kept(self) {
+            return encoded;
+        }
+        let (mut encoded, mut events) = (Vec::new(), Vec::new());
+        for piece in flood.pieces() {
+            wire.delta(&mut events, Block::Text, &piece);
+            if events.len() >= WRITE_BYTES {
+                frame(&mut encoded, &events);
+                events.clear();
+            }
+        }
+        frame(&mut encoded, &events);
+        let encoded = Arc::new(encoded);
+        if encoded.len() <= FLOOD_KEPT_LIMIT_BYTES {
+            let mut floods = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if floods.len() >= FLOODS_LIMIT {
+                floods.remove(0);
+            }
+            floods.push((key, Arc::clone(&encoded)));
+        }
+        encoded
+    }
+}
+
+/// Sends a plain answer.
+pub(crate) async fn send(
+    connection: &mut Connection,
+    reply: &Reply,
+    protocol: Option<Protocol>,
+) -> io::Result<()> {
+    let (mut out, body) = rendered(reply, protocol);
+    out.extend_from_slice(&body);
+    connection.write(&out).await
+}
+
+/// Waits for the peer to leave, within bounds; the connection is of no use after.
+pub(crate) async fn hang(connection: &mut Connection) -> io::Result<Outcome> {
+    connection.pause(HANG_LIMIT).await?;
+    Ok(Outcome::Cut)
+}
+
+/// Whether the peer may send another request after this answer.
+pub(crate) fn keeps_alive(reply: &Reply) -> bool {
+    // A scripted length may be a lie, and then nobody knows where the answer ends.
+    !reply.headers.iter().any(|(name, value)| {
+        name.eq_ignore_ascii_case("content-length")
+            || (name.eq_ignore_ascii_case("connection") && value.eq_ignore_ascii_case("close"))
+    })
+}
+
+/// A plain answer's head and body.
+fn rendered(reply: &Reply, protocol: Option<Protocol>) -> (Vec<u8>, Vec<u8>) {
+    let standard = || match protocol {
+        Some(protocol) => protocol.error_body(kind_of(reply.status), "scripted error"),
+        None => Value::Null,
+    };
+    let (kind, body) = match &reply.body {
+        Content::Standard => ("application/json", standard().to_string()),
+        Content::Json(value) => ("application/json", value.to_string()),
+        Content::Text(text) => ("text/plain; charset=utf-8", text.clone()),
+    };
+    let mut headers = reply.headers.clone();
+    let mut add = |name: &str, value: String| {
+        if !headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+            headers.push((name.to_owned(), value));
+        }
+    };
+    add("content-type", kind.to_owned());
+    add("content-length", body.len().to_string());
+    (http::head(reply.status, &headers), body.into_bytes())
+}
+
+fn kind_of(status: u16) -> &'static str {
+    match status {
+        401 => "authentication_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        529 => "overloaded_error",
+        400..=499 => "invalid_request_error",
+        _ => "api_error",
+    }
+}
+
+/// The call of a step that has one: the first whose tool is on offer, else the first.
+fn offered<'a>(step: &'a Step, request: &Request) -> Option<&'a Call> {
+    match step {
+        Step::Tool { call, .. } => Some(call),
+        Step::AnyTool { calls, .. } => calls.iter().find(|call| request.offers(&call.name)).or(calls.first()),
+        Step::Text { .. }
+        | Step::Reasoning { .. }
+        | Step::Flood(_)
+        | Step::Delay(_)
+        | Step::StreamError(_)
+        | Step::Disconnect
+        | Step::Hang => None,
+    }
+}
+
+fn call_id(call: &Call, protocol: Protocol, label: &str, step: usize) -> String {
+    match &call.id {
+        Some(id) => protocol.call_id(id),
+        None => protocol.call_id(&format!("call_mock_{label}_{}", step + 1)),
+    }
+}
+
+/// Appends bytes as one chunk; none are no chunk, for an empty one would end the body.
+fn frame(out: &mut Vec<u8>, bytes: &[u8]) {
+    if bytes.is_empty() {
+        return;
+    }
+    out.extend_from_slice(format!("{:x}\r\n", bytes.len()).as_bytes());
+    out.extend_from_slice(bytes);
+    out.extend_from_slice(b"\r\n");
+}

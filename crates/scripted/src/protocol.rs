@@ -1,0 +1,136 @@
+//! The wire formats, one file each.
+//!
+//! A protocol is four functions of values: what a body says ([`View`]), what is
+//! wrong with it ([`Problems`]), how an answer is written ([`Wire`]) and how an
+//! error is. Nothing here waits or touches a socket.
+
+use serde_json::Value;
+
+use crate::http::Headers;
+use crate::request::View;
+use crate::script::{Finish, StreamError, Usage};
+
+mod anthropic;
+mod chat;
+mod problems;
+
+pub(crate) use problems::Problems;
+
+/// The Unix time every answer claims to be from; a real clock would make no two
+/// recordings alike.
+const CREATED: u64 = 1_700_000_000;
+
+/// A wire format of a model provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// OpenAI Chat Completions, `POST */chat/completions`.
+    Chat,
+    /// Anthropic Messages, `POST */messages`.
+    Anthropic,
+}
+
+impl Protocol {
+    /// The protocol spoken at a path.
+    pub(crate) fn at(path: &str) -> Option<Self> {
+        if path.ends_with("/chat/completions") {
+            Some(Self::Chat)
+        } else if path.ends_with("/messages") {
+            Some(Self::Anthropic)
+        } else {
+            None
+        }
+    }
+
+    /// What a body says.
+    pub(crate) fn view(self, body: &Value) -> View {
+        match self {
+            Self::Chat => chat::view(body),
+            Self::Anthropic => anthropic::view(body),
+        }
+    }
+
+    /// What a provider would refuse a request for.
+    pub(crate) fn check(self, headers: &Headers, body: &Value) -> Vec<String> {
+        let mut problems = Problems::default();
+        match self {
+            Self::Chat => chat::check(body, &mut problems),
+            Self::Anthropic => anthropic::check(headers, body, &mut problems),
+        }
+        problems.into_list()
+    }
+
+    /// A writer of one answer.
+    pub(crate) fn wire(self, label: &str, model: &str, usage: Usage) -> Box<dyn Wire> {
+        match self {
+            Self::Chat => Box::new(chat::Chat::new(label, model, usage)),
+            Self::Anthropic => Box::new(anthropic::Anthropic::new(label, model, usage)),
+        }
+    }
+
+    /// The id of a call in this protocol's custom, made from a neutral one.
+    pub(crate) fn call_id(self, id: &str) -> String {
+        match self {
+            Self::Chat => id.to_owned(),
+            Self::Anthropic => id.replacen("call_", "toolu_", 1),
+        }
+    }
+
+    /// An error as this protocol's providers write it.
+    pub(crate) fn error_body(self, kind: &str, message: &str) -> Value {
+        match self {
+            Self::Chat => chat::error_body(kind, message),
+            Self::Anthropic => anthropic::error_body(kind, message),
+        }
+    }
+}
+
+/// What a run of deltas belongs to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Block<'a> {
+    /// Text for the user.
+    Text,
+    /// The model's thinking and what vouches for it.
+    Reasoning { signature: &'a str },
+    /// A tool call.
+    Tool { id: &'a str, name: &'a str },
+}
+
+/// A finished block, for answers that are not streamed.
+#[derive(Debug)]
+pub(crate) enum Part {
+    /// Text for the user.
+    Text(String),
+    /// The model's thinking.
+    Reasoning { text: String, signature: String },
+    /// A tool call; the arguments as they would be streamed.
+    Tool { id: String, name: String, args: String },
+}
+
+/// Writes one answer; streamed events are appended to the buffer whole.
+pub(crate) trait Wire: Send {
+    /// The events that open the answer.
+    fn begin(&mut self, out: &mut Vec<u8>);
+    /// The events that open a block.
+    fn open(&mut self, out: &mut Vec<u8>, block: Block<'_>);
+    /// One piece of the open block.
+    fn delta(&mut self, out: &mut Vec<u8>, block: Block<'_>, piece: &str);
+    /// The events that close the block.
+    fn close(&mut self, out: &mut Vec<u8>, block: Block<'_>);
+    /// An error inside the stream.
+    fn error(&mut self, out: &mut Vec<u8>, error: &StreamError);
+    /// The events that close the answer.
+    fn end(&mut self, out: &mut Vec<u8>, finish: &Finish);
+    /// The answer at once, for requests that want no stream.
+    fn whole(&self, parts: &[Part], finish: &Finish) -> Value;
+}
+
+/// Appends a value as JSON.
+fn write_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
+    serde_json::to_writer(out, value).expect("a string or JSON value always serializes into memory");
+}
+
+/// Whether a provider would take this as a tool's name.
+fn is_tool_name(name: &str, limit_bytes: usize) -> bool {
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    !name.is_empty() && name.len() <= limit_bytes && name.bytes().all(known)
+}

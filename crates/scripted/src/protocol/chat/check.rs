@@ -1,0 +1,396 @@
+//! What a Chat Completions provider refuses.
+
+use serde_json::Value;
+
+use crate::protocol::{Problems, is_tool_name};
+
+/// The longest tool name taken.
+const TOOL_NAME_LIMIT_BYTES: usize = 64;
+
+/// Notes everything wrong with a body.
+pub(crate) fn check(body: &Value, problems: &mut Problems) {
+    problems.text("`model`", &body["model"]);
+    options(body, problems);
+    tools(&body["tools"], problems);
+    if let Some(messages) = problems.list("`messages`", &body["messages"]) {
+        conversation(messages, problems);
+    }
+}
+
+fn options(body: &Value, problems: &mut Problems) {
+    let streams = match &body["stream"] {
+        Value::Null => false,
+        Value::Bool(streams) => *streams,
+        Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+            problems.add("`stream` is not a boolean");
+            return;
+        }
+    };
+    let includes_usage = body["stream_options"]["include_usage"] == true;
+    if streams && !includes_usage {
+        problems.add("`stream_options.include_usage` is not set, so the stream would carry no usage");
+    }
+    if !streams && !body["stream_options"].is_null() {
+        problems.add("`stream_options` is set without `stream`");
+    }
+    if body["tools"].is_null() && !body["tool_choice"].is_null() {
+        problems.add("`tool_choice` is set without `tools`");
+    }
+}
+
+fn tools(tools: &Value, problems: &mut Problems) {
+    if tools.is_null() {
+        return;
+    }
+    let Some(tools) = problems.list("`tools`", tools) else { return };
+    let mut names = Vec::new();
+    for (n, tool) in tools.iter().enumerate() {
+        let at = format!("`tools[{n}]`");
+        if tool["type"] != "function" {
+            problems.add(format!("{at} is not of type `function`"));
+        }
+        let function = &tool["function"];
+        if let Some(name) = problems.text(&format!("the name of {at}"), &function["name"]) {
+            if !is_tool_name(name, TOOL_NAME_LIMIT_BYTES) {
+                problems.add(format!("the name of {at}, `{name}`, is not 1 to 64 of `a-zA-Z0-9_-`"));
+            }
+            if names.contains(&name) {
+                problems.add(format!("{at} has the name `{name}` a second time"));
+            }
+            names.push(name);
+        }
+        if function["parameters"]["type"] != "object" {
+            problems.add(format!("the parameters of {at} are not a schema of type `object`"));
+        }
+    }
+}
+
+/// The calls of the last assistant message that wait for their results.
+#[derive(Default)]
+struct Calls<'a> {
+    all: Vec<&'a str>,
+    answered: Vec<&'a str>,
+}
+
+impl Calls<'_> {
+    /// Ends the group: whatever is unanswered now stays so.
+    fn end(&mut self, at: &str, problems: &mut Problems) {
+        for id in self.all.iter().filter(|id| !self.answered.contains(id)) {
+            problems.add(format!("the tool call `{id}` is not answered before {at}"));
+        }
+        *self = Self::default();
+    }
+}
+
+fn conversation(messages: &[Value], problems: &mut Problems) {
+    let mut calls = Calls::default();
+    let mut spoken = false;
+    for (n, message) in messages.iter().enumerate() {
+        let at = format!("`messages[{n}]`");
+        match message["role"].as_str() {
+            Some(role @ ("system" | "developer")) => {
+                calls.end(&at, problems);
+                if spoken {
+                    problems.add(format!("{at} has the role `{role}` after the conversation began"));
+                }
+                content(&at, &message["content"], problems);
+            }
+            Some("user") => {
+                calls.end(&at, problems);
+                content(&at, &message["content"], problems);
+                spoken = true;
+            }
+            Some("assistant") => {
+                calls.end(&at, problems);
+                calls.all = assistant(&at, message, problems);
+                spoken = true;
+            }
+            Some("tool") => {
+                result(&at, message, &mut calls, problems);
+                spoken = true;
+            }
+            Some(role) => problems.add(format!("{at} has the unknown role `{role}`")),
+            None => problems.add(format!("{at} has no role")),
+        }
+    }
+    if !spoken {
+        problems.add("`messages` has nothing but system messages");
+    }
+    calls.end("the end", problems);
+}
+
+fn content(at: &str, content: &Value, problems: &mut Problems) {
+    let at = format!("the content of {at}");
+    if let Value::String(_) = content {
+        problems.text(&at, content);
+        return;
+    }
+    let Some(parts) = problems.list(&at, content) else { return };
+    for (n, part) in parts.iter().enumerate() {
+        let at = format!("part {n} of {at}");
+        match part["type"].as_str() {
+            Some("text") => {
+                problems.text(&format!("the text of {at}"), &part["text"]);
+            }
+            Some("image_url") => {
+                problems.text(&format!("the address of {at}"), &part["image_url"]["url"]);
+            }
+            Some("input_audio" | "file") => {}
+            Some("refusal") => {
+                problems.text(&format!("the refusal of {at}"), &part["refusal"]);
+            }
+            Some(kind) => problems.add(format!("{at} has the unknown type `{kind}`")),
+            None => problems.add(format!("{at} has no type")),
+        }
+    }
+}
+
+/// Checks an assistant message; returns the ids it calls.
+fn assistant<'a>(at: &str, message: &'a Value, problems: &mut Problems) -> Vec<&'a str> {
+    let has_calls = !message["tool_calls"].is_null();
+    let is_blank = message["content"].is_null() || message["content"] == "";
+    if !is_blank {
+        content(at, &message["content"], problems);
+    }
+    if !has_calls {
+        if is_blank {
+            problems.add(format!("{at} has neither content nor tool calls"));
+        }
+        return Vec::new();
+    }
+    let mut ids = Vec::new();
+    let list = problems.list(&format!("the tool calls of {at}"), &message["tool_calls"]).unwrap_or_default();
+    for (n, call) in list.iter().enumerate() {
+        let at = format!("tool call {n} of {at}");
+        if call["type"] != "function" {
+            problems.add(format!("{at} is not of type `function`"));
+        }
+        problems.text(&format!("the name of {at}"), &call["function"]["name"]);
+        arguments(&at, &call["function"]["arguments"], problems);
+        if let Some(id) = problems.text(&format!("the id of {at}"), &call["id"]) {
+            if ids.contains(&id) {
+                problems.add(format!("{at} has the id `{id}` a second time"));
+            }
+            ids.push(id);
+        }
+    }
+    ids
+}
+
+fn arguments(at: &str, arguments: &Value, problems: &mut Problems) {
+    let Value::String(text) = arguments else {
+        problems.add(format!("the arguments of {at} are not a string"));
+        return;
+    };
+    match serde_json::from_str(text) {
+        Ok(Value::Object(_)) => {}
+        Ok(_) => problems.add(format!("the arguments of {at} are not a JSON object")),
+        Err(error) => problems.add(format!("the arguments of {at} are not JSON: {error}")),
+    }
+}
+
+fn result<'a>(at: &str, message: &'a Value, calls: &mut Calls<'a>, problems: &mut Problems) {
+    match &message["content"] {
+        Value::String(_) => {}
+        Value::Array(_) => content(at, &message["content"], problems),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+            problems.add(format!("the content of {at} is neither a string nor a list"));
+        }
+    }
+    let Some(id) = problems.text(&format!("the tool_call_id of {at}"), &message["tool_call_id"]) else {
+        return;
+    };
+    if !calls.all.contains(&id) {
+        problems.add(format!("{at} answers `{id}`, which the assistant message before it did not call"));
+    } else if calls.answered.contains(&id) {
+        problems.add(format!("{at} answers `{id}` a second time"));
+    }
+    calls.answered.push(id);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn good() -> Value {
+        json!({
+            "model": "plain-model",
+            "stream": true,
+            "stream_options": {"include_usage": true},
+            "tool_choice": "auto",
+            "tools": [
+                {"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}},
+                {"type": "function", "function": {"name": "bash", "parameters": {"type": "object"}}},
+            ],
+            "messages": [
+                {"role": "system", "content": "Be good."},
+                {"role": "system", "content": "Be brief."},
+                {"role": "user", "content": [{"type": "text", "text": "Look"},
+                    {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]},
+                {"role": "assistant", "content": "", "tool_calls": [
+                    {"id": "a", "type": "function", "function": {"name": "read", "arguments": "{}"}},
+                    {"id": "b", "type": "function", "function": {"name": "bash", "arguments": "{\"x\":1}"}}]},
+                {"role": "tool", "tool_call_id": "b", "content": ""},
+                {"role": "tool", "tool_call_id": "a", "content": "text"},
+                {"role": "assistant", "content": "Done."},
+                {"role": "user", "content": "More"},
+            ],
+        })
+    }
+
+    fn problems(body: &Value) -> Vec<String> {
+        let mut problems = Problems::default();
+        check(body, &mut problems);
+        problems.into_list()
+    }
+
+    /// Puts `value` at `pointer` of a good request (a null removes) and expects this one problem.
+    #[track_caller]
+    fn check_bad(pointer: &str, value: Value, expected: &str) {
+        let mut body = good();
+        let (parent, key) = pointer.rsplit_once('/').unwrap();
+        let parent = body.pointer_mut(parent).unwrap();
+        match (parent, value) {
+            (Value::Array(list), Value::Null) => drop(list.remove(key.parse().unwrap())),
+            (Value::Object(map), Value::Null) => drop(map.remove(key)),
+            (parent @ Value::Object(_), value) => parent[key] = value,
+            (parent, value) => parent[key.parse::<usize>().unwrap()] = value,
+        }
+        assert_eq!(problems(&body), [expected]);
+    }
+
+    #[test]
+    fn a_good_request_has_no_problem() {
+        assert_eq!(problems(&good()), [""; 0]);
+    }
+
+    #[test]
+    fn the_options_are_checked() {
+        check_bad("/model", Value::Null, "`model` is missing");
+        check_bad("/model", json!(3), "`model` is not a string");
+        check_bad("/stream", json!("yes"), "`stream` is not a boolean");
+        check_bad("/stream", Value::Null, "`stream_options` is set without `stream`");
+        check_bad(
+            "/stream_options",
+            Value::Null,
+            "`stream_options.include_usage` is not set, so the stream would carry no usage",
+        );
+        check_bad("/tools", Value::Null, "`tool_choice` is set without `tools`");
+    }
+
+    #[test]
+    fn tools_are_checked() {
+        check_bad("/tools", json!([]), "`tools` is empty");
+        check_bad("/tools/0/type", json!("x"), "`tools[0]` is not of type `function`");
+        check_bad("/tools/0/function/name", json!("bash"), "`tools[1]` has the name `bash` a second time");
+        check_bad(
+            "/tools/0/function/name",
+            json!("a.b"),
+            "the name of `tools[0]`, `a.b`, is not 1 to 64 of `a-zA-Z0-9_-`",
+        );
+        check_bad("/tools/0/function/name", Value::Null, "the name of `tools[0]` is missing");
+        check_bad(
+            "/tools/1/function/parameters",
+            json!({}),
+            "the parameters of `tools[1]` are not a schema of type `object`",
+        );
+    }
+
+    #[test]
+    fn roles_are_in_order() {
+        check_bad("/messages", json!([]), "`messages` is empty");
+        check_bad("/messages/7/role", json!("robot"), "`messages[7]` has the unknown role `robot`");
+        check_bad("/messages/7/role", Value::Null, "`messages[7]` has no role");
+        check_bad(
+            "/messages/7/role",
+            json!("system"),
+            "`messages[7]` has the role `system` after the conversation began",
+        );
+        check_bad(
+            "/messages",
+            json!([{"role": "system", "content": "Be good."}]),
+            "`messages` has nothing but system messages",
+        );
+    }
+
+    #[test]
+    fn content_is_never_empty() {
+        check_bad("/messages/0/content", json!(""), "the content of `messages[0]` is empty");
+        check_bad("/messages/7/content", json!([]), "the content of `messages[7]` is empty");
+        check_bad("/messages/7/content", Value::Null, "the content of `messages[7]` is missing");
+        check_bad(
+            "/messages/2/content/0/text",
+            json!(""),
+            "the text of part 0 of the content of `messages[2]` is empty",
+        );
+        check_bad(
+            "/messages/2/content/1/type",
+            json!("picture"),
+            "part 1 of the content of `messages[2]` has the unknown type `picture`",
+        );
+        check_bad("/messages/6/content", json!(""), "`messages[6]` has neither content nor tool calls");
+        check_bad(
+            "/messages/4/content",
+            Value::Null,
+            "the content of `messages[4]` is neither a string nor a list",
+        );
+    }
+
+    #[test]
+    fn every_call_is_answered_exactly_once() {
+        check_bad("/messages/4", Value::Null, "the tool call `b` is not answered before `messages[5]`");
+        check_bad(
+            "/messages/7",
+            json!({"role": "tool", "tool_call_id": "a", "content": "x"}),
+            "`messages[7]` answers `a`, which the assistant message before it did not call",
+        );
+        check_bad(
+            "/messages/6",
+            json!({"role": "tool", "tool_call_id": "a", "content": "x"}),
+            "`messages[6]` answers `a` a second time",
+        );
+        check_bad(
+            "/messages/7",
+            json!({"role": "assistant", "tool_calls": [
+                {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}]}),
+            "the tool call `c` is not answered before the end",
+        );
+        check_bad(
+            "/messages/6",
+            json!({"role": "tool", "tool_call_id": "", "content": "x"}),
+            "the tool_call_id of `messages[6]` is empty",
+        );
+    }
+
+    #[test]
+    fn calls_are_well_formed() {
+        let call = "/messages/3/tool_calls/1";
+        check_bad(
+            &format!("{call}/function/arguments"),
+            json!({}),
+            "the arguments of tool call 1 of `messages[3]` are not a string",
+        );
+        check_bad(
+            &format!("{call}/function/arguments"),
+            json!("[]"),
+            "the arguments of tool call 1 of `messages[3]` are not a JSON object",
+        );
+        check_bad(
+            &format!("{call}/function/arguments"),
+            json!("{"),
+            "the arguments of tool call 1 of `messages[3]` are not JSON: EOF while parsing an object at line 1 column 1",
+        );
+        check_bad(
+            &format!("{call}/function/name"),
+            Value::Null,
+            "the name of tool call 1 of `messages[3]` is missing",
+        );
+        check_bad(
+            &format!("{call}/type"),
+            Value::Null,
+            "tool call 1 of `messages[3]` is not of type `function`",
+        );
+    }
+}

@@ -1,0 +1,221 @@
+//! What an answer looks like in each protocol.
+
+use std::time::{Duration, Instant};
+
+use codewright_scripted::{Finish, Flood, Protocol, Script, Server, Turn, Usage};
+use serde_json::{Value, json};
+
+use crate::client::{Client, Response, prompt};
+
+async fn answer(protocol: Protocol, turn: impl Into<Turn>) -> Response {
+    let server = Server::start(Script::new().turn(turn)).await.expect("a loopback port is free");
+    let response = Client::connect(&server).await.ask(protocol, &prompt(protocol, "Go")).await;
+    assert!(server.problems().is_empty(), "{:?}", server.problems());
+    response
+}
+
+fn deltas(response: &Response) -> Vec<Value> {
+    let events = response.events();
+    events.iter().map(|event| event["choices"][0]["delta"].clone()).filter(|delta| !delta.is_null()).collect()
+}
+
+#[tokio::test]
+async fn a_chat_text_is_deltas_then_usage_then_done() {
+    let response = answer(Protocol::Chat, Turn::text("Hello, wide world")).await;
+    assert!(response.is_whole && response.status == 200);
+    assert!(response.head.contains("content-type: text/event-stream"));
+    let events = response.events();
+    let chunk = |delta: Value, finish: Value| {
+        json!({"id": "chatcmpl-mock-1", "object": "chat.completion.chunk", "created": 1_700_000_000,
+            "model": "plain-model", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+    };
+    let expected = [
+        chunk(json!({"role": "assistant", "content": ""}), Value::Null),
+        chunk(json!({"content": "Hello, wide "}), Value::Null),
+        chunk(json!({"content": "world"}), Value::Null),
+        chunk(json!({}), json!("stop")),
+    ];
+    assert_eq!(events[..4], expected);
+    assert_eq!(events[4]["choices"], json!([]));
+    assert_eq!(events[4]["usage"]["prompt_tokens"], 100);
+    assert_eq!(events[5], "[DONE]");
+    assert_eq!(events.len(), 6);
+}
+
+#[tokio::test]
+async fn an_anthropic_text_is_a_block_between_start_and_stop() {
+    let response = answer(Protocol::Anthropic, Turn::text("Hello, wide world")).await;
+    assert!(response.is_whole && response.status == 200);
+    let text = response.text();
+    let names: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+    let events = response.events();
+    assert!(names.iter().zip(&events).all(|(name, event)| event["type"] == *name));
+    let expected = [
+        "message_start",
+        "ping",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(events[0]["message"]["usage"]["input_tokens"], 100);
+    assert_eq!(
+        events[2],
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}})
+    );
+    assert_eq!(
+        events[3],
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hello, wide "}})
+    );
+    assert_eq!(events[6]["delta"]["stop_reason"], "end_turn");
+    assert_eq!(events[6]["usage"]["output_tokens"], 20);
+}
+
+#[tokio::test]
+async fn a_chat_call_is_opened_by_its_name_and_filled_by_pieces() {
+    let turn = Turn::steps().reasoning("Hm.").tool("read", json!({"filePath": "/a"})).tool("bash", "{bad");
+    let response = answer(Protocol::Chat, turn).await;
+    let deltas = deltas(&response);
+    assert_eq!(deltas[1], json!({"reasoning_content": "Hm."}));
+    let call = |delta: &Value| delta["tool_calls"][0].clone();
+    let function = json!({"name": "read", "arguments": ""});
+    assert_eq!(
+        call(&deltas[2]),
+        json!({"index": 0, "id": "call_mock_1_2", "type": "function", "function": function})
+    );
+    let arguments = |index: usize| -> String {
+        let calls = deltas.iter().map(call).filter(|call| call["index"] == index);
+        calls.filter_map(|call| call["function"]["arguments"].as_str().map(str::to_owned)).collect()
+    };
+    assert_eq!(arguments(0), r#"{"filePath":"/a"}"#);
+    assert_eq!(arguments(1), "{bad");
+    let finish: Vec<_> =
+        response.events().iter().map(|event| event["choices"][0]["finish_reason"].clone()).collect();
+    assert!(finish.contains(&json!("tool_calls")));
+}
+
+#[tokio::test]
+async fn anthropic_blocks_are_numbered_and_thinking_is_signed() {
+    let turn = Turn::steps().reasoning("Hm.").text("So.").tool("read", json!({"filePath": "/a"}));
+    let events = answer(Protocol::Anthropic, turn).await.events();
+    let starts: Vec<_> = events.iter().filter(|event| event["type"] == "content_block_start").collect();
+    assert_eq!(starts[0]["content_block"], json!({"type": "thinking", "thinking": "", "signature": ""}));
+    assert_eq!(
+        starts[2]["content_block"],
+        json!({"type": "tool_use", "id": "toolu_mock_1_3", "name": "read", "input": {}})
+    );
+    assert_eq!(starts.iter().map(|start| start["index"].clone()).collect::<Vec<_>>(), [0, 1, 2]);
+    let signed = json!({"type": "signature_delta", "signature": "c2lnbmF0dXJl"});
+    assert!(events.iter().any(|event| event["delta"] == signed));
+    let input: String = events.iter().filter_map(|event| event["delta"]["partial_json"].as_str()).collect();
+    assert_eq!(input, r#"{"filePath":"/a"}"#);
+    assert!(events.iter().any(|event| event["delta"]["stop_reason"] == "tool_use"));
+}
+
+#[tokio::test]
+async fn usage_and_finish_are_as_scripted() {
+    let turn = || {
+        let usage = Usage { input: 7, output: 5, cache_read: 3, cache_write: 2, reasoning: 1 };
+        Turn::text("x").usage(usage).finish(Finish::Length).header("x-extra", "1")
+    };
+    let chat = answer(Protocol::Chat, turn()).await;
+    assert!(chat.head.contains("x-extra: 1"));
+    let events = chat.events();
+    assert!(events.iter().any(|event| event["choices"][0]["finish_reason"] == "length"));
+    let usage = json!({
+        "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15,
+        "prompt_tokens_details": {"cached_tokens": 3}, "completion_tokens_details": {"reasoning_tokens": 1},
+    });
+    assert_eq!(events[events.len() - 2]["usage"], usage);
+    let events = answer(Protocol::Anthropic, turn()).await.events();
+    let usage = json!({"input_tokens": 7, "cache_creation_input_tokens": 2, "cache_read_input_tokens": 3, "output_tokens": 1});
+    assert_eq!(events[0]["message"]["usage"], usage);
+    assert!(events.iter().any(|event| event["delta"]["stop_reason"] == "max_tokens"));
+}
+
+#[tokio::test]
+async fn an_error_inside_the_stream_ends_it() {
+    let turn = || Turn::text("Hel").stream_error("overloaded_error", "Overloaded").text("never");
+    let chat = answer(Protocol::Chat, turn()).await;
+    assert!(chat.is_whole);
+    let error = json!({"error": {"message": "Overloaded", "type": "overloaded_error", "code": null}});
+    assert_eq!((chat.said().as_str(), chat.events().last().unwrap()), ("Hel", &error));
+    let anthropic = answer(Protocol::Anthropic, turn()).await;
+    let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    assert_eq!((anthropic.said().as_str(), anthropic.events().last().unwrap()), ("Hel", &error));
+}
+
+#[tokio::test]
+async fn a_request_without_stream_gets_the_whole() {
+    let turn = || Turn::steps().reasoning("Hm.").text("Hi").tool("read", json!({"a": 1}));
+    let server = Server::start(Script::new().turn(turn()).turn(turn())).await.unwrap();
+    let mut client = Client::connect(&server).await;
+    let mut body = prompt(Protocol::Chat, "Go");
+    body.as_object_mut().unwrap().remove("stream");
+    body.as_object_mut().unwrap().remove("stream_options");
+    let chat = client.ask(Protocol::Chat, &body).await.json();
+    let message = &chat["choices"][0]["message"];
+    assert_eq!((&message["content"], &message["reasoning_content"]), (&json!("Hi"), &json!("Hm.")));
+    assert_eq!(message["tool_calls"][0]["function"], json!({"name": "read", "arguments": "{\"a\":1}"}));
+    assert_eq!(chat["choices"][0]["finish_reason"], "tool_calls");
+    let mut body = prompt(Protocol::Anthropic, "Go");
+    body["stream"] = json!(false);
+    let anthropic = client.ask(Protocol::Anthropic, &body).await.json();
+    let expected = json!([
+        {"type": "thinking", "thinking": "Hm.", "signature": "c2lnbmF0dXJl"},
+        {"type": "text", "text": "Hi"},
+        {"type": "tool_use", "id": "toolu_mock_2_3", "name": "read", "input": {"a": 1}},
+    ]);
+    assert_eq!(anthropic["content"], expected);
+    assert_eq!(anthropic["usage"]["output_tokens"], 20);
+}
+
+#[tokio::test]
+async fn a_flood_arrives_whole_in_its_pieces() {
+    let flood = Flood { bytes: 2_000_000, deltas: 40_000 };
+    for protocol in [Protocol::Chat, Protocol::Anthropic] {
+        let script = Script::new().turn(Turn::steps().flood(flood.bytes, flood.deltas)).repeat();
+        let server = Server::start(script).await.unwrap();
+        let mut client = Client::connect(&server).await;
+        // The second time the kept bytes are played.
+        for _ in 0..2 {
+            let response = client.ask(protocol, &prompt(protocol, "Go")).await;
+            assert!(response.is_whole);
+            let events = response.events();
+            let pieces = events.iter().filter(|event| match protocol {
+                Protocol::Chat => {
+                    event["choices"][0]["delta"]["content"].as_str().is_some_and(|text| !text.is_empty())
+                }
+                Protocol::Anthropic => event["delta"]["type"] == "text_delta",
+            });
+            assert_eq!(pieces.count(), flood.deltas);
+            assert!(response.said() == flood.text(), "the text differs");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_marker_asks_for_a_scenario() {
+    let server = Server::start(Script::new().text("turn").scenarios()).await.unwrap();
+    let mut client = Client::connect(&server).await;
+    let flood = Flood { bytes: 5_000, deltas: 100 };
+    let body = prompt(Protocol::Chat, "old [[scn:hi]] new [[scn:stream:5000:100]] go");
+    assert_eq!(client.ask(Protocol::Chat, &body).await.said(), flood.text());
+    let body = prompt(Protocol::Anthropic, "[[scn:paced:5:1000]]");
+    assert_eq!(
+        client.ask(Protocol::Anthropic, &body).await.said(),
+        "tok00000 tok00001 tok00002 tok00003 tok00004 "
+    );
+}
+
+#[tokio::test]
+async fn a_paced_text_takes_its_time() {
+    let begun = Instant::now();
+    let turn = Turn::text("one two three").chunk_size(3).chunk_delay_ms(20).delay(Duration::from_millis(50));
+    let response = answer(Protocol::Chat, turn).await;
+    assert_eq!(response.said(), "one two three");
+    assert!(begun.elapsed() >= Duration::from_millis(150), "{:?}", begun.elapsed());
+}

@@ -1,0 +1,189 @@
+//! A raw HTTP client that sees exactly what was sent, even if it breaks off.
+
+#![expect(clippy::unwrap_used, reason = "a test's helper fails the test")]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use codewright_scripted::{Protocol, Server};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// Generous, for a loaded machine; no test waits this long unless it fails.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
+
+pub(crate) struct Client {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    /// The head's text, lower case.
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+    /// Whether the body ended as its head announced.
+    pub(crate) is_whole: bool,
+}
+
+impl Client {
+    pub(crate) async fn connect(server: &Server) -> Self {
+        Self::connect_to(server.address()).await
+    }
+
+    pub(crate) async fn connect_to(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).await.unwrap();
+        Self { stream, buffer: Vec::new() }
+    }
+
+    pub(crate) async fn write(&mut self, bytes: impl AsRef<[u8]>) {
+        self.stream.write_all(bytes.as_ref()).await.unwrap();
+    }
+
+    /// Sends a request and reads its answer to the end.
+    pub(crate) async fn ask(&mut self, protocol: Protocol, body: &Value) -> Response {
+        self.write(post(protocol, &body.to_string())).await;
+        self.response().await
+    }
+
+    /// Reads one answer; the peer closing early is part of it.
+    pub(crate) async fn response(&mut self) -> Response {
+        timeout(DEADLINE, self.read_response()).await.expect("the answer did not end in time")
+    }
+
+    /// Reads until so many bytes of the answer are there.
+    pub(crate) async fn read_at_least(&mut self, bytes: usize) -> &[u8] {
+        while self.buffer.len() < bytes {
+            assert!(
+                timeout(DEADLINE, self.fill()).await.unwrap(),
+                "closed after {} bytes",
+                self.buffer.len()
+            );
+        }
+        &self.buffer
+    }
+
+    /// Whether the peer closed without sending more.
+    pub(crate) async fn is_closed(&mut self) -> bool {
+        !timeout(DEADLINE, self.fill()).await.expect("the connection stayed open")
+    }
+
+    async fn read_response(&mut self) -> Response {
+        let end = loop {
+            if let Some(at) = self.buffer.windows(4).position(|window| window == b"\r\n\r\n") {
+                break at;
+            }
+            if !self.fill().await {
+                return Response {
+                    status: 0,
+                    head: String::new(),
+                    body: self.buffer.clone(),
+                    is_whole: false,
+                };
+            }
+        };
+        let head = String::from_utf8(self.buffer.drain(..end + 4).collect()).unwrap().to_lowercase();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let mut body = Vec::new();
+        let is_whole = if head.contains("transfer-encoding: chunked") {
+            self.read_chunks(&mut body).await
+        } else {
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).map(str::trim);
+            let length: usize = length.expect("an answer has a length").parse().unwrap();
+            while self.buffer.len() < length && self.fill().await {}
+            body = self.buffer.drain(..length.min(self.buffer.len())).collect();
+            body.len() == length
+        };
+        Response { status, head, body, is_whole }
+    }
+
+    async fn read_chunks(&mut self, body: &mut Vec<u8>) -> bool {
+        loop {
+            let end = loop {
+                if let Some(at) = self.buffer.windows(2).position(|window| window == b"\r\n") {
+                    break at;
+                }
+                if !self.fill().await {
+                    return false;
+                }
+            };
+            let size = usize::from_str_radix(std::str::from_utf8(&self.buffer[..end]).unwrap(), 16).unwrap();
+            self.buffer.drain(..end + 2);
+            while self.buffer.len() < size + 2 {
+                if !self.fill().await {
+                    body.append(&mut self.buffer);
+                    return false;
+                }
+            }
+            body.extend(self.buffer.drain(..size));
+            assert_eq!(self.buffer.drain(..2).collect::<Vec<_>>(), b"\r\n");
+            if size == 0 {
+                return true;
+            }
+        }
+    }
+
+    async fn fill(&mut self) -> bool {
+        self.buffer.reserve(1 << 16);
+        self.stream.read_buf(&mut self.buffer).await.is_ok_and(|read| read > 0)
+    }
+}
+
+impl Response {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).unwrap()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    /// The data of each whole event; `[DONE]` is a string.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let text = self.text();
+        let whole = text.rsplit_once("\n\n").map_or("", |(whole, _)| whole);
+        let events = whole.split("\n\n").filter(|event| !event.is_empty());
+        let data = events.map(|event| event.lines().find_map(|line| line.strip_prefix("data: ")).unwrap());
+        data.map(|data| serde_json::from_str(data).unwrap_or_else(|_| json!(data))).collect()
+    }
+
+    /// All text of the answer.
+    pub(crate) fn said(&self) -> String {
+        let piece = |event: &Value| {
+            let chat = &event["choices"][0]["delta"]["content"];
+            chat.as_str().or(event["delta"]["text"].as_str()).map(str::to_owned)
+        };
+        self.events().iter().filter_map(piece).collect()
+    }
+}
+
+/// A request with all the headers its protocol wants.
+pub(crate) fn post(protocol: Protocol, body: &str) -> String {
+    let (path, headers) = match protocol {
+        Protocol::Chat => ("/v1/chat/completions", "authorization: Bearer sk-secret"),
+        Protocol::Anthropic => ("/v1/messages", "anthropic-version: 2023-06-01\r\nx-api-key: sk-secret"),
+    };
+    let length = body.len();
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n{headers}\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+}
+
+/// A request that streams and offers a tool `read`.
+pub(crate) fn prompt(protocol: Protocol, text: &str) -> Value {
+    match protocol {
+        Protocol::Chat => json!({
+            "model": "plain-model", "stream": true, "stream_options": {"include_usage": true},
+            "messages": [{"role": "system", "content": "Be good."}, {"role": "user", "content": text}],
+            "tools": [{"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}],
+        }),
+        Protocol::Anthropic => json!({
+            "model": "claude-mock", "max_tokens": 100, "stream": true, "system": "Be good.",
+            "messages": [{"role": "user", "content": text}],
+            "tools": [{"name": "read", "input_schema": {"type": "object"}}],
+        }),
+    }
+}
