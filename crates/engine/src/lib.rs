@@ -1,1 +1,24 @@
 //! Sessions and the agent loop; the only room that knows the others' meaning.
+//!
+//! A request goes in by [`Engine`], a fact comes out by its subscription. What to do
+//! next, what to send and what a chunk means are pure functions of values; tasks and
+//! sockets only carry them out.
+
+#![warn(missing_docs)]
+
+mod admit;
+mod engine;
+mod error;
+mod models;
+mod permission;
+mod place;
+mod prompts;
+mod request;
+mod run;
+mod session;
+mod toolbox;
+
+pub use codewright_store::{Published, SessionFilter, Subscription};
+pub use engine::{Engine, Options};
+pub use error::Error;
+pub use place::Place;

@@ -1,0 +1,253 @@
+//! The environment, read once.
+//!
+//! [`Env`] is a snapshot taken at start; no other code reads a variable. Every `OPENCODE_` name has
+//! a `CODEWRIGHT_` twin that wins when both are set. The constants below are all the names we read.
+
+use std::{collections::BTreeMap, fmt};
+
+/// The user's home directory.
+pub const HOME: &str = "HOME";
+/// The user's name, shown beside prompts.
+pub const USER: &str = "USER";
+/// The user's name where `USER` is not set.
+pub const LOGNAME: &str = "LOGNAME";
+/// Where configuration lives; `$HOME/.config` without it.
+pub const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
+/// Where sessions and credentials live; `$HOME/.local/share` without it.
+pub const XDG_DATA_HOME: &str = "XDG_DATA_HOME";
+/// Where locks and logs of the running program live; `$HOME/.local/state` without it.
+pub const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
+/// Where downloads that can be fetched again live; `$HOME/.cache` without it.
+pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
+/// Where scratch files live; `/tmp` without it.
+pub const TMPDIR: &str = "TMPDIR";
+/// The user's shell, for commands the model runs.
+pub const SHELL: &str = "SHELL";
+/// Where an Ollama server listens; Ollama's own variable.
+pub const OLLAMA_HOST: &str = "OLLAMA_HOST";
+
+/// A configuration file, read after the global ones.
+pub const CONFIG: &str = "OPENCODE_CONFIG";
+/// A directory with configuration files, read after the project's.
+pub const CONFIG_DIR: &str = "OPENCODE_CONFIG_DIR";
+/// A whole configuration document, laid over all files.
+pub const CONFIG_CONTENT: &str = "OPENCODE_CONFIG_CONTENT";
+/// A `permission` value as JSON, laid over all files.
+pub const PERMISSION: &str = "OPENCODE_PERMISSION";
+/// Whether the project's own configuration files are left alone.
+pub const DISABLE_PROJECT_CONFIG: &str = "OPENCODE_DISABLE_PROJECT_CONFIG";
+/// Credentials as JSON, used in place of the files.
+pub const AUTH_CONTENT: &str = "OPENCODE_AUTH_CONTENT";
+/// The password clients of the server must send.
+pub const SERVER_PASSWORD: &str = "OPENCODE_SERVER_PASSWORD";
+/// The user name clients of the server must send.
+pub const SERVER_USERNAME: &str = "OPENCODE_SERVER_USERNAME";
+/// Which client started the program; decides whether questions can be asked.
+pub const CLIENT: &str = "OPENCODE_CLIENT";
+/// Whether `~/.claude/CLAUDE.md` is left out of the instructions.
+pub const DISABLE_CLAUDE_CODE_PROMPT: &str = "OPENCODE_DISABLE_CLAUDE_CODE_PROMPT";
+/// Whether the model list is never fetched.
+pub const DISABLE_MODELS_FETCH: &str = "OPENCODE_DISABLE_MODELS_FETCH";
+/// Whether web search is offered.
+pub const ENABLE_EXA: &str = "OPENCODE_ENABLE_EXA";
+/// Whether every experiment is on.
+pub const EXPERIMENTAL: &str = "OPENCODE_EXPERIMENTAL";
+/// Whether the language server tool is offered.
+pub const EXPERIMENTAL_LSP_TOOL: &str = "OPENCODE_EXPERIMENTAL_LSP_TOOL";
+/// Whether the plan agent writes a plan file.
+pub const EXPERIMENTAL_PLAN_MODE: &str = "OPENCODE_EXPERIMENTAL_PLAN_MODE";
+/// On, model servers on this machine are not looked for.
+pub const DISABLE_LOCAL_SERVERS: &str = "OPENCODE_DISABLE_LOCAL_SERVERS";
+
+const OWN_PREFIX: &str = "CODEWRIGHT_";
+const ORIGINAL_PREFIX: &str = "OPENCODE_";
+
+/// Keys of model providers, and nothing else: a token that a developer's own tools read too
+/// (`GITHUB_TOKEN`, `HF_TOKEN`, `AWS_…`, `CLOUDFLARE_API_TOKEN`) stays, because commands break without it.
+const PROVIDER_KEYS: &[&str] = &[
+    "302AI_API_KEY",
+    "AI_GATEWAY_API_KEY",
+    "AIHUBMIX_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "AZURE_API_KEY",
+    "AZURE_COGNITIVE_SERVICES_API_KEY",
+    "BASETEN_API_KEY",
+    "CEREBRAS_API_KEY",
+    "CHUTES_API_KEY",
+    "COHERE_API_KEY",
+    "DASHSCOPE_API_KEY",
+    "DEEPINFRA_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "FIREWORKS_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GOOGLE_GENERATIVE_AI_API_KEY",
+    "GROQ_API_KEY",
+    "HELICONE_API_KEY",
+    "INCEPTION_API_KEY",
+    "INFERENCE_API_KEY",
+    "KIMI_API_KEY",
+    "LLAMA_API_KEY",
+    "LMSTUDIO_API_KEY",
+    "MINIMAX_API_KEY",
+    "MISTRAL_API_KEY",
+    "MODELSCOPE_API_KEY",
+    "MOONSHOT_API_KEY",
+    "MORPH_API_KEY",
+    "NEBIUS_API_KEY",
+    "NOVITA_API_KEY",
+    "NVIDIA_API_KEY",
+    "OLLAMA_API_KEY",
+    "OPENAI_API_KEY",
+    "OPENROUTER_API_KEY",
+    "PERPLEXITY_API_KEY",
+    "POE_API_KEY",
+    "REQUESTY_API_KEY",
+    "SCALEWAY_API_KEY",
+    "SILICONFLOW_API_KEY",
+    "STEPFUN_API_KEY",
+    "SYNTHETIC_API_KEY",
+    "TOGETHER_API_KEY",
+    "UPSTAGE_API_KEY",
+    "V0_API_KEY",
+    "VENICE_API_KEY",
+    "XAI_API_KEY",
+    "XIAOMI_API_KEY",
+    "ZENMUX_API_KEY",
+    "ZHIPU_API_KEY",
+];
+
+/// What of our own a child must not see, behind either prefix.
+const OWN_SECRETS: &[&str] = &["API_KEY", "AUTH_CONTENT", "SERVER_PASSWORD"];
+
+/// The variables as they were at start; values never appear in its `Debug` text.
+#[derive(Clone, Default)]
+pub struct Env {
+    values: BTreeMap<String, String>,
+}
+
+impl Env {
+    /// The process's own variables; those that are not UTF-8 are as good as unset.
+    #[must_use]
+    pub fn from_process() -> Self {
+        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        Self { values: std::env::vars_os().filter_map(text).collect() }
+    }
+
+    /// Exactly these variables.
+    pub fn from_pairs<N: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (N, V)>) -> Self {
+        Self { values: pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect() }
+    }
+
+    /// A variable's value; of two twins ours wins, whichever of them is asked for.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.lookup(name).map(|(_, value)| value)
+    }
+
+    /// A variable's value unless that is empty.
+    #[must_use]
+    pub fn filled(&self, name: &str) -> Option<&str> {
+        self.get(name).filter(|value| !value.is_empty())
+    }
+
+    /// Whether a switch is on: `1` or `true`, in any case.
+    #[must_use]
+    pub fn is_on(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|value| value == "1" || value.eq_ignore_ascii_case("true"))
+    }
+
+    /// The variables that the children of tools do not get: keys of model providers and our own secrets.
+    ///
+    /// Everything else is passed on, as commands expect.
+    #[must_use]
+    pub fn child_removals(&self) -> Vec<&str> {
+        let secret = |name: &str| {
+            let stem = name.strip_prefix(OWN_PREFIX).or_else(|| name.strip_prefix(ORIGINAL_PREFIX));
+            stem.is_some_and(|stem| OWN_SECRETS.contains(&stem)) || PROVIDER_KEYS.contains(&name)
+        };
+        self.values.keys().map(String::as_str).filter(|name| secret(name)).collect()
+    }
+
+    /// The name as it is set, and its value: messages name the twin that was used.
+    pub(crate) fn lookup(&self, name: &str) -> Option<(&str, &str)> {
+        let stem = name.strip_prefix(OWN_PREFIX).or_else(|| name.strip_prefix(ORIGINAL_PREFIX));
+        let Some(stem) = stem else { return self.exact(name) };
+        self.exact(&format!("{OWN_PREFIX}{stem}")).or_else(|| self.exact(&format!("{ORIGINAL_PREFIX}{stem}")))
+    }
+
+    fn exact(&self, name: &str) -> Option<(&str, &str)> {
+        self.values.get_key_value(name).map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+impl fmt::Debug for Env {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.values.keys()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_twin_wins_under_either_name() {
+        let both = Env::from_pairs([("OPENCODE_CONFIG", "theirs"), ("CODEWRIGHT_CONFIG", "ours")]);
+        assert_eq!(both.get("OPENCODE_CONFIG"), Some("ours"));
+        assert_eq!(both.get("CODEWRIGHT_CONFIG"), Some("ours"));
+        let theirs = Env::from_pairs([("OPENCODE_CONFIG", "theirs")]);
+        assert_eq!(theirs.get(CONFIG), Some("theirs"));
+        assert_eq!(theirs.get("CODEWRIGHT_CONFIG"), Some("theirs"));
+        assert_eq!(theirs.get("CONFIG"), None);
+    }
+
+    #[test]
+    fn an_empty_twin_of_ours_switches_the_other_off() {
+        let env = Env::from_pairs([("OPENCODE_CONFIG", "theirs"), ("CODEWRIGHT_CONFIG", "")]);
+        assert_eq!(env.get(CONFIG), Some(""));
+        assert_eq!(env.filled(CONFIG), None);
+    }
+
+    #[test]
+    fn a_switch_is_on_for_one_and_true_only() {
+        for (value, on) in
+            [("1", true), ("true", true), ("TRUE", true), ("0", false), ("", false), ("yes", false)]
+        {
+            assert_eq!(Env::from_pairs([(EXPERIMENTAL, value)]).is_on(EXPERIMENTAL), on, "{value}");
+        }
+    }
+
+    #[test]
+    fn children_lose_provider_keys_and_our_password_and_nothing_else() {
+        let env = Env::from_pairs(
+            [
+                "ANTHROPIC_API_KEY",
+                "GITHUB_TOKEN",
+                "AWS_SECRET_ACCESS_KEY",
+                "STRIPE_API_KEY",
+                "OPENCODE_SERVER_PASSWORD",
+                "CODEWRIGHT_SERVER_PASSWORD",
+                "OPENCODE_AUTH_CONTENT",
+                "OPENCODE_CONFIG",
+                "PATH",
+            ]
+            .map(|name| (name, "x")),
+        );
+        let expected = [
+            "ANTHROPIC_API_KEY",
+            "CODEWRIGHT_SERVER_PASSWORD",
+            "OPENCODE_AUTH_CONTENT",
+            "OPENCODE_SERVER_PASSWORD",
+        ];
+        assert_eq!(env.child_removals(), expected);
+    }
+
+    #[test]
+    fn debug_text_has_names_without_values() {
+        let text = format!("{:?}", Env::from_pairs([("OPENAI_API_KEY", "sk-secret")]));
+        assert!(text.contains("OPENAI_API_KEY") && !text.contains("sk-secret"), "{text}");
+    }
+}

@@ -1,0 +1,266 @@
+//! Taking a prompt in: who answers it, with which model, and what its files say.
+//!
+//! A prompt is stored whole or not at all. Files of text and directories are read
+//! now, by the same tool a model would use, so that the model sees what the user saw.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use codewright_proto::{
+    CreatedTime, Event, Message, MessageId, ModelRef, Part, PartBody, PartId, PartInput, PromptInput,
+    PromptModel, Session, TextPart, UserMessage,
+};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::Error;
+use crate::engine::Inner;
+use crate::place::Place;
+use crate::toolbox;
+
+/// Parts of one prompt, its files' expansions not counted.
+const MAX_PARTS: usize = 1000;
+/// The largest file that is sent to a model as it is.
+const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
+
+/// Stores a prompt; the run is woken by the caller.
+pub(crate) async fn admit(
+    inner: &Arc<Inner>,
+    session: &Session,
+    input: PromptInput,
+) -> Result<MessageId, Error> {
+    let place = inner.place(std::path::Path::new(&session.directory)).await?;
+    if input.parts.is_empty() {
+        return Err(Error::invalid("a prompt needs at least one part"));
+    }
+    if input.parts.len() > MAX_PARTS {
+        return Err(Error::invalid(format!(
+            "a prompt has at most {MAX_PARTS} parts, this one {}",
+            input.parts.len()
+        )));
+    }
+    let agent = place.agent_name(input.agent.as_deref().or(session.agent.as_deref()))?;
+    let model = choose_model(&place, session, &input, &agent)?;
+    let id = input.message_id.unwrap_or_else(|| inner.ids.message());
+    let now = inner.clock.now_ms();
+    let message = UserMessage {
+        id: id.clone(),
+        session_id: session.id.clone(),
+        time: CreatedTime { created: now },
+        format: input.format,
+        summary: None,
+        agent: agent.clone(),
+        model: model.clone(),
+        system: input.system,
+        tools: input.tools,
+    };
+    let mut parts = Vec::new();
+    for part in input.parts {
+        expand(inner, &place, part, &mut parts).await?;
+    }
+    inner
+        .update_session(&session.id, |session| {
+            session.agent = Some(agent);
+            session.model = Some(ModelRef {
+                id: model.model_id,
+                provider_id: model.provider_id,
+                variant: Some(model.variant.unwrap_or_else(|| "default".to_owned())),
+            });
+            session.time.updated = now;
+        })
+        .await?;
+    let mut events =
+        vec![Event::MessageUpdated { session_id: session.id.clone(), info: Message::User(message) }];
+    events.extend(parts.into_iter().map(|(part_id, body)| {
+        let part_id = part_id.unwrap_or_else(|| inner.ids.part());
+        let part = Part { id: part_id, session_id: session.id.clone(), message_id: id.clone(), body };
+        Event::PartUpdated { session_id: session.id.clone(), part, time: now }
+    }));
+    inner.store.append(events).await?;
+    Ok(id)
+}
+
+/// The prompt's model, else the agent's, the session's, or the configured one.
+fn choose_model(
+    place: &Place,
+    session: &Session,
+    input: &PromptInput,
+    agent: &str,
+) -> Result<PromptModel, Error> {
+    let of_session = session.model.as_ref().map(|model| (model.provider_id.clone(), model.id.clone()));
+    let own = |model: &PromptModel| (model.provider_id.clone(), model.model_id.clone());
+    let (provider_id, model_id) = match &input.model {
+        Some(model) => (model.provider_id.clone(), model.model_id.clone()),
+        None => match place.agent(agent)?.model.as_ref().map(own).or(of_session) {
+            Some(model) => model,
+            None => place.models.default_model()?,
+        },
+    };
+    place.models.find(&provider_id, &model_id)?;
+    let variant =
+        input.variant.clone().or_else(|| input.model.as_ref().and_then(|model| model.variant.clone()));
+    Ok(PromptModel { provider_id, model_id, variant })
+}
+
+type Parts = Vec<(Option<PartId>, PartBody)>;
+
+async fn expand(
+    inner: &Arc<Inner>,
+    place: &Arc<Place>,
+    input: PartInput,
+    parts: &mut Parts,
+) -> Result<(), Error> {
+    match input {
+        PartInput::Text { id, text, synthetic, ignored, metadata } => {
+            let text = TextPart { text: text.into(), synthetic, ignored, time: None, metadata };
+            parts.push((id, PartBody::Text(text)));
+        }
+        PartInput::File { id, mime, filename, url, source } => {
+            let url = expand_file(inner, place, &mime, filename.as_deref(), url, parts).await?;
+            parts.push((id, PartBody::File { mime, filename, url, source }));
+        }
+        PartInput::Agent { id, name, source } => {
+            place.agent(&name)?;
+            parts.push((id, PartBody::Agent { name, source }));
+        }
+        PartInput::Subtask { .. } => {
+            return Err(Error::invalid("parts of type `subtask` are not supported by this version"));
+        }
+    }
+    Ok(())
+}
+
+/// Adds what a file says before it; the address the file is stored with.
+async fn expand_file(
+    inner: &Arc<Inner>,
+    place: &Arc<Place>,
+    mime: &str,
+    filename: Option<&str>,
+    url: String,
+    parts: &mut Parts,
+) -> Result<String, Error> {
+    let is_text = mime.starts_with("text/") || mime == "application/x-directory";
+    if let Some(data) = url.strip_prefix("data:") {
+        if is_text {
+            let text = data_text(data)
+                .ok_or_else(|| Error::invalid("a `data:` address of a text file is not readable"))?;
+            parts.push(synthetic(announce(&json!({ "filePath": filename.unwrap_or("attachment") }))));
+            parts.push(synthetic(text));
+        }
+        return Ok(url);
+    }
+    let Some((path, query)) = file_url(&url) else { return Ok(url) };
+    if is_text {
+        let input = read_input(&path, query);
+        parts.push(synthetic(announce(&input)));
+        let output = match toolbox::read(inner, place, input, &CancellationToken::new()).await {
+            Ok(output) => output,
+            Err(reason) => format!("The file could not be read: {reason}"),
+        };
+        parts.push(synthetic(output));
+        return Ok(url);
+    }
+    // The model is sent the bytes as they are now; the file may change or go.
+    let bytes = tokio::task::spawn_blocking(move || read_bytes(&path)).await;
+    let bytes =
+        bytes.map_err(|error| Error::invalid(format!("reading an attached file failed: {error}")))??;
+    Ok(format!("data:{mime};base64,{}", STANDARD.encode(bytes)))
+}
+
+fn read_bytes(path: &std::path::Path) -> Result<Vec<u8>, Error> {
+    let fail = |error: std::io::Error| Error::invalid(format!("cannot attach `{}`: {error}", path.display()));
+    let metadata = std::fs::metadata(path).map_err(fail)?;
+    if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES {
+        let limit = MAX_FILE_BYTES / (1024 * 1024);
+        return Err(Error::invalid(format!(
+            "cannot attach `{}`: it is no file of at most {limit} MiB",
+            path.display()
+        )));
+    }
+    std::fs::read(path).map_err(fail)
+}
+
+fn synthetic(text: String) -> (Option<PartId>, PartBody) {
+    let text = TextPart { text: text.into(), synthetic: Some(true), ..TextPart::default() };
+    (None, PartBody::Text(text))
+}
+
+fn announce(input: &Value) -> String {
+    format!("The user attached this; the read tool was run on it with {input}")
+}
+
+fn read_input(path: &std::path::Path, query: &str) -> Value {
+    let number = |name: &str| {
+        let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+        pairs.find(|(key, _)| *key == name).and_then(|(_, value)| value.parse::<u64>().ok())
+    };
+    let mut input = json!({ "filePath": path.to_string_lossy() });
+    if let Some(start) = number("start") {
+        input["offset"] = start.into();
+        if let Some(end) = number("end").filter(|end| *end >= start) {
+            input["limit"] = (end - start + 1).into();
+        }
+    }
+    input
+}
+
+/// Path and query of a `file:` address.
+fn file_url(url: &str) -> Option<(PathBuf, &str)> {
+    let rest = url.strip_prefix("file://")?;
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    Some((PathBuf::from(percent_decode(path)), query))
+}
+
+fn percent_decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let hex = (bytes[at] == b'%').then(|| text.get(at + 1..at + 3)).flatten();
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                decoded.push(byte);
+                at += 3;
+            }
+            None => {
+                decoded.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+fn data_text(data: &str) -> Option<String> {
+    let (header, body) = data.split_once(',')?;
+    if header.ends_with(";base64") {
+        return Some(String::from_utf8_lossy(&STANDARD.decode(body).ok()?).into_owned());
+    }
+    Some(percent_decode(body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_address_may_be_escaped_and_name_lines() {
+        let (path, query) = file_url("file:///a%20b/c%C3%A4.txt?start=2&end=4").unwrap();
+        assert_eq!(path, PathBuf::from("/a b/c\u{e4}.txt"));
+        assert_eq!(
+            read_input(&path, query),
+            json!({ "filePath": "/a b/c\u{e4}.txt", "offset": 2, "limit": 3 })
+        );
+        assert_eq!(file_url("https://x/y"), None);
+        assert_eq!(percent_decode("%zz%4"), "%zz%4");
+    }
+
+    #[test]
+    fn text_in_an_address_is_read() {
+        assert_eq!(data_text("text/plain;base64,aGk=").as_deref(), Some("hi"));
+        assert_eq!(data_text("text/plain,a%20b").as_deref(), Some("a b"));
+        assert_eq!(data_text("nothing"), None);
+    }
+}

@@ -1,0 +1,308 @@
+//! The engine: one door in, one door out.
+//!
+//! Requests are its methods; facts come out of [`Engine::subscribe`]. It serves any
+//! number of directories, each opened as a [`Place`] when it is first needed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use codewright_config::{Dirs, Env};
+use codewright_proto::{
+    Clock, Envelope, Event, Ids, Message, MessageId, MessageWithParts, PermissionAnswer, PermissionId,
+    PermissionRequest, PromptInput, Session, SessionId, SessionInput, SessionPatch, SessionStatus,
+};
+use codewright_store::{SessionFilter, Store, Subscription};
+use codewright_tools::{Environment, FileLocks};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::permission::gate::Gate;
+use crate::place::Place;
+use crate::run::{Runs, Turn};
+use crate::toolbox::Toolbox;
+use crate::{Error, admit, session};
+
+/// What a session is called until it has a title.
+pub(crate) const DEFAULT_TITLE: &str = "New session - ";
+/// Directories held open at once; the one used longest ago is put away for another.
+const MAX_PLACES: usize = 64;
+/// How long background work, such as naming a session, may hold up the end of the program.
+const CLOSE_GRACE: Duration = Duration::from_secs(3);
+/// How long a stopped turn may take to end before the caller is answered anyway.
+const ABORT_WAIT: Duration = Duration::from_secs(10);
+
+/// What an engine is made of.
+#[derive(Debug)]
+pub struct Options {
+    /// The directory of requests that name none.
+    pub directory: PathBuf,
+    /// The program's environment.
+    pub env: Env,
+    /// Where things are.
+    pub dirs: Dirs,
+    /// The program version, stored with every session.
+    pub version: &'static str,
+    /// The time.
+    pub clock: Clock,
+}
+
+/// Sessions, and the loop that answers their prompts. Clones share everything.
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) store: Store,
+    pub(crate) llm: codewright_llm::Client,
+    pub(crate) ids: Ids,
+    pub(crate) clock: Clock,
+    pub(crate) env: Env,
+    pub(crate) dirs: Dirs,
+    pub(crate) version: &'static str,
+    pub(crate) runs: Runs,
+    pub(crate) gate: Gate,
+    pub(crate) toolbox: Toolbox,
+    pub(crate) locks: FileLocks,
+    pub(crate) child_env: Environment,
+    pub(crate) shell: PathBuf,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+    directory: PathBuf,
+    places: tokio::sync::Mutex<HashMap<PathBuf, (u64, Arc<Place>)>>,
+    /// Session rows are read, changed and written whole; one change at a time.
+    sessions: tokio::sync::Mutex<()>,
+}
+
+impl Engine {
+    /// Opens the store and makes everything ready; no directory is looked at yet.
+    pub async fn open(options: Options) -> Result<Self, Error> {
+        let Options { directory, env, dirs, version, clock } = options;
+        let ids = Ids::new(clock.clone());
+        let store = Store::open(&dirs.data.join("codewright.db"), ids.clone(), clock.clone()).await?;
+        let set = [("AGENT", "1".to_owned()), ("OPENCODE", "1".to_owned()), ("CODEWRIGHT", "1".to_owned())];
+        let pid = ("OPENCODE_PID", std::process::id().to_string());
+        let child_env = Environment {
+            set: set.into_iter().chain([pid]).map(|(name, value)| (name.to_owned(), value)).collect(),
+            remove: env.child_removals().into_iter().map(str::to_owned).collect(),
+        };
+        let shell =
+            env.filled(codewright_config::env::SHELL).map_or_else(|| PathBuf::from("/bin/sh"), PathBuf::from);
+        Ok(Self(Arc::new(Inner {
+            gate: Gate::new(store.clone(), ids.clone()),
+            llm: codewright_llm::Client::new(&format!("codewright/{version}"))?,
+            store,
+            ids,
+            clock,
+            env,
+            dirs,
+            version,
+            runs: Runs::default(),
+            toolbox: Toolbox::builtin(),
+            locks: FileLocks::default(),
+            child_env,
+            shell,
+            cancel: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            directory,
+            places: tokio::sync::Mutex::default(),
+            sessions: tokio::sync::Mutex::default(),
+        })))
+    }
+
+    /// The directory of requests that name none.
+    #[must_use]
+    pub fn default_directory(&self) -> &Path {
+        &self.0.directory
+    }
+
+    /// The program version.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        self.0.version
+    }
+
+    /// A directory with its configuration, opened if it is not yet.
+    pub async fn place(&self, directory: &Path) -> Result<Arc<Place>, Error> {
+        self.0.place(directory).await
+    }
+
+    /// Everything that happens from now on.
+    #[must_use]
+    pub fn subscribe(&self) -> Subscription {
+        self.0.store.subscribe()
+    }
+
+    /// Stored events after a position, oldest first.
+    pub async fn events_after(&self, position: u64, limit: usize) -> Result<Vec<Envelope>, Error> {
+        Ok(self.0.store.events(position, limit).await?)
+    }
+
+    /// Makes a session in a directory.
+    pub async fn create_session(&self, place: &Arc<Place>, input: SessionInput) -> Result<Session, Error> {
+        if let Some(parent) = &input.parent_id {
+            self.0.session(parent).await?;
+        }
+        session::create(&self.0, place, input).await
+    }
+
+    /// One session.
+    pub async fn session(&self, id: &SessionId) -> Result<Session, Error> {
+        self.0.session(id).await
+    }
+
+    /// Sessions, the most recently changed first.
+    pub async fn sessions(&self, filter: SessionFilter) -> Result<Vec<Session>, Error> {
+        Ok(self.0.store.sessions(filter).await?)
+    }
+
+    /// Changes what a client may change of a session.
+    pub async fn update_session(&self, id: &SessionId, patch: SessionPatch) -> Result<Session, Error> {
+        let now = self.0.clock.now_ms();
+        self.0
+            .update_session(id, |session| {
+                if let Some(title) = patch.title {
+                    session.title = title;
+                }
+                if let Some(rules) = patch.permission {
+                    session.permission.get_or_insert_default().extend(rules);
+                }
+                session.time.updated = now;
+            })
+            .await
+    }
+
+    /// Stops a session and removes it with all its messages.
+    pub async fn delete_session(&self, id: &SessionId) -> Result<bool, Error> {
+        let info = self.0.session(id).await?;
+        self.stop(id).await;
+        self.0.store.append(vec![Event::SessionDeleted { session_id: id.clone(), info }]).await?;
+        Ok(true)
+    }
+
+    /// A new session with the messages of another, up to but without `until`.
+    pub async fn fork_session(&self, id: &SessionId, until: Option<MessageId>) -> Result<Session, Error> {
+        session::fork(&self.0, id, until.as_ref()).await
+    }
+
+    /// The newest messages of a session, oldest first.
+    pub async fn messages(
+        &self,
+        id: &SessionId,
+        limit: Option<usize>,
+    ) -> Result<Vec<MessageWithParts>, Error> {
+        self.0.session(id).await?;
+        Ok(self.0.store.messages(id, limit).await?)
+    }
+
+    /// One message.
+    pub async fn message(&self, id: &SessionId, message: &MessageId) -> Result<MessageWithParts, Error> {
+        let found = self.0.store.message(id, message).await?;
+        found.ok_or_else(|| Error::not_found("Message", message))
+    }
+
+    /// Admits a prompt and waits for the end of the turn; the last answer, or the prompt if none is wanted.
+    pub async fn prompt(&self, id: &SessionId, input: PromptInput) -> Result<MessageWithParts, Error> {
+        let (message, turn) = self.admit(id, input).await?;
+        let Some(turn) = turn else { return self.message(id, &message).await };
+        turn.ended().await;
+        let transcript = self.0.store.transcript(id).await?;
+        let answers = |message: &&MessageWithParts| matches!(message.info, Message::Assistant(_));
+        let answer = transcript.iter().rev().find(answers);
+        answer.cloned().ok_or_else(|| Error::not_found("Answer to message", &message))
+    }
+
+    /// Admits a prompt; the turn goes on by itself.
+    pub async fn prompt_async(&self, id: &SessionId, input: PromptInput) -> Result<(), Error> {
+        self.admit(id, input).await?;
+        Ok(())
+    }
+
+    /// Stops a session's turn and waits until it has ended.
+    pub async fn abort(&self, id: &SessionId) -> Result<bool, Error> {
+        self.0.session(id).await?;
+        self.stop(id).await;
+        Ok(true)
+    }
+
+    /// What sessions do that are not idle.
+    #[must_use]
+    pub fn statuses(&self) -> BTreeMap<SessionId, SessionStatus> {
+        self.0.runs.statuses().into_iter().collect()
+    }
+
+    /// The permission requests that wait for a user.
+    pub async fn permissions(&self) -> Result<Vec<PermissionRequest>, Error> {
+        Ok(self.0.gate.waiting())
+    }
+
+    /// Answers a permission request.
+    pub async fn answer_permission(&self, id: &PermissionId, answer: PermissionAnswer) -> Result<(), Error> {
+        self.0.gate.answer(id, answer).await
+    }
+
+    /// Lets background work end for a moment, stops what is left and closes the store.
+    pub async fn close(self) -> Result<(), Error> {
+        self.0.tasks.close();
+        // Titles may still arrive; whoever does not make it in time is cancelled.
+        if tokio::time::timeout(CLOSE_GRACE, self.0.tasks.wait()).await.is_err() {}
+        self.0.cancel.cancel();
+        if tokio::time::timeout(ABORT_WAIT, self.0.tasks.wait()).await.is_err() {}
+        if let Err(error) = self.0.store.clone().close().await {
+            return Err(error.into());
+        }
+        Ok(())
+    }
+
+    async fn admit(&self, id: &SessionId, input: PromptInput) -> Result<(MessageId, Option<Turn>), Error> {
+        let session = self.0.session(id).await?;
+        let wants_answer = input.no_reply != Some(true);
+        let message = admit::admit(&self.0, &session, input).await?;
+        Ok((message, wants_answer.then(|| self.0.runs.wake(&self.0, id))))
+    }
+
+    async fn stop(&self, id: &SessionId) {
+        if let Some(turn) = self.0.runs.cancel(id) {
+            // The turn was told to end; if it cannot, the caller need not wait for it.
+            if tokio::time::timeout(ABORT_WAIT, turn.ended()).await.is_err() {}
+        }
+    }
+}
+
+impl Inner {
+    pub(crate) async fn session(&self, id: &SessionId) -> Result<Session, Error> {
+        self.store.session(id).await?.ok_or_else(|| Error::not_found("Session", id))
+    }
+
+    /// Reads, changes and stores a session, undisturbed by other changes.
+    pub(crate) async fn update_session(
+        &self,
+        id: &SessionId,
+        change: impl FnOnce(&mut Session),
+    ) -> Result<Session, Error> {
+        let _turn = self.sessions.lock().await;
+        let mut info = self.session(id).await?;
+        change(&mut info);
+        let event = Event::SessionUpdated { session_id: id.clone(), info: info.clone() };
+        self.store.append(vec![event]).await?;
+        Ok(info)
+    }
+
+    pub(crate) async fn place(&self, directory: &Path) -> Result<Arc<Place>, Error> {
+        let mut places = self.places.lock().await;
+        let now = self.clock.now_ms();
+        if let Some((used, place)) = places.get_mut(directory) {
+            *used = now;
+            return Ok(place.clone());
+        }
+        let place = Arc::new(Place::open(self, directory).await?);
+        if places.len() >= MAX_PLACES
+            && let Some(oldest) =
+                places.iter().min_by_key(|(_, (used, _))| *used).map(|(path, _)| path.clone())
+        {
+            places.remove(&oldest);
+        }
+        places.insert(directory.to_owned(), (now, place.clone()));
+        Ok(place)
+    }
+}

@@ -1,0 +1,96 @@
+//! What can go wrong in the engine, told apart by what the receiver can do.
+
+use codewright_proto::MessageError;
+
+/// Why a request to the engine failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nothing has that id; the caller asks for something else.
+    #[error("{what} not found: {id}")]
+    NotFound {
+        /// What kind of thing.
+        what: &'static str,
+        /// What was asked for.
+        id: String,
+    },
+    /// The request makes no sense as it is; the caller changes it.
+    #[error("{message}")]
+    Invalid {
+        /// What is wrong with it.
+        message: String,
+    },
+    /// No model can be asked; the user sets one up.
+    #[error("no model provider was found")]
+    NoProvider {
+        /// Where one was looked for, a line each.
+        looked_for: Vec<String>,
+    },
+    /// The model does not exist; the user names another.
+    #[error("model not found: {wanted}")]
+    UnknownModel {
+        /// What was asked for.
+        wanted: String,
+        /// Names that are close to it.
+        nearest: Vec<String>,
+    },
+    /// The configuration cannot be used; the user mends it.
+    #[error(transparent)]
+    Config(#[from] codewright_config::Error),
+    /// The store failed; the operator looks at the disk.
+    #[error(transparent)]
+    Store(#[from] codewright_store::Error),
+    /// The provider failed; the same request may work later or never.
+    #[error(transparent)]
+    Provider(#[from] codewright_llm::Error),
+}
+
+impl Error {
+    pub(crate) fn not_found(what: &'static str, id: &impl ToString) -> Self {
+        Self::NotFound { what, id: id.to_string() }
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::Invalid { message: message.into() }
+    }
+
+    /// What the user may try.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoProvider { looked_for } => Some(format!(
+                "looked for:\n{}\n\nSet a key (for example ANTHROPIC_API_KEY or OPENAI_API_KEY), name a provider in \
+                 opencode.json, or start a local model server. `codewright demo` shows the program at work without any \
+                 of these.",
+                looked_for.iter().map(|line| format!("  - {line}")).collect::<Vec<_>>().join("\n")
+            )),
+            Self::UnknownModel { nearest, .. } if !nearest.is_empty() => {
+                Some(format!("did you mean {}?", nearest.join(", ")))
+            }
+            Self::Config(error) => error.hint(),
+            Self::UnknownModel { .. }
+            | Self::NotFound { .. }
+            | Self::Invalid { .. }
+            | Self::Store(_)
+            | Self::Provider(_) => None,
+        }
+    }
+}
+
+/// The provider's failure as a message keeps it.
+pub(crate) fn message_error(error: &codewright_llm::Error) -> MessageError {
+    let failure = error.failure();
+    if let codewright_llm::Error::Overflow { .. } = error {
+        return MessageError::ContextOverflowError {
+            message: failure.message.clone(),
+            response_body: failure.body.clone(),
+        };
+    }
+    MessageError::APIError {
+        message: failure.message.clone(),
+        status_code: failure.status,
+        is_retryable: matches!(error, codewright_llm::Error::Busy { .. }),
+        response_headers: (!failure.headers.is_empty()).then(|| failure.headers.clone()),
+        response_body: failure.body.clone(),
+        metadata: failure.url.as_ref().map(|url| [("url".to_owned(), url.clone())].into()),
+    }
+}

@@ -1,0 +1,4 @@
+//! What a tool call may do: the rules, the decision and the gate in front of every call.
+
+pub(crate) mod evaluate;
+pub(crate) mod gate;

@@ -1,0 +1,158 @@
+//! The decision: rules and a question in, an action out.
+//!
+//! The last rule that matches decides, as existing configurations expect; a later
+//! rule therefore narrows or widens an earlier one. Nothing here waits or asks.
+
+use codewright_proto::{Action, Rule};
+
+/// Decides about `permission` on one `pattern`. `None` when no rule speaks of it.
+pub(crate) fn evaluate<'a>(
+    rules: impl DoubleEndedIterator<Item = &'a Rule>,
+    permission: &str,
+    pattern: &str,
+) -> Option<&'a Rule> {
+    rules.rev().find(|rule| matches(&rule.permission, permission) && matches(&rule.pattern, pattern))
+}
+
+/// Decides about a call that touches several things: the strictest answer holds.
+pub(crate) fn strictest(actions: impl Iterator<Item = Action>) -> Action {
+    actions.fold(Action::Allow, |worst, action| match (worst, action) {
+        (Action::Deny, _) | (_, Action::Deny) => Action::Deny,
+        (Action::Ask, _) | (_, Action::Ask) => Action::Ask,
+        (Action::Allow, Action::Allow) => Action::Allow,
+    })
+}
+
+/// Whether a tool is switched off altogether, so that the model need not see it.
+pub(crate) fn is_off(rules: &[Rule], permission: &str) -> bool {
+    let last = rules.iter().rev().find(|rule| matches(&rule.permission, permission));
+    last.is_some_and(|rule| rule.pattern == "*" && rule.action == Action::Deny)
+}
+
+/// Whether a wildcard matches the whole of a text.
+///
+/// `*` stands for any run of characters, slashes too, and `?` for one. A pattern
+/// that ends in a blank and a star also matches without them, so that `ls *`
+/// covers a plain `ls`.
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
+    if let Some(bare) = pattern.strip_suffix(" *")
+        && glob(bare, text)
+    {
+        return true;
+    }
+    glob(pattern, text)
+}
+
+/// Two-pointer wildcard matching: at worst the product of the lengths, never exponential.
+fn glob(pattern: &str, text: &str) -> bool {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let text: Vec<char> = text.chars().collect();
+    let (mut p, mut t) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p, t));
+                p += 1;
+            }
+            Some(&c) if c == '?' || c == text[t] => {
+                p += 1;
+                t += 1;
+            }
+            _ => match star {
+                Some((at, from)) => {
+                    star = Some((at, from + 1));
+                    p = at + 1;
+                    t = from + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|&c| c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(text: &str) -> Vec<Rule> {
+        text.split("; ")
+            .map(|rule| {
+                let (permission, rest) = rule.split_once(' ').unwrap();
+                let (pattern, action) = rest.rsplit_once(' ').unwrap();
+                let action = match action {
+                    "allow" => Action::Allow,
+                    "ask" => Action::Ask,
+                    _ => Action::Deny,
+                };
+                Rule::new(permission, pattern, action)
+            })
+            .collect()
+    }
+
+    #[track_caller]
+    fn check(written: &str, permission: &str, pattern: &str, expected: Option<Action>) {
+        let rules = rules(written);
+        assert_eq!(evaluate(rules.iter(), permission, pattern).map(|rule| rule.action), expected);
+    }
+
+    #[test]
+    fn the_last_matching_rule_decides() {
+        check("* * allow; read *.env deny", "read", "app.env", Some(Action::Deny));
+        check("read *.env deny; * * allow", "read", "app.env", Some(Action::Allow));
+        check(
+            "read * allow; read *.env ask; read *.env.example allow",
+            "read",
+            "a/.env.example",
+            Some(Action::Allow),
+        );
+        check("bash * ask; bash git * allow", "bash", "git status", Some(Action::Allow));
+        check("bash * ask; bash git * allow", "bash", "git", Some(Action::Allow));
+        check("bash * ask; bash git * allow", "bash", "gitk", Some(Action::Ask));
+    }
+
+    #[test]
+    fn without_a_rule_nothing_is_decided() {
+        check("read * allow", "bash", "ls", None);
+    }
+
+    #[test]
+    fn a_pattern_matches_the_whole_text() {
+        for (pattern, text, expected) in [
+            ("*", "", true),
+            ("/tmp/x/*", "/tmp/x/a/b", true),
+            ("/tmp/x/*", "/tmp/xy/a", false),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("ls *", "ls", true),
+            ("ls *", "ls -la", true),
+            ("ls *", "lsof", false),
+            ("*.env", "x.env.bak", false),
+            ("\u{e4}*", "\u{e4}b", true),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} on {text}");
+        }
+    }
+
+    #[test]
+    fn a_hostile_pattern_is_matched_in_bounded_time() {
+        let pattern = "*a".repeat(200);
+        assert!(!matches(&pattern, &"a".repeat(150)));
+    }
+
+    #[test]
+    fn only_a_whole_denial_hides_a_tool() {
+        assert!(is_off(&rules("* * allow; edit * deny"), "edit"));
+        assert!(!is_off(&rules("* * allow; edit *.py deny"), "edit"));
+        assert!(!is_off(&rules("edit * deny; edit src/* allow"), "edit"));
+    }
+
+    #[test]
+    fn one_denial_among_many_decides() {
+        use Action::{Allow, Ask, Deny};
+        assert_eq!(strictest([Allow, Ask, Deny, Ask].into_iter()), Deny);
+        assert_eq!(strictest([Allow, Ask].into_iter()), Ask);
+        assert_eq!(strictest(std::iter::empty()), Allow);
+    }
+}

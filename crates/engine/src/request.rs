@@ -1,0 +1,92 @@
+//! The request of a step, put together from values. Nothing here waits.
+
+pub(crate) mod history;
+pub(crate) mod instructions;
+pub(crate) mod system;
+
+use codewright_llm::{Model, Request, ToolChoice, ToolSpec};
+use codewright_proto::{MessageWithParts, Session};
+
+/// What a step sends.
+pub(crate) struct Parts<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) transcript: &'a [MessageWithParts],
+    pub(crate) system: String,
+    pub(crate) tools: Vec<ToolSpec>,
+    pub(crate) temperature: Option<f64>,
+    pub(crate) top_p: Option<f64>,
+}
+
+/// The most output tokens a step asks for, whatever the model allows.
+pub(crate) const MAX_OUTPUT_TOKENS: u64 = 32_000;
+
+/// Builds the request of one step.
+pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
+    let (temperature, top_p) = sampling(&model.api_id);
+    let temperature = parts.temperature.or(temperature).filter(|_| model.capabilities.temperature);
+    Request {
+        system: parts.system,
+        messages: history::history(parts.transcript),
+        tools: parts.tools,
+        tool_choice: ToolChoice::Auto,
+        max_output_tokens: max_output_tokens(model),
+        temperature,
+        top_p: parts.top_p.or(top_p),
+        headers: session_headers(parts.session),
+        ..Request::default()
+    }
+}
+
+/// The output limit of a request to a model.
+pub(crate) fn max_output_tokens(model: &Model) -> u64 {
+    match model.limits.output {
+        0 => MAX_OUTPUT_TOKENS,
+        limit => limit.min(MAX_OUTPUT_TOKENS),
+    }
+}
+
+/// Headers that let a provider keep a session's requests together.
+pub(crate) fn session_headers(session: &Session) -> Vec<(String, String)> {
+    let mut headers = vec![
+        ("x-session-affinity".to_owned(), session.id.to_string()),
+        ("x-session-id".to_owned(), session.id.to_string()),
+    ];
+    headers.extend(session.parent_id.as_ref().map(|id| ("x-parent-session-id".to_owned(), id.to_string())));
+    headers
+}
+
+/// The temperature and top-p that a model family does best with, first match; none for the rest.
+fn sampling(model: &str) -> (Option<f64>, Option<f64>) {
+    const FAMILIES: [(&str, Option<f64>, Option<f64>); 8] = [
+        ("qwen", None, None),
+        ("claude", None, None),
+        ("gemini", Some(1.0), Some(0.95)),
+        ("glm", Some(1.0), None),
+        ("minimax", Some(1.0), Some(0.95)),
+        ("kimi-k2.5", Some(1.0), Some(0.95)),
+        ("kimi-k2-thinking", Some(1.0), None),
+        ("kimi-k2", Some(0.6), None),
+    ];
+    let model = model.to_lowercase();
+    let family = FAMILIES.iter().find(|(name, ..)| model.contains(name));
+    family.map_or((None, None), |(_, temperature, top_p)| (*temperature, *top_p))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_family_has_its_sampling() {
+        for (model, expected) in [
+            ("qwen3-coder", (None, None)),
+            ("Gemini-2.5-pro", (Some(1.0), Some(0.95))),
+            ("kimi-k2", (Some(0.6), None)),
+            ("moonshot/kimi-k2-thinking", (Some(1.0), None)),
+            ("kimi-k2.5", (Some(1.0), Some(0.95))),
+            ("gpt-5", (None, None)),
+        ] {
+            assert_eq!(sampling(model), expected, "{model}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! What a session does next.
+//!
+//! The decision is a value, so that it can be tested as a table and read without
+//! knowing how any of it is done.
+
+use codewright_proto::{Message, MessageWithParts, PartBody, ToolState};
+
+/// What the model is told when a user refuses a call without a word. The turn ends with it.
+pub(crate) const REJECTED: &str = "The user rejected permission to use this specific tool call.";
+
+/// The next thing to do in a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Ask the model.
+    Step,
+    /// Wait for a prompt.
+    Idle,
+}
+
+/// Decides what a session does next; the caller does it.
+///
+/// A prompt that came after the last answer is always answered. A turn goes on
+/// while the model calls tools, and ends when it stops, fails or is refused.
+pub(crate) fn next(transcript: &[MessageWithParts]) -> Next {
+    let prompt = transcript.iter().rev().find(|message| matches!(message.info, Message::User(_)));
+    let Some(prompt) = prompt else { return Next::Idle };
+    let answer = transcript.iter().rev().find_map(|message| match &message.info {
+        Message::Assistant(info) => Some((info, &message.parts)),
+        Message::User(_) => None,
+    });
+    let Some((answer, parts)) = answer else { return Next::Step };
+    if prompt.info.id() > &answer.id {
+        return Next::Step;
+    }
+    if answer.error.is_some() {
+        return Next::Idle;
+    }
+    let calls = parts.iter().filter_map(|part| match &part.body {
+        PartBody::Tool(call) => Some(&call.state),
+        _ => None,
+    });
+    let mut called = false;
+    for state in calls {
+        called = true;
+        if matches!(state, ToolState::Error { error, .. } if error == REJECTED) {
+            return Next::Idle;
+        }
+    }
+    match answer.finish.as_deref() {
+        _ if called => Next::Step,
+        // A provider may say that it called tools and send none: there is nothing to go on with.
+        Some(_) => Next::Idle,
+        // The process ended while the model spoke: the prompt has no answer yet.
+        None => Next::Step,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use codewright_proto::{
+        AssistantMessage, AssistantTime, Clock, CreatedTime, Ids, Map, MessageError, MessagePath, Part,
+        PromptModel, TokenUsage, ToolPart, ToolSpan, UserMessage,
+    };
+    use serde_json::Value;
+
+    struct Talk {
+        ids: Ids,
+        messages: Vec<MessageWithParts>,
+    }
+
+    impl Talk {
+        fn new() -> Self {
+            Self { ids: Ids::seeded(Clock::stepping(1_000_000, 1), 1), messages: Vec::new() }
+        }
+
+        fn user(mut self) -> Self {
+            let message = UserMessage {
+                id: self.ids.message(),
+                session_id: self.ids.session(),
+                time: CreatedTime { created: 1 },
+                format: None,
+                summary: None,
+                agent: "build".into(),
+                model: PromptModel { provider_id: "p".into(), model_id: "m".into(), variant: None },
+                system: None,
+                tools: None,
+            };
+            self.messages.push(MessageWithParts { info: Message::User(message), parts: Vec::new() });
+            self
+        }
+
+        fn answer(
+            mut self,
+            finish: Option<&str>,
+            error: Option<MessageError>,
+            calls: Vec<ToolState>,
+        ) -> Self {
+            let id = self.ids.message();
+            let session_id = self.ids.session();
+            let parts = calls
+                .into_iter()
+                .map(|state| Part {
+                    id: self.ids.part(),
+                    session_id: session_id.clone(),
+                    message_id: id.clone(),
+                    body: PartBody::Tool(ToolPart {
+                        call_id: "c".into(),
+                        tool: "bash".into(),
+                        state,
+                        metadata: None,
+                    }),
+                })
+                .collect();
+            let message = AssistantMessage {
+                id,
+                session_id,
+                time: AssistantTime::default(),
+                error,
+                parent_id: self.ids.message(),
+                model_id: "m".into(),
+                provider_id: "p".into(),
+                mode: "build".into(),
+                agent: "build".into(),
+                path: MessagePath { cwd: "/".into(), root: "/".into() },
+                summary: None,
+                cost: 0.0,
+                tokens: TokenUsage::default(),
+                structured: None,
+                variant: None,
+                finish: finish.map(str::to_owned),
+            };
+            self.messages.push(MessageWithParts { info: Message::Assistant(message), parts });
+            self
+        }
+    }
+
+    fn failed(error: &str) -> ToolState {
+        ToolState::Error {
+            input: Value::Null,
+            error: error.into(),
+            metadata: None,
+            time: ToolSpan::default(),
+        }
+    }
+
+    fn done() -> ToolState {
+        ToolState::Completed {
+            input: Value::Null,
+            output: "ok".into(),
+            title: String::new(),
+            metadata: Map::new(),
+            time: ToolSpan::default(),
+            attachments: None,
+        }
+    }
+
+    #[track_caller]
+    fn check(talk: Talk, expected: Next) {
+        assert_eq!(next(&talk.messages), expected);
+    }
+
+    #[test]
+    fn an_empty_session_is_idle() {
+        check(Talk::new(), Next::Idle);
+    }
+
+    #[test]
+    fn a_prompt_is_answered() {
+        check(Talk::new().user(), Next::Step);
+        check(Talk::new().user().answer(Some("stop"), None, vec![]).user(), Next::Step);
+    }
+
+    #[test]
+    fn a_prompt_after_a_failure_is_answered() {
+        check(Talk::new().user().answer(None, Some(MessageError::aborted()), vec![]).user(), Next::Step);
+    }
+
+    #[test]
+    fn an_answer_ends_the_turn_and_calls_continue_it() {
+        check(Talk::new().user().answer(Some("stop"), None, vec![]), Next::Idle);
+        check(Talk::new().user().answer(Some("length"), None, vec![]), Next::Idle);
+        check(Talk::new().user().answer(Some("tool-calls"), None, vec![done()]), Next::Step);
+        check(Talk::new().user().answer(Some("tool-calls"), None, vec![failed("no such file")]), Next::Step);
+    }
+
+    #[test]
+    fn calls_are_gone_on_with_whatever_the_provider_calls_the_end() {
+        check(Talk::new().user().answer(Some("stop"), None, vec![done()]), Next::Step);
+    }
+
+    #[test]
+    fn announced_calls_that_never_came_end_the_turn() {
+        check(Talk::new().user().answer(Some("tool-calls"), None, vec![]), Next::Idle);
+    }
+
+    #[test]
+    fn a_refusal_ends_the_turn() {
+        check(
+            Talk::new().user().answer(Some("tool-calls"), None, vec![done(), failed(REJECTED)]),
+            Next::Idle,
+        );
+    }
+
+    #[test]
+    fn an_error_ends_the_turn() {
+        check(Talk::new().user().answer(None, Some(MessageError::aborted()), vec![]), Next::Idle);
+    }
+
+    #[test]
+    fn a_prompt_whose_answer_was_cut_off_is_answered_again() {
+        check(Talk::new().user().answer(None, None, vec![]), Next::Step);
+    }
+}

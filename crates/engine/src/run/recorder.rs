@@ -1,0 +1,308 @@
+//! Turns what a model says and what its calls become into events of one assistant message.
+//!
+//! The recorder is the only writer of assistant parts. It decides, it does not do:
+//! what it wants stored and shown is collected in order and taken by the step with
+//! [`Recorder::take`]. Text that grows is announced by deltas only and written when
+//! it is complete, so the log holds each text twice at most. Whatever happens to a
+//! step, [`Recorder::close`] ends every part that is still open.
+
+use std::sync::Arc;
+
+use codewright_llm::{ModelEvent, Usage};
+use codewright_proto::{
+    AssistantMessage, CacheUsage, Clock, Event, Ids, Map, Message, MessageError, Part, PartBody, PartId,
+    Signal, Span, StepFinish, TextPart, TokenUsage, ToolPart, ToolSpan, ToolState,
+};
+use serde_json::Value;
+
+/// What a call is told when the turn ends before it does.
+pub(crate) const CALL_ABORTED: &str = "Tool execution aborted";
+
+/// Something to store or to show, in the order it happened.
+#[derive(Debug)]
+pub(crate) enum Record {
+    Event(Event),
+    Signal(Signal),
+}
+
+/// A call that the model has finished writing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Call {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// The arguments as the model wrote them; perhaps not JSON.
+    pub(crate) arguments: String,
+}
+
+/// How far a call is, said by the toolbox.
+#[derive(Debug)]
+pub(crate) struct CallUpdate {
+    pub(crate) call_id: String,
+    /// The tool to show; differs from the one named by the model for `invalid`.
+    pub(crate) tool: String,
+    pub(crate) state: ToolState,
+}
+
+pub(crate) struct Recorder {
+    ids: Ids,
+    clock: Clock,
+    message: AssistantMessage,
+    step_open: bool,
+    block: Option<Block>,
+    /// Texts of this attempt that are closed: they are emptied if it is given up.
+    closed: Vec<(PartId, bool, Span)>,
+    calls: Vec<OpenCall>,
+    records: Vec<Record>,
+}
+
+/// A text or a reasoning that grows.
+struct Block {
+    id: PartId,
+    reasoning: bool,
+    text: String,
+    start: u64,
+}
+
+struct OpenCall {
+    id: PartId,
+    call_id: String,
+    tool: String,
+    /// When it began to run, and with what.
+    running: Option<(u64, Value)>,
+    closed: bool,
+}
+
+impl Recorder {
+    /// Begins a message, which is recorded at once.
+    pub(crate) fn new(ids: Ids, clock: Clock, message: AssistantMessage) -> Self {
+        let mut recorder = Self {
+            ids,
+            clock,
+            message,
+            step_open: false,
+            block: None,
+            closed: Vec::new(),
+            calls: Vec::new(),
+            records: Vec::new(),
+        };
+        recorder.message_updated();
+        recorder
+    }
+
+    /// What was recorded since the last time, in order.
+    pub(crate) fn take(&mut self) -> Vec<Record> {
+        std::mem::take(&mut self.records)
+    }
+
+    /// Whether something waits that must be stored.
+    pub(crate) fn has_events(&self) -> bool {
+        self.records.iter().any(|record| matches!(record, Record::Event(_)))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The message as it stands.
+    pub(crate) fn message(&self) -> &AssistantMessage {
+        &self.message
+    }
+
+    /// Whether the model called anything in this message.
+    pub(crate) fn has_calls(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
+    /// Records what the model says; a call that is complete is given back to be run.
+    pub(crate) fn push(&mut self, event: ModelEvent) -> Option<Call> {
+        match event {
+            ModelEvent::TextDelta(text) => self.grow(false, &text),
+            ModelEvent::ReasoningDelta(text) => self.grow(true, &text),
+            ModelEvent::TextStart => self.open(false),
+            ModelEvent::ReasoningStart => self.open(true),
+            ModelEvent::TextEnd => self.end_block(None),
+            ModelEvent::ReasoningEnd { metadata } => {
+                // A provider may give only an opaque item to send back, and no text at all.
+                if metadata.is_some() && self.block.as_ref().is_none_or(|block| !block.reasoning) {
+                    self.open(true);
+                }
+                self.end_block(metadata);
+            }
+            ModelEvent::ToolStart { id, name } => self.call_started(id, name),
+            ModelEvent::ToolDelta { .. } => {}
+            ModelEvent::ToolCall { id, name, arguments } => {
+                if !self.calls.iter().any(|call| call.call_id == id) {
+                    self.call_started(id.clone(), name.clone());
+                }
+                return Some(Call { id, name, arguments });
+            }
+            ModelEvent::Finish { reason, usage } => {
+                self.begin_step();
+                self.end_block(None);
+                self.message.finish = Some(reason.as_str().to_owned());
+                self.message.tokens = tokens(&usage);
+            }
+        }
+        None
+    }
+
+    /// Records how far a call is.
+    pub(crate) fn call_updated(&mut self, update: CallUpdate) {
+        let Some(at) = self.calls.iter().position(|call| call.call_id == update.call_id && !call.closed)
+        else {
+            return;
+        };
+        let call = &mut self.calls[at];
+        call.tool = update.tool;
+        call.closed = !update.state.is_open();
+        if let ToolState::Running { input, time, .. } = &update.state {
+            call.running = Some((time.start, input.clone()));
+        }
+        self.record_call(at, update.state);
+    }
+
+    /// Gives up an attempt: what it said is emptied, so that the next one does not repeat it.
+    ///
+    /// Only attempts without calls are given up; calls have effects that cannot be taken back.
+    pub(crate) fn restart(&mut self) {
+        if let Some(block) = self.block.take() {
+            self.closed.push((block.id, block.reasoning, Span { start: block.start, end: None }));
+        }
+        for (id, reasoning, span) in std::mem::take(&mut self.closed) {
+            let span = Span { start: span.start, end: Some(self.clock.now_ms()) };
+            let body = text_body(reasoning, String::new(), span, None);
+            self.record_part(id, body);
+        }
+        self.message.finish = None;
+        self.message.tokens = TokenUsage::default();
+        self.step_open = false;
+    }
+
+    /// Records the end of the step: its usage, its cost and why it ended.
+    pub(crate) fn finish(&mut self, cost: f64) {
+        self.begin_step();
+        self.end_block(None);
+        self.message.cost += cost;
+        let body = PartBody::StepFinish(StepFinish {
+            reason: self.message.finish.clone().unwrap_or_else(|| "unknown".to_owned()),
+            snapshot: None,
+            cost,
+            tokens: self.message.tokens,
+        });
+        let id = self.ids.part();
+        self.record_part(id, body);
+        self.close(None);
+    }
+
+    /// Ends every open part and the message itself.
+    pub(crate) fn close(&mut self, error: Option<MessageError>) {
+        self.end_block(None);
+        let now = self.clock.now_ms();
+        for at in 0..self.calls.len() {
+            let call = &mut self.calls[at];
+            if call.closed {
+                continue;
+            }
+            call.closed = true;
+            let (start, input) = call.running.take().unwrap_or((now, Value::Object(Map::new())));
+            let time = ToolSpan { start, end: now, compacted: None };
+            let state = ToolState::Error { input, error: CALL_ABORTED.to_owned(), metadata: None, time };
+            self.record_call(at, state);
+        }
+        self.message.error = error;
+        self.message.time.completed = Some(now);
+        self.message_updated();
+    }
+
+    fn open(&mut self, reasoning: bool) {
+        self.begin_step();
+        self.end_block(None);
+        let start = self.clock.now_ms();
+        let id = self.ids.part();
+        self.record_part(id.clone(), text_body(reasoning, String::new(), Span { start, end: None }, None));
+        self.block = Some(Block { id, reasoning, text: String::new(), start });
+    }
+
+    fn grow(&mut self, reasoning: bool, delta: &str) {
+        if self.block.as_ref().is_none_or(|block| block.reasoning != reasoning) {
+            self.open(reasoning);
+        }
+        let Some(block) = &mut self.block else { return };
+        block.text.push_str(delta);
+        // Deltas that nobody has seen yet become one: clients draw frames, not tokens.
+        if let Some(Record::Signal(Signal::PartDelta { delta: waiting, .. })) = self.records.last_mut() {
+            waiting.push_str(delta);
+            return;
+        }
+        self.records.push(Record::Signal(Signal::PartDelta {
+            session_id: self.message.session_id.clone(),
+            message_id: self.message.id.clone(),
+            part_id: block.id.clone(),
+            field: "text".to_owned(),
+            delta: delta.to_owned(),
+        }));
+    }
+
+    fn end_block(&mut self, metadata: Option<Value>) {
+        let Some(block) = self.block.take() else { return };
+        let span = Span { start: block.start, end: Some(self.clock.now_ms()) };
+        self.closed.push((block.id.clone(), block.reasoning, span));
+        self.record_part(block.id, text_body(block.reasoning, block.text, span, metadata));
+    }
+
+    fn begin_step(&mut self) {
+        if self.step_open {
+            return;
+        }
+        self.step_open = true;
+        let id = self.ids.part();
+        self.record_part(id, PartBody::StepStart { snapshot: None });
+    }
+
+    fn call_started(&mut self, call_id: String, tool: String) {
+        self.begin_step();
+        self.end_block(None);
+        let id = self.ids.part();
+        self.calls.push(OpenCall { id, call_id, tool, running: None, closed: false });
+        self.record_call(self.calls.len() - 1, ToolState::pending());
+    }
+
+    fn record_call(&mut self, at: usize, state: ToolState) {
+        let call = &self.calls[at];
+        let part = ToolPart { call_id: call.call_id.clone(), tool: call.tool.clone(), state, metadata: None };
+        self.record_part(call.id.clone(), PartBody::Tool(part));
+    }
+
+    fn record_part(&mut self, id: PartId, body: PartBody) {
+        let session_id = self.message.session_id.clone();
+        let part = Part { id, session_id: session_id.clone(), message_id: self.message.id.clone(), body };
+        let time = self.clock.now_ms();
+        self.records.push(Record::Event(Event::PartUpdated { session_id, part, time }));
+    }
+
+    fn message_updated(&mut self) {
+        let session_id = self.message.session_id.clone();
+        let info = Message::Assistant(self.message.clone());
+        self.records.push(Record::Event(Event::MessageUpdated { session_id, info }));
+    }
+}
+
+fn text_body(reasoning: bool, text: String, time: Span, metadata: Option<Value>) -> PartBody {
+    let text = Arc::from(text);
+    if reasoning {
+        PartBody::Reasoning { text, metadata, time }
+    } else {
+        PartBody::Text(TextPart { text, time: Some(time), metadata, ..TextPart::default() })
+    }
+}
+
+/// The provider's counts in the form that clients read.
+pub(crate) fn tokens(usage: &Usage) -> TokenUsage {
+    TokenUsage {
+        total: usage.total,
+        input: usage.input,
+        output: usage.output,
+        reasoning: usage.reasoning,
+        cache: CacheUsage { read: usage.cache_read, write: usage.cache_write },
+    }
+}

@@ -1,0 +1,143 @@
+//! Names a new session, beside its first turn.
+//!
+//! Nothing waits for a title and nothing fails without one: the session keeps its
+//! first name. One attempt, with a deadline and a bound on what is read.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use codewright_llm::{Message, Model, ModelEvent, Protocol, Request, UserContent};
+use codewright_proto::{MessageWithParts, PartBody, Session};
+
+use crate::engine::{DEFAULT_TITLE, Inner};
+use crate::place::Place;
+use crate::{prompts, request};
+
+const DEADLINE: Duration = Duration::from_secs(60);
+const MAX_TITLE_CHARS: usize = 100;
+/// What is read of an answer at most: a title is a line.
+const MAX_ANSWER_BYTES: usize = 16 * 1024;
+/// What is sent of the first prompt at most.
+const MAX_PROMPT_BYTES: usize = 16 * 1024;
+
+/// Begins to name the session, if it has no name yet.
+pub(crate) fn start(
+    inner: &Arc<Inner>,
+    place: &Arc<Place>,
+    session: &Session,
+    transcript: &[MessageWithParts],
+) {
+    if !session.title.starts_with(DEFAULT_TITLE) || session.parent_id.is_some() {
+        return;
+    }
+    let Some(text) = first_text(transcript) else { return };
+    let Some(model) =
+        session.model.as_ref().and_then(|model| place.models.small(&model.provider_id, &model.id))
+    else {
+        return;
+    };
+    let (inner, id) = (inner.clone(), session.id.clone());
+    let request = title_request(session, &model, text);
+    let work = async move {
+        let cancel = inner.cancel.clone();
+        let asked = cancel.run_until_cancelled(tokio::time::timeout(DEADLINE, ask(&inner, &model, &request)));
+        let Some(Ok(Some(title))) = asked.await else { return };
+        // A session that was deleted or named meanwhile needs no title.
+        let named = inner.update_session(&id, |session| {
+            if session.title.starts_with(DEFAULT_TITLE) {
+                session.title = title;
+            }
+        });
+        if named.await.is_err() {}
+    };
+    place.tasks.spawn(work);
+}
+
+fn first_text(transcript: &[MessageWithParts]) -> Option<String> {
+    let parts = transcript.first()?.parts.iter();
+    let texts = parts.filter_map(|part| match &part.body {
+        PartBody::Text(text) if text.synthetic != Some(true) && text.ignored != Some(true) => {
+            Some(&*text.text)
+        }
+        _ => None,
+    });
+    let text = texts.collect::<Vec<_>>().join("\n");
+    let mut end = text.len().min(MAX_PROMPT_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    (!text.trim().is_empty()).then(|| text[..end].to_owned())
+}
+
+fn title_request(session: &Session, model: &Model, text: String) -> Request {
+    // The Anthropic protocol refuses a temperature beside thinking; its titles do without.
+    let warm = model.protocol == Protocol::OpenAiChat && model.capabilities.temperature;
+    let content = |text| Message::User(vec![UserContent::Text(text)]);
+    let mut options = serde_json::Map::new();
+    if model.protocol == Protocol::OpenAiChat && model.capabilities.reasoning {
+        options.insert("reasoning_effort".to_owned(), "low".into());
+    }
+    Request {
+        system: prompts::TITLE.to_owned(),
+        messages: vec![content(prompts::TITLE_REQUEST.to_owned()), content(text)],
+        max_output_tokens: request::max_output_tokens(model),
+        temperature: warm.then_some(0.5),
+        headers: request::session_headers(session),
+        options,
+        ..Request::default()
+    }
+}
+
+async fn ask(inner: &Inner, model: &Model, request: &Request) -> Option<String> {
+    let mut stream = inner.llm.stream(model, request).await.ok()?;
+    let mut answer = String::new();
+    while let Some(event) = stream.next().await {
+        match event.ok()? {
+            ModelEvent::TextDelta(text) => answer.push_str(&text),
+            ModelEvent::Finish { .. } => break,
+            _ => {}
+        }
+        if answer.len() > MAX_ANSWER_BYTES {
+            break;
+        }
+    }
+    clean(&answer)
+}
+
+/// The first line that says something, without thinking, quotes and control characters.
+fn clean(answer: &str) -> Option<String> {
+    let answer = answer.rsplit_once("</think>").map_or(answer, |(_, rest)| rest);
+    let line = answer.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let line: String = line.chars().filter(|c| !c.is_control()).collect();
+    let line = line.trim_matches(|c| matches!(c, '"' | '\'' | '`' | '*' | '#' | ' '));
+    if line.is_empty() {
+        return None;
+    }
+    if line.chars().count() <= MAX_TITLE_CHARS {
+        return Some(line.to_owned());
+    }
+    let mut short: String = line.chars().take(MAX_TITLE_CHARS - 1).collect();
+    short.push('\u{2026}');
+    Some(short)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_one_clean_line() {
+        for (answer, expected) in [
+            ("Fix login", Some("Fix login")),
+            ("\n\n  \"Fix login\"\nmore", Some("Fix login")),
+            ("<think>hm\nhm</think>\n\nFix login", Some("Fix login")),
+            ("# **Fix login**", Some("Fix login")),
+            ("Fix\u{1b}[31m login", Some("Fix[31m login")),
+            ("", None),
+            ("\"\"", None),
+        ] {
+            assert_eq!(clean(answer).as_deref(), expected, "{answer:?}");
+        }
+        assert_eq!(clean(&"\u{e4}".repeat(300)).unwrap().chars().count(), MAX_TITLE_CHARS);
+    }
+}

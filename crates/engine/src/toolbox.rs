@@ -1,0 +1,328 @@
+//! The tools a session has, and the one road that every call takes.
+//!
+//! Decode, ask, gate, run, trim, record: so no tool can forget permission and none
+//! contains any. A call always ends in a state that the model can be told, whatever
+//! it was called with and however it fails.
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codewright_proto::{
+    FileAttachment, Map, MessageId, Rule, SessionId, Signal, Span, ToolRef, ToolSpan, ToolState,
+};
+use codewright_tools::{AnyTool, Ask, Output, Progress, ToolCx, ToolError, trim};
+use futures_util::FutureExt as _;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::Inner;
+use crate::permission::gate::{Asker, Verdict};
+use crate::place::Place;
+use crate::run::next::REJECTED;
+use crate::run::recorder::{CALL_ABORTED, Call, CallUpdate};
+use crate::run::step::hidden;
+
+/// The name under which calls that cannot be understood are recorded.
+const INVALID: &str = "invalid";
+/// No call works longer than this, whatever its own limits are.
+const CALL_DEADLINE: Duration = Duration::from_secs(60 * 60);
+/// The third identical call of one answer asks first.
+const DOOM_LOOP: usize = 2;
+/// How much of arguments that are no JSON is repeated to the model.
+const MAX_QUOTED_CHARS: usize = 2000;
+
+/// The tools of the program, sorted as models are shown them.
+pub(crate) struct Toolbox(Vec<Arc<dyn AnyTool>>);
+
+impl Toolbox {
+    pub(crate) fn builtin() -> Self {
+        let mut tools = codewright_tools::builtin();
+        tools.sort_by_key(|tool| tool.name().to_lowercase());
+        Self(tools)
+    }
+
+    /// The tools that a model is shown under these rules and switches.
+    pub(crate) fn offered(
+        &self,
+        rules: &[Rule],
+        switches: Option<&BTreeMap<String, bool>>,
+    ) -> Vec<Arc<dyn AnyTool>> {
+        let on = |tool: &&Arc<dyn AnyTool>| {
+            let switched_off = switches.and_then(|switches| switches.get(tool.name())) == Some(&false);
+            !switched_off && !hidden(rules, permission_key(tool.name()))
+        };
+        self.0.iter().filter(on).cloned().collect()
+    }
+}
+
+/// The permission key under which rules speak of a tool.
+fn permission_key(tool: &str) -> &str {
+    match tool {
+        "write" | "edit" => "edit",
+        other => other,
+    }
+}
+
+/// What one call works with.
+pub(crate) struct CallCx {
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) place: Arc<Place>,
+    pub(crate) session_id: SessionId,
+    pub(crate) message_id: MessageId,
+    pub(crate) offered: Vec<Arc<dyn AnyTool>>,
+    pub(crate) rules: Arc<[Rule]>,
+    pub(crate) updates: mpsc::Sender<CallUpdate>,
+    pub(crate) cancel: CancellationToken,
+    /// How often the same answer made this very call before.
+    pub(crate) repeated: usize,
+}
+
+/// How a call ended without a result.
+enum Failure {
+    /// The model is told.
+    Told(String),
+    /// The turn was stopped.
+    Aborted,
+}
+
+impl CallCx {
+    /// Runs a call to its end and reports how far it is.
+    pub(crate) async fn call(self, call: Call) {
+        let start = self.inner.clock.now_ms();
+        let input = arguments(&call.arguments);
+        let last = match (self.find(&call.name), input) {
+            (None, _) => self.invalid(&call, unavailable(&call.name, &self.offered), start),
+            (Some(_), Err(error)) => self.invalid(&call, error, start),
+            (Some(tool), Ok(input)) => {
+                let running = self.running(&call, &tool, &input, start);
+                self.report(running).await;
+                let work = AssertUnwindSafe(self.work(&call, &tool, input.clone(), start)).catch_unwind();
+                let result = tokio::time::timeout(CALL_DEADLINE, work).await;
+                let result = match result {
+                    Ok(Ok(result)) => result,
+                    Ok(Err(_)) => Err(Failure::Told(format!(
+                        "The {} tool failed: this is a bug in Codewright.",
+                        tool.name()
+                    ))),
+                    Err(_) => {
+                        Err(Failure::Told(format!("The {} tool did not end within an hour.", tool.name())))
+                    }
+                };
+                let state = self.state(input, start, result);
+                CallUpdate { call_id: call.id.clone(), tool: tool.name().to_owned(), state }
+            }
+        };
+        self.report(last).await;
+    }
+
+    /// The tool of that name, however the model spells its case.
+    fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
+        let exact = self.offered.iter().find(|tool| tool.name() == name);
+        exact.or_else(|| self.offered.iter().find(|tool| tool.name().eq_ignore_ascii_case(name))).cloned()
+    }
+
+    async fn work(
+        &self,
+        call: &Call,
+        tool: &Arc<dyn AnyTool>,
+        input: Value,
+        start: u64,
+    ) -> Result<Output, Failure> {
+        let cx = self.tool_cx(call, tool, &input, start);
+        if self.repeated >= DOOM_LOOP {
+            self.gate(&doom_loop(tool.name(), &input), None).await?;
+        }
+        let tool_ref = ToolRef { message_id: self.message_id.clone(), call_id: call.id.clone() };
+        for ask in tool.asks(&input, &cx).await.map_err(failure)? {
+            self.gate(&ask, Some(tool_ref.clone())).await?;
+        }
+        if self.cancel.is_cancelled() {
+            return Err(Failure::Aborted);
+        }
+        let output = match tool.run(input, &cx).await {
+            Ok(output) => output,
+            // What a stopped call had so far is worth keeping.
+            Err(ToolError::Cancelled(Some(output))) => *output,
+            Err(error) => return Err(failure(error)),
+        };
+        self.edited(tool.name(), &output);
+        if matches!(tool.name(), "read" | "bash") {
+            // They limit themselves, each in its own way.
+            return Ok(output);
+        }
+        trim(output, &cx).await.map_err(failure)
+    }
+
+    async fn gate(&self, ask: &Ask, tool: Option<ToolRef>) -> Result<(), Failure> {
+        let asker = Asker { session_id: &self.session_id, rules: &self.rules, tool, cancel: &self.cancel };
+        let verdict = self.inner.gate.check(ask, &asker).await;
+        match verdict {
+            Ok(Verdict::Granted) => Ok(()),
+            Ok(Verdict::Denied(rules)) => {
+                let rules = serde_json::to_string(&rules).unwrap_or_default();
+                Err(Failure::Told(format!(
+                    "A permission rule forbids this call. Rules that speak of it: {rules}"
+                )))
+            }
+            Ok(Verdict::Rejected(None)) => Err(Failure::Told(REJECTED.to_owned())),
+            Ok(Verdict::Rejected(Some(message))) => {
+                let sentence = REJECTED.trim_end_matches('.');
+                Err(Failure::Told(format!("{sentence} with the following feedback: {message}")))
+            }
+            Ok(Verdict::Cancelled) => Err(Failure::Aborted),
+            Err(error) => Err(Failure::Told(format!("The call could not ask for permission: {error}"))),
+        }
+    }
+
+    fn tool_cx(&self, call: &Call, tool: &Arc<dyn AnyTool>, input: &Value, start: u64) -> ToolCx {
+        let (updates, call_id, name, input) =
+            (self.updates.clone(), call.id.clone(), tool.name().to_owned(), input.clone());
+        let progress = Progress::new(move |metadata, title| {
+            let time = Span { start, end: None };
+            let state = ToolState::Running { input: input.clone(), title, metadata: Some(metadata), time };
+            let update = CallUpdate { call_id: call_id.clone(), tool: name.clone(), state };
+            // Progress that nobody has time for is left out; the end is always reported.
+            drop(updates.try_send(update));
+        });
+        tool_cx(&self.inner, &self.place, self.cancel.clone(), progress)
+    }
+
+    /// Tells clients which file a call changed.
+    fn edited(&self, tool: &str, output: &Output) {
+        let file = match tool {
+            "edit" => output.metadata.get("filediff").and_then(|diff| diff.get("file")),
+            "write" => output.metadata.get("filepath"),
+            _ => None,
+        };
+        if let Some(file) = file.and_then(Value::as_str) {
+            self.inner.store.signal(Signal::FileEdited { file: file.to_owned() });
+        }
+    }
+
+    fn running(&self, call: &Call, tool: &Arc<dyn AnyTool>, input: &Value, start: u64) -> CallUpdate {
+        let time = Span { start, end: None };
+        let state = ToolState::Running { input: input.clone(), title: None, metadata: None, time };
+        CallUpdate { call_id: call.id.clone(), tool: tool.name().to_owned(), state }
+    }
+
+    fn state(&self, input: Value, start: u64, result: Result<Output, Failure>) -> ToolState {
+        let time = ToolSpan { start, end: self.inner.clock.now_ms(), compacted: None };
+        match result {
+            Ok(output) => {
+                let attachments = output.attachments.into_iter().map(|attachment| FileAttachment {
+                    id: self.inner.ids.part(),
+                    session_id: self.session_id.clone(),
+                    message_id: self.message_id.clone(),
+                    kind: "file".to_owned(),
+                    mime: attachment.mime,
+                    filename: attachment.filename,
+                    url: attachment.url,
+                });
+                let attachments: Vec<_> = attachments.collect();
+                ToolState::Completed {
+                    input,
+                    output: output.output,
+                    title: output.title,
+                    metadata: output.metadata,
+                    time,
+                    attachments: (!attachments.is_empty()).then_some(attachments),
+                }
+            }
+            Err(Failure::Told(error)) => ToolState::Error { input, error, metadata: None, time },
+            Err(Failure::Aborted) => {
+                ToolState::Error { input, error: CALL_ABORTED.to_owned(), metadata: None, time }
+            }
+        }
+    }
+
+    /// Records a call that cannot be understood as a completed call of `invalid`.
+    fn invalid(&self, call: &Call, error: String, start: u64) -> CallUpdate {
+        let output = format!("The arguments provided to the tool are invalid: {error}");
+        let mut metadata = Map::new();
+        metadata.insert("truncated".to_owned(), Value::Bool(false));
+        let time = ToolSpan { start, end: self.inner.clock.now_ms(), compacted: None };
+        let state = ToolState::Completed {
+            input: serde_json::json!({ "tool": call.name, "error": error }),
+            output,
+            title: "Invalid Tool".to_owned(),
+            metadata,
+            time,
+            attachments: None,
+        };
+        CallUpdate { call_id: call.id.clone(), tool: INVALID.to_owned(), state }
+    }
+
+    async fn report(&self, update: CallUpdate) {
+        // The step is gone only when the process ends.
+        if self.updates.send(update).await.is_err() {}
+    }
+}
+
+/// Reads a file on a user's behalf, with the tool that a model would use; no leave is asked.
+pub(crate) async fn read(
+    inner: &Arc<Inner>,
+    place: &Arc<Place>,
+    input: Value,
+    cancel: &CancellationToken,
+) -> Result<String, String> {
+    let tool = inner.toolbox.0.iter().find(|tool| tool.name() == "read");
+    let tool = tool.ok_or_else(|| "there is no read tool".to_owned())?;
+    let cx = tool_cx(inner, place, cancel.clone(), Progress::none());
+    tool.run(input, &cx).await.map(|output| output.output).map_err(|error| error.to_string())
+}
+
+fn tool_cx(inner: &Inner, place: &Place, cancel: CancellationToken, progress: Progress) -> ToolCx {
+    let ids = inner.ids.clone();
+    ToolCx {
+        directory: place.directory.clone(),
+        worktree: place.worktree.root.clone(),
+        home: Some(inner.dirs.home.clone()),
+        output_dir: inner.dirs.tool_output(),
+        new_output_id: Arc::new(move || ids.tool_output().to_string()),
+        cancel,
+        progress,
+        env: inner.child_env.clone(),
+        locks: inner.locks.clone(),
+        shell: inner.shell.clone(),
+        can_delegate: false,
+    }
+}
+
+fn failure(error: ToolError) -> Failure {
+    match error {
+        ToolError::Model(message) | ToolError::Broken(message) => Failure::Told(message),
+        ToolError::Cancelled(_) => Failure::Aborted,
+    }
+}
+
+fn doom_loop(tool: &str, input: &Value) -> Ask {
+    let mut metadata = Map::new();
+    metadata.insert("tool".to_owned(), tool.into());
+    metadata.insert("input".to_owned(), input.clone());
+    Ask {
+        permission: "doom_loop".to_owned(),
+        patterns: vec![tool.to_owned()],
+        always: vec![tool.to_owned()],
+        metadata,
+    }
+}
+
+/// The arguments as JSON; no arguments at all are an empty object.
+fn arguments(text: &str) -> Result<Value, String> {
+    if text.trim().is_empty() {
+        return Ok(Value::Object(Map::new()));
+    }
+    serde_json::from_str(text).map_err(|error| {
+        let quoted: String = text.chars().take(MAX_QUOTED_CHARS).collect();
+        format!("the arguments are not valid JSON ({error}): {quoted}")
+    })
+}
+
+fn unavailable(name: &str, offered: &[Arc<dyn AnyTool>]) -> String {
+    let mut names: Vec<_> = offered.iter().map(|tool| tool.name()).chain([INVALID]).collect();
+    names.sort_unstable();
+    format!("Model tried to call unavailable tool '{name}'. Available tools: {}.", names.join(", "))
+}
