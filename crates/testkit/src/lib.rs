@@ -1,1 +1,32 @@
-//! What tests share: the scripted model, a temporary project and the built binary.
+//! What tests share: the scripted model, a temporary project and the built
+//! binary.
+//!
+//! A [`Project`] is a directory with a home of its own, so that no test sees
+//! the tester's configuration or leaves anything behind. A [`Run`] is the
+//! program in it, and ends by its deadline whatever the program does. The
+//! scripted model is re-exported whole; [`BlockingServer`] is for tests without
+//! a runtime.
+//!
+//! ```no_run
+//! # fn example() -> anyhow::Result<()> {
+//! use codewright_testkit::{BlockingServer, Project, Run, Script};
+//!
+//! let server = BlockingServer::start(Script::new().text("Hello"))?;
+//! let project = Project::git()?;
+//! project.configure(&server.url())?;
+//! // In the binary's own tests: env!("CARGO_BIN_EXE_codewright").
+//! let done = Run::new("/path/to/codewright", &project).args(["run", "Hi"]).finish()?.success()?;
+//! assert!(done.stdout.contains("Hello"));
+//! assert!(server.problems().is_empty());
+//! # Ok(())
+//! # }
+//! ```
+
+mod blocking;
+mod project;
+mod run;
+
+pub use blocking::BlockingServer;
+pub use codewright_scripted::*;
+pub use project::Project;
+pub use run::{Finished, Run, Running};

@@ -2,6 +2,26 @@
 //!
 //! A key nobody reads is an error, and every error says where it is, because a
 //! script that is quietly half understood makes a test that proves nothing.
+//!
+//! ```json
+//! {
+//!   "title": "text", "summary": "turn", "default": "turn",
+//!   "turns": ["turn"], "loop": false,
+//!   "sessions": [{"match": "MARKER", "turns": ["turn"], "loop": false}],
+//!   "pages": {"name": {"status": 200, "headers": {}, "body": "text", "repeat": 1, "delay_ms": 0}},
+//!   "models": ["id"], "chunk_size": 12, "chunk_delay_ms": 0,
+//!   "checks": "enforce | record | off", "scenarios": false
+//! }
+//! ```
+//!
+//! A turn is a text, `{"steps": [..], "usage": {..}, "finish": "stop", "headers": {..}}`,
+//! `{"http_error": {"status": 429, "headers": {..}, "body": .., "delay_ms": 0}}`,
+//! `{"empty": true}`, `{"silent": true}` or `{"raw": "bytes"}`.
+//!
+//! A step has one or more of `delay_ms`, `hang`, `disconnect`, `stream_error`
+//! (`type`, `code`, `message`), `reasoning` (with `signature`, `encrypted`), `text`,
+//! `flood` (`bytes`, `deltas`), `tool_any` (a list of calls), and `tool` with `args`
+//! and `id` or `custom_tool` with `input`; with `chunk_size` and `chunk_delay_ms`.
 
 use std::time::Duration;
 

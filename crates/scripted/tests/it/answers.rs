@@ -116,6 +116,14 @@ async fn anthropic_blocks_are_numbered_and_thinking_is_signed() {
 }
 
 #[tokio::test]
+async fn ids_and_signatures_may_be_scripted() {
+    let turn = Turn::steps().reasoning("Hm.").signature("c2ln").tool("read", json!({})).id("call_7");
+    let events = answer(Protocol::Anthropic, turn).await.events();
+    assert!(events.iter().any(|event| event["delta"]["signature"] == "c2ln"));
+    assert!(events.iter().any(|event| event["content_block"]["id"] == "toolu_7"));
+}
+
+#[tokio::test]
 async fn usage_and_finish_are_as_scripted() {
     let turn = || {
         let usage = Usage { input: 7, output: 5, cache_read: 3, cache_write: 2, reasoning: 1 };

@@ -124,6 +124,23 @@ async fn a_chunked_body_is_read() {
 }
 
 #[tokio::test]
+async fn a_request_in_two_parts_is_read_like_one() {
+    let server = Server::start(Script::new().text("x").repeat()).await.unwrap();
+    let mut client = Client::connect(&server).await;
+    let request = post(Protocol::Chat, &prompt(Protocol::Chat, "Go").to_string());
+    let head = request.find("\r\n\r\n").unwrap();
+    // Around the end of the head every byte counts; elsewhere a sample does.
+    for at in (1..request.len()).filter(|at| at.abs_diff(head) < 8 || at % 23 == 0) {
+        let (first, second) = request.split_at(at);
+        client.write(first).await;
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        client.write(second).await;
+        assert_eq!(client.response().await.said(), "x", "cut at byte {at}");
+    }
+    assert!(server.problems().is_empty(), "{:?}", server.problems());
+}
+
+#[tokio::test]
 async fn models_and_pages_are_listed() {
     let page = Reply::new(200, Content::Text("<p>hi</p>".to_owned())).header("content-type", "text/html");
     let server = Server::start(Script::new().models(["a", "b"]).page("p", page)).await.unwrap();

@@ -1,0 +1,152 @@
+//! A directory to work on, with a home of its own.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::run::Run;
+
+/// Long for a command on a small directory, even on a loaded machine.
+const GIT_DEADLINE: Duration = Duration::from_secs(30);
+/// The moment of the first commit, so that its hash is the same in every run.
+const COMMIT_DATE: &str = "2024-01-01T00:00:00Z";
+
+/// A temporary directory to work on; everything goes when it is dropped.
+#[derive(Debug)]
+pub struct Project {
+    /// Holds the directories below alive.
+    _root: TempDir,
+    directory: PathBuf,
+    home: PathBuf,
+}
+
+impl Project {
+    /// A directory that is no repository.
+    pub fn plain() -> Result<Self> {
+        let root = tempfile::Builder::new().prefix("codewright-test-").tempdir()?;
+        // The program reports resolved paths, and a temporary directory may be behind a link.
+        let path = root.path().canonicalize()?;
+        let project = Self { _root: root, directory: path.join("project"), home: path.join("home") };
+        fs::create_dir(&project.directory)?;
+        for (_, directory) in project.homes() {
+            fs::create_dir_all(directory)?;
+        }
+        Ok(project)
+    }
+
+    /// A git repository with one commit on `main`, of a file `README.md`.
+    pub fn git() -> Result<Self> {
+        let project = Self::plain()?;
+        project.write("README.md", "# Project\n")?;
+        project.run_git(&["init", "--quiet", "--initial-branch=main"])?;
+        project.run_git(&["config", "user.name", "Tester"])?;
+        project.run_git(&["config", "user.email", "tester@localhost"])?;
+        project.run_git(&["add", "--all"])?;
+        project.run_git(&["commit", "--quiet", "--message=First"])?;
+        Ok(project)
+    }
+
+    /// The directory itself.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The home directory the program is given.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// A path in the directory.
+    pub fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
+        self.directory.join(relative)
+    }
+
+    /// Writes a file and the directories it needs; returns its path.
+    pub fn write(&self, relative: impl AsRef<Path>, content: impl AsRef<[u8]>) -> Result<PathBuf> {
+        let path = self.path(relative);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).with_context(|| format!("cannot create `{}`", parent.display()))?;
+        }
+        fs::write(&path, content).with_context(|| format!("cannot write `{}`", path.display()))?;
+        Ok(path)
+    }
+
+    /// Reads a file.
+    pub fn read(&self, relative: impl AsRef<Path>) -> Result<String> {
+        let path = self.path(relative);
+        fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))
+    }
+
+    /// Writes an `opencode.json` whose models are the scripted server's.
+    pub fn configure(&self, url: &str) -> Result<()> {
+        self.write_config(&Self::config(url))
+    }
+
+    /// Writes this value as `opencode.json`; git does not see the file.
+    pub fn write_config(&self, config: &Value) -> Result<()> {
+        self.write("opencode.json", serde_json::to_vec_pretty(config)?)?;
+        if self.path(".git").is_dir() {
+            self.write(".git/info/exclude", "/opencode.json\n")?;
+        }
+        Ok(())
+    }
+
+    /// What [`Project::configure`] writes, for tests that add to it.
+    pub fn config(url: &str) -> Value {
+        let limit = json!({"context": 200_000, "output": 32_000});
+        let provider = |npm: &str, model: &str| {
+            json!({
+                "npm": npm,
+                "name": "Mock",
+                "options": {"baseURL": format!("{url}/v1"), "apiKey": "sk-mock"},
+                "models": {model: {"name": model, "limit": limit}},
+            })
+        };
+        json!({
+            "model": "mock/plain-model",
+            "provider": {
+                "mock": provider("@ai-sdk/openai-compatible", "plain-model"),
+                "mockanth": provider("@ai-sdk/anthropic", "claude-mock"),
+            },
+        })
+    }
+
+    /// The variables a program is given, and no others.
+    pub fn environment(&self) -> Vec<(&'static str, OsString)> {
+        let homes = self.homes().into_iter().map(|(name, path)| (name, path.into_os_string()));
+        homes.chain([("PATH", search_path())]).collect()
+    }
+
+    /// Runs git in the directory; returns what it printed.
+    pub fn run_git(&self, args: &[&str]) -> Result<String> {
+        let run = Run::new("git", self).args(args).deadline(GIT_DEADLINE);
+        let run = run.env("GIT_CONFIG_NOSYSTEM", "1");
+        let run = run.env("GIT_AUTHOR_DATE", COMMIT_DATE).env("GIT_COMMITTER_DATE", COMMIT_DATE);
+        Ok(run.finish()?.success()?.stdout)
+    }
+
+    fn homes(&self) -> [(&'static str, PathBuf); 6] {
+        let under = |name: &str| self.home.join(name);
+        [
+            ("HOME", self.home.clone()),
+            ("XDG_CONFIG_HOME", under(".config")),
+            ("XDG_DATA_HOME", under(".local/share")),
+            ("XDG_STATE_HOME", under(".local/state")),
+            ("XDG_CACHE_HOME", under(".cache")),
+            ("XDG_RUNTIME_DIR", under(".run")),
+        ]
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a program under test finds git and the shell where the tester does"
+)]
+fn search_path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
+}
