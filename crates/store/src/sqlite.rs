@@ -1,0 +1,346 @@
+//! The store on SQLite: one thread that writes, a few connections that read.
+//!
+//! These methods are what another backend has to offer; nothing above this file
+//! knows SQL. Several processes may use one file at the same time.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use codewright_proto::{
+    Envelope, Event, Message, MessageId, MessageWithParts, PermissionRequest, Project, Session, SessionId,
+};
+use rusqlite::Connection;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::timeout;
+
+use crate::error::Fault;
+use crate::feed::Feed;
+use crate::record::Record;
+use crate::{Error, SessionFilter, Stamps};
+use writer::{Append, Command, Writer};
+
+mod apply;
+mod open;
+mod query;
+mod session_row;
+mod writer;
+
+/// How many events one append may have.
+const MAX_APPEND_EVENTS: usize = 10_000;
+
+/// How large the events of one append may be together, as JSON.
+const MAX_APPEND_BYTES: usize = 64 * 1024 * 1024;
+
+/// How large the appends that wait for the writer may be together, as JSON.
+const MAX_QUEUED_KIB: usize = 128 * 1024;
+
+/// How many requests wait for the writer.
+const MAX_QUEUED: usize = 1024;
+
+/// How long a request waits for its turn; once it is taken, the database's own timeout holds.
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long closing waits for what was asked before it.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How many connections read at the same time.
+const MAX_READERS: usize = 2;
+
+/// A store's file, opened. Clones share it; the last one closes it.
+#[derive(Clone)]
+pub(crate) struct Sqlite(Arc<Inner>);
+
+struct Inner {
+    path: PathBuf,
+    commands: mpsc::Sender<Command>,
+    /// One permit a KiB of waiting appends.
+    room: Arc<Semaphore>,
+    /// Absent in memory, where the writer's connection is the only one there can be.
+    readers: Option<Readers>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Ends the feed with the writer, however that ends.
+struct CloseFeed(Arc<Feed>);
+
+impl Drop for CloseFeed {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+struct Readers {
+    idle: Mutex<Vec<Connection>>,
+    permits: Arc<Semaphore>,
+}
+
+impl Sqlite {
+    /// Opens or creates a file, on the thread that will write to it.
+    pub(crate) async fn open(path: &Path, stamps: Stamps, feed: Arc<Feed>) -> Result<Self, Error> {
+        let (at, path) = (path.to_owned(), path.to_owned());
+        let readers = Readers { idle: Mutex::default(), permits: Arc::new(Semaphore::new(MAX_READERS)) };
+        Self::start(path, Some(readers), stamps, feed, move || open::file(&at)).await
+    }
+
+    /// An empty store that ends with the process.
+    pub(crate) async fn in_memory(stamps: Stamps, feed: Arc<Feed>) -> Result<Self, Error> {
+        Self::start(PathBuf::from(":memory:"), None, stamps, feed, open::memory).await
+    }
+
+    async fn start(
+        path: PathBuf,
+        readers: Option<Readers>,
+        stamps: Stamps,
+        feed: Arc<Feed>,
+        open: impl FnOnce() -> Result<Connection, Fault> + Send + 'static,
+    ) -> Result<Self, Error> {
+        let (commands, received) = mpsc::channel(MAX_QUEUED);
+        let (opened, answer) = oneshot::channel();
+        let at = path.clone();
+        let run = move || {
+            let _closing = CloseFeed(Arc::clone(&feed));
+            let ready = open().and_then(|connection| {
+                feed.begin_after(query::last_position(&connection)?);
+                Ok(connection)
+            });
+            match ready {
+                Ok(connection) => {
+                    // A caller that has gone away has dropped the sender too, and the writer ends.
+                    drop(opened.send(Ok(())));
+                    Writer { path: at, connection, stamps, feed, received }.run();
+                }
+                Err(fault) => {
+                    // Nobody waits for the reason any more.
+                    drop(opened.send(Err(fault.at(&at))));
+                }
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("store".to_owned())
+            .spawn(run)
+            .map_err(|error| Error::Failed { path: path.clone(), source: Arc::new(error) })?;
+        answer.await.map_err(|_| Error::Closed)??;
+        let room = Arc::new(Semaphore::new(MAX_QUEUED_KIB));
+        Ok(Self(Arc::new(Inner { path, commands, room, readers, thread: Mutex::new(Some(thread)) })))
+    }
+
+    /// Stores events in one transaction, all or none, and publishes them.
+    pub(crate) async fn append(&self, events: Vec<Event>) -> Result<Vec<Arc<Envelope>>, Error> {
+        if events.is_empty() {
+            return Ok(Vec::new());
+        }
+        limit("events", events.len(), MAX_APPEND_EVENTS)?;
+        let mut bytes = 0;
+        let mut records = Vec::with_capacity(events.len());
+        for event in events {
+            let record = Record::new(&event)?;
+            bytes += record.len_bytes();
+            limit("bytes", bytes, MAX_APPEND_BYTES)?;
+            records.push((event, record));
+        }
+        let room = self.reserve(bytes.div_ceil(1024)).await?;
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Append(Append { records, bytes, reply, room })).await?;
+        answer.await.map_err(|_| Error::Closed)?
+    }
+
+    async fn reserve(&self, kib: usize) -> Result<tokio::sync::OwnedSemaphorePermit, Error> {
+        let kib = kib as u32; // At most `MAX_APPEND_BYTES`.
+        if let Ok(permit) = Arc::clone(&self.0.room).try_acquire_many_owned(kib) {
+            return Ok(permit);
+        }
+        let waiting = Arc::clone(&self.0.room).acquire_many_owned(kib);
+        timeout(QUEUE_TIMEOUT, waiting).await.map_err(|_| self.busy())?.map_err(|_| Error::Closed)
+    }
+
+    async fn send(&self, command: Command) -> Result<(), Error> {
+        let permit = match self.0.commands.try_reserve() {
+            Ok(permit) => permit,
+            Err(mpsc::error::TrySendError::Closed(())) => return Err(Error::Closed),
+            Err(mpsc::error::TrySendError::Full(())) => timeout(QUEUE_TIMEOUT, self.0.commands.reserve())
+                .await
+                .map_err(|_| self.busy())?
+                .map_err(|_| Error::Closed)?,
+        };
+        permit.send(command);
+        Ok(())
+    }
+
+    fn busy(&self) -> Error {
+        Error::Busy { path: self.0.path.clone() }
+    }
+
+    /// Runs something on the writer's thread, between transactions.
+    async fn on_writer<T: Send + 'static>(
+        &self,
+        run: impl FnOnce(&mut Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (reply, answer) = oneshot::channel();
+        let path = self.0.path.clone();
+        let run = move |connection: &mut Connection| {
+            // Whoever asked may have stopped waiting.
+            drop(reply.send(run(connection).map_err(|fault| fault.at(&path))));
+        };
+        self.send(Command::Run(Box::new(run))).await?;
+        answer.await.map_err(|_| Error::Closed)?
+    }
+
+    /// Runs queries in one read transaction.
+    async fn read<T: Send + 'static>(
+        &self,
+        run: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Error> {
+        let Some(readers) = &self.0.readers else {
+            return self.on_writer(|connection| run(connection)).await;
+        };
+        if self.0.commands.is_closed() {
+            return Err(Error::Closed);
+        }
+        let permits = Arc::clone(&readers.permits);
+        let permit = match Arc::clone(&permits).try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => timeout(QUEUE_TIMEOUT, permits.acquire_owned())
+                .await
+                .map_err(|_| self.busy())?
+                .map_err(|_| Error::Closed)?,
+        };
+        let inner = Arc::clone(&self.0);
+        let reading = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            inner.read(run).map_err(|fault| fault.at(&inner.path))
+        });
+        match reading.await {
+            Ok(answer) => answer,
+            Err(error) if error.is_panic() => {
+                Err(Error::Failed { path: self.0.path.clone(), source: Arc::new(error) })
+            }
+            // The runtime ends.
+            Err(_) => Err(Error::Closed),
+        }
+    }
+
+    pub(crate) async fn events(&self, after: u64, limit: usize) -> Result<Vec<Envelope>, Error> {
+        self.events_between(after, i64::MAX as u64, limit).await
+    }
+
+    pub(crate) async fn events_between(
+        &self,
+        after: u64,
+        until: u64,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, Error> {
+        self.read(move |connection| query::events(connection, after, until, limit)).await
+    }
+
+    pub(crate) async fn events_of(
+        &self,
+        session: &SessionId,
+        from_seq: u64,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, Error> {
+        let session = session.clone();
+        self.read(move |connection| query::events_of(connection, &session, from_seq, limit)).await
+    }
+
+    pub(crate) async fn session(&self, id: &SessionId) -> Result<Option<Session>, Error> {
+        let id = id.clone();
+        self.read(move |connection| session_row::session(connection, &id)).await
+    }
+
+    pub(crate) async fn sessions(&self, filter: SessionFilter) -> Result<Vec<Session>, Error> {
+        self.read(move |connection| session_row::sessions(connection, &filter)).await
+    }
+
+    pub(crate) async fn messages(
+        &self,
+        session: &SessionId,
+        limit: Option<usize>,
+    ) -> Result<Vec<MessageWithParts>, Error> {
+        let session = session.clone();
+        self.read(move |connection| query::messages(connection, &session, limit)).await
+    }
+
+    pub(crate) async fn message(
+        &self,
+        session: &SessionId,
+        id: &MessageId,
+    ) -> Result<Option<MessageWithParts>, Error> {
+        let (session, id) = (session.clone(), id.clone());
+        self.read(move |connection| query::message(connection, &session, &id)).await
+    }
+
+    pub(crate) async fn infos(&self, session: &SessionId) -> Result<Vec<Message>, Error> {
+        let session = session.clone();
+        self.read(move |connection| query::infos(connection, &session, None)).await
+    }
+
+    pub(crate) async fn pending_permissions(&self) -> Result<Vec<PermissionRequest>, Error> {
+        self.read(query::pending_permissions).await
+    }
+
+    pub(crate) async fn projects(&self) -> Result<Vec<Project>, Error> {
+        self.read(query::projects).await
+    }
+
+    pub(crate) async fn project_of(&self, worktree: &str) -> Result<Option<Project>, Error> {
+        let worktree = worktree.to_owned();
+        self.read(move |connection| query::project_of(connection, &worktree)).await
+    }
+
+    pub(crate) async fn save_project(&self, project: Project) -> Result<(), Error> {
+        self.on_writer(move |connection| apply::project(connection, &project)).await
+    }
+
+    pub(crate) async fn replay(&self) -> Result<u64, Error> {
+        self.on_writer(apply::replay).await
+    }
+
+    /// Finishes what was asked, moves it all into the file and ends the thread.
+    pub(crate) async fn close(&self) -> Result<(), Error> {
+        if let Some(readers) = &self.0.readers {
+            readers.permits.close();
+            readers.idle().clear();
+        }
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Close(reply)).await?;
+        timeout(CLOSE_TIMEOUT, answer).await.map_err(|_| self.busy())?.map_err(|_| Error::Closed)??;
+        let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // The answer above is the last thing the thread does, so this does not block.
+            thread.join().map_err(|_| Error::Closed)?;
+        }
+        Ok(())
+    }
+}
+
+impl Inner {
+    fn read<T>(&self, run: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
+        let readers = self.readers.as_ref().ok_or(Error::Closed)?;
+        let idle = readers.idle().pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => open::reader(&self.path)?,
+        };
+        let transaction = connection.unchecked_transaction()?;
+        let value = run(&transaction);
+        // Nothing was written: letting go cannot lose anything.
+        drop(transaction);
+        if !readers.permits.is_closed() {
+            readers.idle().push(connection);
+        }
+        value
+    }
+}
+
+impl Readers {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        // A list of connections is whole after any panic.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn limit(unit: &'static str, size: usize, limit: usize) -> Result<(), Error> {
+    if size <= limit { Ok(()) } else { Err(Error::TooLarge { unit, size, limit }) }
+}

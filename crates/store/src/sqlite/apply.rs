@@ -1,0 +1,269 @@
+//! Writes events into the log and the rows that follow from them.
+//!
+//! Nothing else writes a projection. An event holds the whole new value of one
+//! row, so every change is an upsert or a deletion; what refers to something that
+//! does not exist is refused, and with it the whole append.
+
+use codewright_proto::{
+    Envelope, Event, MessageId, Part, PermissionId, PermissionRequest, Project, SessionId,
+};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, OptionalExtension, ToSql, TransactionBehavior, params};
+
+use super::{query, session_row};
+use crate::Error;
+use crate::error::Fault;
+use crate::record::Record;
+
+/// How many events a replay holds in memory; see also the size limit of a page.
+const REPLAY_PAGE: usize = 256;
+
+/// JSON bytes, bound as text.
+pub(super) struct Json<'a>(pub(super) &'a [u8]);
+
+impl ToSql for Json<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(ValueRef::Text(self.0)))
+    }
+}
+
+/// Writes an event behind the others and fills in its places.
+pub(super) fn log(connection: &Connection, envelope: &mut Envelope, record: &Record) -> Result<(), Fault> {
+    let session = envelope.event.session_id().as_str();
+    let seq: i64 = connection
+        .prepare_cached(
+            "INSERT INTO event_sequence (aggregate_id, seq) VALUES (?1, 0)
+             ON CONFLICT (aggregate_id) DO UPDATE SET seq = seq + 1 RETURNING seq",
+        )?
+        .query_row([session], |row| row.get(0))?;
+    let kind = format!("{}.{}", envelope.event.name(), envelope.event.version());
+    let position = connection
+        .prepare_cached(
+            "INSERT INTO event (id, aggregate_id, seq, type, data, time) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .insert(params![
+            envelope.id.as_str(),
+            session,
+            seq,
+            kind,
+            Json(record.properties()),
+            number(envelope.time)
+        ])?;
+    envelope.seq = seq as u64;
+    envelope.position = position as u64;
+    Ok(())
+}
+
+/// Changes the rows as an event says.
+pub(super) fn project_event(
+    connection: &Connection,
+    envelope: &Envelope,
+    record: Record,
+) -> Result<(), Fault> {
+    match &envelope.event {
+        Event::SessionCreated { info, .. } => session_row::upsert(connection, info),
+        Event::SessionUpdated { session_id, info } => {
+            demand_session(connection, session_id)?;
+            session_row::upsert(connection, info)
+        }
+        Event::SessionDeleted { session_id, .. } => {
+            let gone = connection
+                .prepare_cached("DELETE FROM session WHERE id = ?1")?
+                .execute([session_id.as_str()])?;
+            if gone == 0 { Err(unknown("session", session_id).into()) } else { Ok(()) }
+        }
+        Event::MessageUpdated { session_id, info } => {
+            upsert_message(connection, session_id, info.id(), [info.created(), envelope.time], record)
+        }
+        Event::MessageRemoved { session_id, message_id } => {
+            demand_session(connection, session_id)?;
+            connection
+                .prepare_cached("DELETE FROM message WHERE id = ?1 AND session_id = ?2")?
+                .execute([message_id.as_str(), session_id.as_str()])?;
+            Ok(())
+        }
+        Event::PartUpdated { part, time, .. } => {
+            upsert_part(connection, part, [*time, envelope.time], record)
+        }
+        Event::PartRemoved { session_id, message_id, part_id } => {
+            demand_session(connection, session_id)?;
+            connection
+                .prepare_cached("DELETE FROM part WHERE id = ?1 AND message_id = ?2 AND session_id = ?3")?
+                .execute([part_id.as_str(), message_id.as_str(), session_id.as_str()])?;
+            Ok(())
+        }
+        Event::PermissionAsked(request) => insert_request(connection, request, envelope.time, record),
+        Event::PermissionReplied { session_id, request_id, .. } => {
+            delete_request(connection, session_id, request_id)
+        }
+    }
+}
+
+fn upsert_message(
+    connection: &Connection,
+    session: &SessionId,
+    id: &MessageId,
+    [created, updated]: [u64; 2],
+    record: Record,
+) -> Result<(), Fault> {
+    let row = record.into_row();
+    // An id that another session uses matches no row and changes nothing.
+    let changed = connection
+        .prepare_cached(
+            "INSERT INTO message (id, session_id, time_created, time_updated, data)
+             SELECT ?1, id, ?3, ?4, ?5 FROM session WHERE id = ?2
+             ON CONFLICT (id) DO UPDATE SET time_created = excluded.time_created,
+                 time_updated = excluded.time_updated, data = excluded.data
+             WHERE session_id = excluded.session_id",
+        )?
+        .execute(params![
+            id.as_str(),
+            session.as_str(),
+            number(created),
+            number(updated),
+            Json(row.bytes())
+        ])?;
+    if changed > 0 {
+        return Ok(());
+    }
+    demand_session(connection, session)?;
+    Err(Error::Taken { kind: "message", id: id.to_string() }.into())
+}
+
+fn upsert_part(
+    connection: &Connection,
+    part: &Part,
+    [created, updated]: [u64; 2],
+    record: Record,
+) -> Result<(), Fault> {
+    let row = record.into_row();
+    let changed = connection
+        .prepare_cached(
+            "INSERT INTO part (id, message_id, session_id, time_created, time_updated, data)
+             SELECT ?1, id, session_id, ?4, ?5, ?6 FROM message WHERE id = ?2 AND session_id = ?3
+             ON CONFLICT (id) DO UPDATE SET time_updated = excluded.time_updated, data = excluded.data
+             WHERE message_id = excluded.message_id AND session_id = excluded.session_id",
+        )?
+        .execute(params![
+            part.id.as_str(),
+            part.message_id.as_str(),
+            part.session_id.as_str(),
+            number(created),
+            number(updated),
+            Json(row.bytes())
+        ])?;
+    if changed > 0 {
+        return Ok(());
+    }
+    demand_session(connection, &part.session_id)?;
+    let message = connection
+        .prepare_cached("SELECT 1 FROM message WHERE id = ?1 AND session_id = ?2")?
+        .exists([part.message_id.as_str(), part.session_id.as_str()])?;
+    if !message {
+        return Err(unknown("message", &part.message_id).into());
+    }
+    Err(Error::Taken { kind: "part", id: part.id.to_string() }.into())
+}
+
+fn insert_request(
+    connection: &Connection,
+    request: &PermissionRequest,
+    time: u64,
+    record: Record,
+) -> Result<(), Fault> {
+    demand_session(connection, &request.session_id)?;
+    let row = record.into_row();
+    let changed = connection
+        .prepare_cached(
+            "INSERT INTO permission_request (id, session_id, time_created, data) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (id) DO UPDATE SET data = excluded.data WHERE session_id = excluded.session_id",
+        )?
+        .execute(params![
+            request.id.as_str(),
+            request.session_id.as_str(),
+            number(time),
+            Json(row.bytes())
+        ])?;
+    if changed > 0 {
+        return Ok(());
+    }
+    Err(Error::Taken { kind: "permission request", id: request.id.to_string() }.into())
+}
+
+/// The first reply is the one that counts; a second finds nothing to reply to.
+fn delete_request(connection: &Connection, session: &SessionId, id: &PermissionId) -> Result<(), Fault> {
+    let gone = connection
+        .prepare_cached("DELETE FROM permission_request WHERE id = ?1 AND session_id = ?2")?
+        .execute([id.as_str(), session.as_str()])?;
+    if gone == 0 { Err(unknown("permission request", id).into()) } else { Ok(()) }
+}
+
+fn demand_session(connection: &Connection, id: &SessionId) -> Result<(), Fault> {
+    let exists = connection.prepare_cached("SELECT 1 FROM session WHERE id = ?1")?.exists([id.as_str()])?;
+    if exists { Ok(()) } else { Err(unknown("session", id).into()) }
+}
+
+/// Saves what is known of a project. Projects are found on disk, not made by events.
+pub(super) fn project(connection: &Connection, project: &Project) -> Result<(), Fault> {
+    let sandboxes = serde_json::to_vec(&project.sandboxes)
+        .map_err(|error| Error::unreadable(format!("project `{}`", project.id), error))?;
+    connection
+        .prepare_cached(
+            "INSERT INTO project (id, worktree, vcs, name, time_created, time_updated, time_initialized, sandboxes)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+             ON CONFLICT (id) DO UPDATE SET worktree = excluded.worktree, vcs = excluded.vcs,
+                 name = excluded.name, time_created = excluded.time_created,
+                 time_updated = excluded.time_updated, time_initialized = excluded.time_initialized,
+                 sandboxes = excluded.sandboxes",
+        )?
+        .execute(params![
+            project.id.as_str(),
+            project.worktree,
+            project.vcs,
+            project.name,
+            number(project.time.created),
+            number(project.time.updated),
+            project.time.initialized.map(number),
+            Json(&sandboxes)
+        ])?;
+    Ok(())
+}
+
+/// Makes all rows anew from the log; returns how many events it has.
+pub(super) fn replay(connection: &mut Connection) -> Result<u64, Fault> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Messages, parts and requests go with their sessions.
+    transaction.execute("DELETE FROM session", [])?;
+    let (mut position, mut count) = (0, 0);
+    loop {
+        let page = query::events(&transaction, position, i64::MAX as u64, REPLAY_PAGE)?;
+        let Some(last) = page.last() else { break };
+        position = last.position;
+        for envelope in &page {
+            let record = Record::new(&envelope.event)?;
+            project_event(&transaction, envelope, record)?;
+            count += 1;
+        }
+    }
+    transaction.commit()?;
+    Ok(count)
+}
+
+pub(super) fn unknown(kind: &'static str, id: &impl ToString) -> Error {
+    Error::Unknown { kind, id: id.to_string() }
+}
+
+/// Whether a project is known, for an error that says so.
+pub(super) fn project_exists(connection: &Connection, id: &str) -> Result<bool, Fault> {
+    let found = connection
+        .prepare_cached("SELECT 1 FROM project WHERE id = ?1")?
+        .query_row([id], |_| Ok(()))
+        .optional()?;
+    Ok(found.is_some())
+}
+
+/// A number as a column holds it. Those of events have been checked; a clock or a limit
+/// beyond 63 bits means "the greatest".
+pub(super) fn number(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,187 @@
+//! Opening a store's file: its place, its settings, its schema.
+//!
+//! Any number of processes may open a new file at once; one of them creates the
+//! schema and the others wait for it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use crate::Error;
+use crate::error::Fault;
+
+/// The schema, one file a version. A released file is never edited.
+const MIGRATIONS: &[&str] = &[include_str!("../../migrations/0001_init.sql")];
+
+/// How long a statement waits for another process.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long opening waits for others that are opening.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How long opening waits before it looks again.
+const OPEN_PAUSE: Duration = Duration::from_millis(10);
+
+/// How much memory the writer's pages take, in KiB.
+const WRITER_CACHE_KIB: i64 = 1024;
+
+/// How much memory the pages of one reader take, in KiB.
+const READER_CACHE_KIB: i64 = 512;
+
+/// How large the write-ahead log stays after a checkpoint.
+const MAX_WAL_BYTES: i64 = 8 * 1024 * 1024;
+
+/// How many prepared statements a connection keeps.
+const STATEMENTS: usize = 40;
+
+/// Opens or creates a store's file for writing.
+pub(super) fn file(path: &Path) -> Result<Connection, Fault> {
+    create_private(path).map_err(|error| Error::unwritable(path, error))?;
+    let deadline = Instant::now() + OPEN_TIMEOUT;
+    // Switching to the write-ahead log and cleaning up after a killed process answer
+    // "busy" without waiting, so the waiting is done here.
+    loop {
+        match try_file(path) {
+            Err(fault) if fault.is_busy() && Instant::now() < deadline => std::thread::sleep(OPEN_PAUSE),
+            done => return done,
+        }
+    }
+}
+
+fn try_file(path: &Path) -> Result<Connection, Fault> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    // SQLite silently opens what it may not write for reading.
+    if connection.is_readonly("main")? {
+        return Err(Error::unwritable(path, io::ErrorKind::PermissionDenied.into()).into());
+    }
+    // Looked at before anything is changed: a file of another program stays as it is.
+    schema_version(&connection, path)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "normal")?;
+    connection.pragma_update(None, "journal_size_limit", MAX_WAL_BYTES)?;
+    settle(&connection, WRITER_CACHE_KIB)?;
+    migrate(&mut connection, path)?;
+    Ok(connection)
+}
+
+/// An empty store in memory.
+pub(super) fn memory() -> Result<Connection, Fault> {
+    let mut connection = Connection::open_in_memory()?;
+    settle(&connection, WRITER_CACHE_KIB)?;
+    migrate(&mut connection, Path::new(":memory:"))?;
+    Ok(connection)
+}
+
+/// Another connection to an open store, for queries alone.
+pub(super) fn reader(path: &Path) -> Result<Connection, Fault> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    settle(&connection, READER_CACHE_KIB)?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
+fn settle(connection: &Connection, cache_kib: i64) -> Result<(), Fault> {
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "cache_size", -cache_kib)?;
+    Ok(())
+}
+
+/// The version of the file's schema: 0 for an empty file, else one that we know.
+fn schema_version(connection: &Connection, path: &Path) -> Result<usize, Fault> {
+    let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let known = MIGRATIONS.len() as i64;
+    if found > known {
+        return Err(Error::Newer { path: path.to_owned(), found, known }.into());
+    }
+    let ours = match usize::try_from(found) {
+        Ok(0) => connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?,
+        Ok(_) => true,
+        Err(_) => false,
+    };
+    if !ours {
+        return Err(Error::Foreign { path: path.to_owned() }.into());
+    }
+    Ok(found as usize)
+}
+
+fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Fault> {
+    if schema_version(connection, path)? == MIGRATIONS.len() {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have done it while this one waited for the lock.
+    let version = schema_version(&transaction, path)?;
+    for migration in &MIGRATIONS[version..] {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Makes sure that a file exists which only its owner can read.
+///
+/// The file gets its name when it is finished and closed. Were it opened here under
+/// its final name, closing it would drop the locks that another thread's SQLite
+/// holds on it by then: such locks belong to the process, not to the handle.
+fn create_private(path: &Path) -> io::Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        create_directories(directory)?;
+    }
+    let (unnamed, created) = create_beside(path)?;
+    drop(created);
+    let linked = fs::hard_link(&unnamed, path);
+    fs::remove_file(&unnamed)?;
+    match linked {
+        Ok(()) => Ok(()),
+        // Another process was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        // A file system without links has no permissions either; SQLite creates the file.
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Creates an empty file whose name nobody else uses.
+fn create_beside(path: &Path) -> io::Result<(PathBuf, fs::File)> {
+    const ATTEMPTS: u32 = 1000;
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut attempt = 0;
+    loop {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".new-{}-{attempt}", std::process::id()));
+        match options.open(&name) {
+            Ok(file) => return Ok((name.into(), file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < ATTEMPTS => attempt += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn create_directories(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}

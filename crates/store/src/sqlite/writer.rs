@@ -1,0 +1,170 @@
+//! The thread that writes.
+//!
+//! It takes whatever appends are waiting into one transaction, because the commit
+//! is the expensive part. Each append is a savepoint of its own, so a bad one takes
+//! nobody with it. Only after the commit are events published and callers answered.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use codewright_proto::{Envelope, Event};
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+
+use super::apply;
+use crate::error::Fault;
+use crate::feed::Feed;
+use crate::record::Record;
+use crate::{Error, Stamps};
+
+/// How many appends share a transaction.
+const MAX_GROUP: usize = 128;
+
+/// How large the appends that share a transaction may be together, as JSON; one alone may be larger.
+const MAX_GROUP_BYTES: usize = 8 * 1024 * 1024;
+
+/// What the writer is asked to do.
+pub(super) enum Command {
+    Append(Append),
+    Run(Box<dyn FnOnce(&mut Connection) + Send>),
+    Close(oneshot::Sender<Result<(), Error>>),
+}
+
+/// Events to be stored together.
+pub(super) struct Append {
+    pub(super) records: Vec<(Event, Record)>,
+    pub(super) bytes: usize,
+    pub(super) reply: oneshot::Sender<Stored>,
+    /// Its share of what may wait, given back when it is done.
+    pub(super) room: OwnedSemaphorePermit,
+}
+
+type Stored = Result<Vec<Arc<Envelope>>, Error>;
+
+/// Envelopes with the size of their JSON, as the feed takes them.
+type Sized = Vec<(Arc<Envelope>, usize)>;
+
+pub(super) struct Writer {
+    pub(super) path: PathBuf,
+    pub(super) connection: Connection,
+    pub(super) stamps: Stamps,
+    pub(super) feed: Arc<Feed>,
+    pub(super) received: mpsc::Receiver<Command>,
+}
+
+impl Writer {
+    /// Works until it is closed or nobody can ask any more.
+    pub(super) fn run(mut self) {
+        let mut held = None;
+        let mut closing = None;
+        while let Some(command) = held.take().or_else(|| self.received.blocking_recv()) {
+            match command {
+                Command::Append(append) => {
+                    let mut group = vec![append];
+                    held = self.gather(&mut group);
+                    self.commit(group);
+                }
+                Command::Run(run) => run(&mut self.connection),
+                Command::Close(reply) => {
+                    // What was sent before is still received; then the channel ends.
+                    self.received.close();
+                    closing = Some(reply);
+                }
+            }
+        }
+        let (path, connection) = (self.path, self.connection);
+        let closed = finish(connection).map_err(|fault| fault.at(&path));
+        if let Some(reply) = closing {
+            // Whoever closed may have stopped waiting.
+            drop(reply.send(closed));
+        }
+    }
+
+    /// Takes the appends that are waiting; returns what came instead of the next one.
+    fn gather(&mut self, group: &mut Vec<Append>) -> Option<Command> {
+        let mut bytes = group.iter().map(|append| append.bytes).sum::<usize>();
+        while group.len() < MAX_GROUP && bytes < MAX_GROUP_BYTES {
+            match self.received.try_recv().ok()? {
+                Command::Append(append) => {
+                    bytes += append.bytes;
+                    group.push(append);
+                }
+                other => return Some(other),
+            }
+        }
+        None
+    }
+
+    fn commit(&mut self, group: Vec<Append>) {
+        let mut replies = Vec::with_capacity(group.len());
+        let mut rooms = Vec::with_capacity(group.len());
+        let mut appends = Vec::with_capacity(group.len());
+        for append in group {
+            replies.push(append.reply);
+            rooms.push(append.room);
+            appends.push(append.records);
+        }
+        let outcomes = match self.transact(appends) {
+            Ok(outcomes) => outcomes,
+            Err(fault) => {
+                let error = fault.at(&self.path);
+                replies.iter().map(|_| Err(error.clone())).collect()
+            }
+        };
+        drop(rooms);
+        for (reply, outcome) in replies.into_iter().zip(outcomes) {
+            let stored = outcome.map(|envelopes| {
+                self.feed.publish(&envelopes);
+                envelopes.into_iter().map(|(envelope, _)| envelope).collect()
+            });
+            // The events are stored whether or not the caller still waits.
+            drop(reply.send(stored));
+        }
+    }
+
+    /// Stores each append or says why not; fails as a whole if the transaction does.
+    fn transact(&mut self, appends: Vec<Vec<(Event, Record)>>) -> Result<Vec<Result<Sized, Error>>, Fault> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut outcomes = Vec::with_capacity(appends.len());
+        for records in appends {
+            execute(&transaction, "SAVEPOINT append")?;
+            let outcome = store(&transaction, records, &self.stamps);
+            // A full disk ends the whole transaction, and every append of it with it.
+            if transaction.is_autocommit() {
+                return Err(outcome.err().unwrap_or(Fault::Error(Error::Closed)));
+            }
+            if outcome.is_err() {
+                execute(&transaction, "ROLLBACK TO append")?;
+            }
+            execute(&transaction, "RELEASE append")?;
+            outcomes.push(outcome.map_err(|fault| fault.at(&self.path)));
+        }
+        transaction.commit()?;
+        Ok(outcomes)
+    }
+}
+
+fn execute(connection: &Connection, sql: &str) -> Result<(), Fault> {
+    connection.prepare_cached(sql)?.execute([])?;
+    Ok(())
+}
+
+fn store(connection: &Connection, records: Vec<(Event, Record)>, stamps: &Stamps) -> Result<Sized, Fault> {
+    let time = stamps.clock.now_ms();
+    let mut envelopes = Vec::with_capacity(records.len());
+    for (event, record) in records {
+        let bytes = record.len_bytes();
+        let id = stamps.ids.event();
+        let mut envelope = Envelope { id, position: 0, seq: 0, time, event };
+        apply::log(connection, &mut envelope, &record)?;
+        apply::project_event(connection, &envelope, record)?;
+        envelopes.push((Arc::new(envelope), bytes));
+    }
+    Ok(envelopes)
+}
+
+/// Moves everything into the file, so that it can be copied alone.
+fn finish(connection: Connection) -> Result<(), Fault> {
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    connection.close().map_err(|(_, error)| Fault::Sql(error))
+}

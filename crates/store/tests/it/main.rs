@@ -1,0 +1,7 @@
+//! The store at its face: real files, threads and restarts.
+
+mod face;
+mod feed;
+mod opening;
+mod replay;
+mod support;

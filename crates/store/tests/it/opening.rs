@@ -1,0 +1,194 @@
+//! Files in every state that a machine may leave them in.
+
+use std::fs;
+use std::path::Path;
+
+use codewright_store::{Error, Store};
+
+use crate::support::*;
+
+async fn refused(path: &Path) -> Error {
+    let (ids, clock) = stamps();
+    Store::open(path, ids, clock).await.expect_err("the store does not open")
+}
+
+#[test]
+fn many_may_open_a_new_file_at_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("new/deep/store.db");
+    std::thread::scope(|scope| {
+        for at in 0..16 {
+            let path = &path;
+            scope.spawn(move || {
+                let runtime =
+                    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+                runtime.block_on(async {
+                    let store = open(path).await;
+                    let id = format!("ses_{at:02}");
+                    store
+                        .append(vec![created(&id), message(&id, &format!("msg_{at}"), 5)])
+                        .await
+                        .expect("stored");
+                    // Some close, some are dropped, while others are still opening.
+                    if at % 2 == 0 {
+                        store.close().await.expect("closed");
+                    }
+                });
+            });
+        }
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let store = open(&path).await;
+        assert_eq!(store.sessions(Default::default()).await.expect("readable").len(), 16);
+        assert_eq!(store.events(0, 100).await.expect("readable").len(), 32);
+        assert_eq!(store.last_position(), 32);
+    });
+    let left: Vec<_> = fs::read_dir(path.parent().expect("a parent")).expect("a directory").collect();
+    assert!(left.len() <= 3, "opening leaves nothing beside the database: {left:?}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_is_created_is_for_the_user_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("new/store.db");
+    let store = open(&path).await;
+    store.append(vec![created("ses_1")]).await.expect("stored");
+    let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+    assert_eq!(mode(path.parent().expect("a parent")), 0o700);
+    for name in ["store.db", "store.db-wal", "store.db-shm"] {
+        assert_eq!(mode(&path.with_file_name(name)), 0o600, "{name}");
+    }
+    store.close().await.expect("closed");
+    assert!(!path.with_file_name("store.db-wal").exists(), "a closed store is one file");
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_is_there_after_a_drop() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    for round in 0..5_u64 {
+        let store = open(&path).await;
+        assert_eq!(store.last_position(), round * 10);
+        for at in 0..10 {
+            store.append(vec![created(&format!("ses_{round}_{at}"))]).await.expect("stored");
+        }
+        drop(store);
+        let store = open(&path).await;
+        assert_eq!(store.events(0, 1000).await.expect("readable").len() as u64, (round + 1) * 10);
+    }
+}
+
+#[tokio::test]
+async fn a_closed_store_says_so() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = open(&directory.path().join("store.db")).await;
+    let other = store.clone();
+    let mut subscription = store.subscribe();
+    store.append(vec![created("ses_1")]).await.expect("stored");
+    store.close().await.expect("closed");
+    assert!(matches!(other.append(vec![created("ses_2")]).await, Err(Error::Closed)));
+    assert!(matches!(other.session(&session_id("ses_1")).await, Err(Error::Closed)));
+    assert_eq!(next(&mut subscription).await.position(), Some(1));
+    assert!(matches!(subscription.next().await, Err(Error::Closed)));
+    assert!(matches!(other.close().await, Err(Error::Closed)));
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused_with_both_versions() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    open(&path).await.close().await.expect("closed");
+    rusqlite::Connection::open(&path).expect("opens").pragma_update(None, "user_version", 7).expect("set");
+    let error = refused(&path).await;
+    assert!(matches!(error, Error::Newer { found: 7, known: 1, .. }), "{error}");
+    assert_eq!(
+        error.to_string(),
+        format!("the store `{}` has schema version 7, this program knows versions up to 1", path.display())
+    );
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_refused_and_left_alone() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let garbage = "this is not a database, whatever its name says\n".repeat(100);
+    fs::write(&path, &garbage).expect("written");
+    let error = refused(&path).await;
+    assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+    assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+    assert_eq!(fs::read_to_string(&path).expect("readable"), garbage);
+}
+
+#[tokio::test]
+async fn a_damaged_database_is_refused() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let store = open(&path).await;
+    store.append(vec![created("ses_1"), message("ses_1", "msg_1", 5)]).await.expect("stored");
+    store.close().await.expect("closed");
+    let mut bytes = fs::read(&path).expect("readable");
+    bytes[100..].fill(0xa5);
+    fs::write(&path, bytes).expect("written");
+    let error = refused(&path).await;
+    assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_database_of_another_program_is_refused() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let connection = rusqlite::Connection::open(&path).expect("opens");
+    connection.execute_batch("CREATE TABLE session (id text)").expect("a table");
+    drop(connection);
+    let before = fs::read(&path).expect("readable");
+    let error = refused(&path).await;
+    assert!(matches!(error, Error::Foreign { .. }), "{error}");
+    assert_eq!(fs::read(&path).expect("readable"), before);
+}
+
+#[tokio::test]
+async fn a_place_that_cannot_be_written_is_named() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("file");
+    fs::write(&file, "").expect("written");
+    // Below a file, in place of a directory, and where not even root may create anything.
+    let mut places = vec![file.join("store.db"), directory.path().to_owned()];
+    if cfg!(target_os = "linux") {
+        places.push("/proc/self/store.db".into());
+    }
+    for path in places {
+        let error = refused(&path).await;
+        assert!(matches!(error, Error::Unwritable { .. }), "{error}");
+        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+    }
+}
+
+/// Root may write anywhere; the test above has a place for root.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_read_only_directory_or_file_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().expect("a directory");
+    let closed = directory.path().join("closed");
+    let existing = directory.path().join("existing.db");
+    open(&existing).await.close().await.expect("closed");
+    fs::create_dir(&closed).expect("created");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o500)).expect("set");
+    fs::set_permissions(&existing, fs::Permissions::from_mode(0o400)).expect("set");
+    let is_root = fs::write(closed.join("probe"), "").is_ok();
+    let (ids, clock) = stamps();
+    for path in [closed.join("store.db"), existing] {
+        let outcome = Store::open(&path, ids.clone(), clock.clone()).await;
+        match outcome {
+            Ok(_) => assert!(is_root, "{} was opened", path.display()),
+            Err(error) => {
+                assert!(matches!(error, Error::Unwritable { .. }), "{error}");
+                assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+            }
+        }
+    }
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).expect("set");
+}
