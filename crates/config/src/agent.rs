@@ -1,0 +1,291 @@
+//! The agents of a directory: the built-in ones, changed and added to by the configuration.
+//!
+//! An agent's rules are one list: the defaults, its own, the user's, those its entry in the
+//! configuration adds, and leave to read shortened tool outputs. The last rule that matches decides.
+
+use std::{
+    cmp::Reverse,
+    path::{Component, Path, PathBuf},
+};
+
+use codewright_proto::{
+    Action::{self, Allow, Ask, Deny},
+    PromptModel, Rule,
+};
+use serde::Serialize;
+
+use crate::{AgentConfig, Config, Dirs, Error, Map, merge, nearest, parse_model};
+
+/// How many names an unknown agent is answered with.
+const NEAREST_NAMES: usize = 3;
+
+/// Who may call an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AgentMode {
+    /// The user.
+    Primary,
+    /// Other agents.
+    Subagent,
+    /// Both.
+    All,
+}
+
+impl AgentMode {
+    pub(crate) fn parse(written: &str) -> Option<Self> {
+        match written {
+            "primary" => Some(Self::Primary),
+            "subagent" => Some(Self::Subagent),
+            "all" => Some(Self::All),
+            _ => None,
+        }
+    }
+}
+
+/// An agent as sessions use it and as clients are shown it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AgentSpec {
+    /// What it is called.
+    pub name: String,
+    /// When it is the right one; other agents choose by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Who may call it.
+    pub mode: AgentMode,
+    /// Whether it is built in.
+    pub native: bool,
+    /// Whether lists leave it out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
+    /// How many of the likely words it chooses from.
+    #[serde(rename = "topP", skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    /// How freely it chooses its words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// The colour it is shown in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
+    /// All its rules, in order.
+    pub permission: Vec<Rule>,
+    /// Its own model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<PromptModel>,
+    /// The named set of its model's options.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+    /// What it is told before everything else, when the configuration says; the texts of the built-in
+    /// ones belong to whoever runs them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// Options for each request.
+    pub options: Map,
+    /// How many steps it may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
+}
+
+/// The rules every agent begins with.
+#[must_use]
+pub fn default_rules(dirs: &Dirs) -> Vec<Rule> {
+    let mut rules = vec![Rule::new("*", "*", Allow), Rule::new("doom_loop", "*", Ask)];
+    rules.extend(outside(dirs));
+    rules.extend([
+        Rule::new("question", "*", Deny),
+        Rule::new("plan_enter", "*", Deny),
+        Rule::new("plan_exit", "*", Deny),
+        Rule::new("read", "*", Allow),
+        Rule::new("read", "*.env", Ask),
+        Rule::new("read", "*.env.*", Ask),
+        Rule::new("read", "*.env.example", Allow),
+    ]);
+    rules
+}
+
+/// The agents there are without any configuration.
+#[must_use]
+pub fn builtin_agents(dirs: &Dirs, worktree: &Path) -> Vec<AgentSpec> {
+    listed(finished(natives(dirs, worktree, &[]), dirs), "build")
+}
+
+/// The agents there are: the built-in ones with the configuration laid over them, those it adds, and
+/// without those it disables. The default one comes first, the others by name.
+pub fn agents(config: &Config, dirs: &Dirs, worktree: &Path) -> Result<Vec<AgentSpec>, Error> {
+    let mut agents = natives(dirs, worktree, &config.permission);
+    for (name, written) in config.agent.iter() {
+        // Names are distinct, so that only a built-in agent can be there already.
+        let there = agents.iter().take_while(|agent| agent.native).position(|agent| agent.name == name);
+        match there.and_then(|at| agents.get_mut(at)) {
+            Some(agent) if written.disable != Some(true) => change(agent, written)?,
+            Some(_) => agents.retain(|agent| agent.name != name),
+            None if written.disable == Some(true) => {}
+            None => {
+                let rules = [default_rules(dirs), config.permission.clone()].concat();
+                let mut added = AgentSpec { native: false, ..plain(name, AgentMode::All, rules) };
+                change(&mut added, written)?;
+                agents.push(added);
+            }
+        }
+    }
+    let first = config.default_agent.as_deref().unwrap_or("build");
+    Ok(listed(finished(agents, dirs), first))
+}
+
+/// The agent a new session begins with: the configured one, else `build`, else the first that a user
+/// may call.
+pub fn default_agent<'a>(config: &Config, agents: &'a [AgentSpec]) -> Result<&'a AgentSpec, Error> {
+    let callable = |agent: &&AgentSpec| agent.mode != AgentMode::Subagent && !agent.hidden;
+    let Some(name) = config.default_agent.as_deref() else {
+        let build = agents.iter().find(|agent| agent.name == "build").filter(callable);
+        return build.or_else(|| agents.iter().find(callable)).ok_or_else(|| Error::Agent {
+            name: "build".to_owned(),
+            problem: "is disabled, and no other agent can begin a session",
+            nearest: Vec::new(),
+        });
+    };
+    let problem = match agents.iter().find(|agent| agent.name == name) {
+        None => "does not exist",
+        Some(agent) if agent.mode == AgentMode::Subagent => "can only be called by other agents",
+        Some(agent) if agent.hidden => "is hidden",
+        Some(agent) => return Ok(agent),
+    };
+    let names = agents.iter().filter(callable).map(|agent| agent.name.as_str());
+    Err(Error::Agent { name: name.to_owned(), problem, nearest: nearest(name, names, NEAREST_NAMES) })
+}
+
+fn natives(dirs: &Dirs, worktree: &Path, user: &[Rule]) -> Vec<AgentSpec> {
+    let with = |own: Vec<Rule>| [default_rules(dirs), own, user.to_vec()].concat();
+    let inner = |name: &str| AgentSpec {
+        hidden: true,
+        ..plain(name, AgentMode::Primary, with(vec![Rule::new("*", "*", Deny)]))
+    };
+    let described = |text: &str, agent: AgentSpec| AgentSpec { description: Some(text.to_owned()), ..agent };
+    let build = vec![Rule::new("question", "*", Allow), Rule::new("plan_enter", "*", Allow)];
+    let general = vec![Rule::new("todowrite", "*", Deny)];
+    vec![
+        described(BUILD, plain("build", AgentMode::Primary, with(build))),
+        described(PLAN, plain("plan", AgentMode::Primary, with(plan_rules(dirs, worktree)))),
+        described(GENERAL, plain("general", AgentMode::Subagent, with(general))),
+        described(EXPLORE, plain("explore", AgentMode::Subagent, with(explore_rules(dirs)))),
+        inner("compaction"),
+        AgentSpec { temperature: Some(0.5), ..inner("title") },
+        inner("summary"),
+    ]
+}
+
+const BUILD: &str = "Works on the project with every tool its permissions grant.";
+const PLAN: &str = "Studies the project and proposes changes without making them.";
+const GENERAL: &str = "Takes over a self-contained task that needs several steps: research, comparison, \
+                       or a change that touches many places. Good for running independent pieces at once.";
+const EXPLORE: &str = "Finds things in the code base without changing it: where something is defined or \
+                       used, which files match a pattern, how a part works. Say in the task how far to \
+                       dig: \"quick\" for one look, \"medium\" for the likely places, \"very thorough\" \
+                       for every naming and location that comes to mind.";
+
+fn plan_rules(dirs: &Dirs, worktree: &Path) -> Vec<Rule> {
+    let plans = dirs.plans();
+    vec![
+        Rule::new("question", "*", Allow),
+        Rule::new("plan_exit", "*", Allow),
+        Rule::new("task", "general", Deny),
+        Rule::new("external_directory", &pattern(&plans.join("*")), Allow),
+        Rule::new("edit", "*", Deny),
+        Rule::new("edit", ".opencode/plans/*.md", Allow),
+        Rule::new("edit", &pattern(&relative(worktree, &plans.join("*.md"))), Allow),
+    ]
+}
+
+fn explore_rules(dirs: &Dirs) -> Vec<Rule> {
+    let mut rules = vec![Rule::new("*", "*", Deny)];
+    rules.extend(
+        ["grep", "glob", "list", "bash", "webfetch", "websearch", "read"]
+            .map(|tool| Rule::new(tool, "*", Allow)),
+    );
+    rules.extend(outside(dirs));
+    rules
+}
+
+fn outside(dirs: &Dirs) -> [Rule; 3] {
+    [
+        Rule::new("external_directory", "*", Ask),
+        Rule::new("external_directory", &pattern(&dirs.tool_output().join("*")), Allow),
+        Rule::new("external_directory", &pattern(&dirs.tmp.join("*")), Allow),
+    ]
+}
+
+fn plain(name: &str, mode: AgentMode, permission: Vec<Rule>) -> AgentSpec {
+    AgentSpec {
+        name: name.to_owned(),
+        description: None,
+        mode,
+        native: true,
+        hidden: false,
+        top_p: None,
+        temperature: None,
+        color: None,
+        permission,
+        model: None,
+        variant: None,
+        prompt: None,
+        options: Map::new(),
+        steps: None,
+    }
+}
+
+fn change(agent: &mut AgentSpec, written: &AgentConfig) -> Result<(), Error> {
+    if let Some(model) = &written.model {
+        let parsed = parse_model(model).ok_or_else(|| Error::Model { agent: agent.name.clone() })?;
+        agent.model = Some(parsed);
+    }
+    lay(&mut agent.variant, written.variant.as_ref());
+    lay(&mut agent.prompt, written.prompt.as_ref());
+    lay(&mut agent.description, written.description.as_ref());
+    lay(&mut agent.temperature, written.temperature.as_ref());
+    lay(&mut agent.top_p, written.top_p.as_ref());
+    lay(&mut agent.color, written.color.as_ref());
+    lay(&mut agent.steps, written.steps.as_ref());
+    agent.mode = written.mode.unwrap_or(agent.mode);
+    agent.hidden = written.hidden.unwrap_or(agent.hidden);
+    merge::merge_maps(&mut agent.options, written.options.clone());
+    agent.permission.extend_from_slice(&written.permission);
+    Ok(())
+}
+
+fn lay<T: Clone>(under: &mut Option<T>, over: Option<&T>) {
+    if let Some(over) = over {
+        *under = Some(over.clone());
+    }
+}
+
+/// Lets every agent read the outputs it was given only in part, unless that was denied by name.
+fn finished(mut agents: Vec<AgentSpec>, dirs: &Dirs) -> Vec<AgentSpec> {
+    let outputs = pattern(&dirs.tool_output().join("*"));
+    for agent in &mut agents {
+        let about = |rule: &Rule, action: Action| {
+            rule.permission == "external_directory" && rule.pattern == outputs && rule.action == action
+        };
+        if !agent.permission.iter().any(|rule| about(rule, Deny)) {
+            agent.permission.push(Rule::new("external_directory", &outputs, Allow));
+        }
+    }
+    agents
+}
+
+fn listed(mut agents: Vec<AgentSpec>, first: &str) -> Vec<AgentSpec> {
+    agents.sort_by(|a, b| {
+        let key = |agent: &AgentSpec| Reverse(agent.name == first);
+        key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
+    });
+    agents
+}
+
+fn pattern(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// How `to` is written inside `from`; both are absolute.
+fn relative(from: &Path, to: &Path) -> PathBuf {
+    let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(shared).map(|_| Component::ParentDir);
+    up.chain(to.components().skip(shared)).collect()
+}

@@ -1,0 +1,104 @@
+//! Where everything lives on this machine.
+//!
+//! What OpenCode owns (`config`, `opencode_data`) is only read; what we write goes to our own
+//! directories beside them. Nothing is created here.
+
+use std::path::{Path, PathBuf};
+
+use crate::{Env, Error, env};
+
+const OWN: &str = "codewright";
+const ORIGINAL: &str = "opencode";
+
+/// The directories of one user; all absolute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dirs {
+    /// The user's home.
+    pub home: PathBuf,
+    /// OpenCode's global configuration; read only.
+    pub config: PathBuf,
+    /// Our own global configuration.
+    pub own_config: PathBuf,
+    /// Sessions, credentials, tool outputs: what must not be lost.
+    pub data: PathBuf,
+    /// Locks and logs.
+    pub state: PathBuf,
+    /// What can be fetched again.
+    pub cache: PathBuf,
+    /// OpenCode's data, for its `auth.json`; read only.
+    pub opencode_data: PathBuf,
+    /// Scratch space that every agent may use.
+    pub tmp: PathBuf,
+}
+
+impl Dirs {
+    /// Places every directory from `HOME` and the XDG variables.
+    ///
+    /// A relative value is ignored, as the XDG specification demands.
+    pub fn new(env: &Env) -> Result<Self, Error> {
+        let home = absolute(env, env::HOME).ok_or(Error::Home)?;
+        let base = |name: &str, fallback: &str| absolute(env, name).unwrap_or_else(|| home.join(fallback));
+        let config = base(env::XDG_CONFIG_HOME, ".config");
+        let data = base(env::XDG_DATA_HOME, ".local/share");
+        Ok(Self {
+            config: config.join(ORIGINAL),
+            own_config: config.join(OWN),
+            data: data.join(OWN),
+            state: base(env::XDG_STATE_HOME, ".local/state").join(OWN),
+            cache: base(env::XDG_CACHE_HOME, ".cache").join(OWN),
+            opencode_data: data.join(ORIGINAL),
+            tmp: absolute(env, env::TMPDIR).unwrap_or_else(|| PathBuf::from("/tmp")).join(ORIGINAL),
+            home,
+        })
+    }
+
+    /// Where the full text of shortened tool outputs is kept.
+    #[must_use]
+    pub fn tool_output(&self) -> PathBuf {
+        self.data.join("tool-output")
+    }
+
+    /// Where plans outside a repository are kept.
+    #[must_use]
+    pub fn plans(&self) -> PathBuf {
+        self.data.join("plans")
+    }
+}
+
+fn absolute(env: &Env, name: &str) -> Option<PathBuf> {
+    let path = Path::new(env.filled(name)?);
+    path.is_absolute().then(|| path.components().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_home_decides_without_xdg_variables() {
+        let dirs = Dirs::new(&Env::from_pairs([("HOME", "/home/ann/")])).unwrap();
+        assert_eq!(dirs.home, Path::new("/home/ann"));
+        assert_eq!(dirs.config, Path::new("/home/ann/.config/opencode"));
+        assert_eq!(dirs.own_config, Path::new("/home/ann/.config/codewright"));
+        assert_eq!(dirs.data, Path::new("/home/ann/.local/share/codewright"));
+        assert_eq!(dirs.state, Path::new("/home/ann/.local/state/codewright"));
+        assert_eq!(dirs.cache, Path::new("/home/ann/.cache/codewright"));
+        assert_eq!(dirs.opencode_data, Path::new("/home/ann/.local/share/opencode"));
+        assert_eq!(dirs.tmp, Path::new("/tmp/opencode"));
+    }
+
+    #[test]
+    fn xdg_variables_move_them_unless_relative() {
+        let env = Env::from_pairs([("HOME", "/h"), ("XDG_DATA_HOME", "/d"), ("XDG_CACHE_HOME", "cache")]);
+        let dirs = Dirs::new(&env).unwrap();
+        assert_eq!(dirs.tool_output(), Path::new("/d/codewright/tool-output"));
+        assert_eq!(dirs.cache, Path::new("/h/.cache/codewright"));
+    }
+
+    #[test]
+    fn without_a_home_there_are_none() {
+        for pairs in [vec![], vec![("HOME", "")], vec![("HOME", "relative")]] {
+            assert!(matches!(Dirs::new(&Env::from_pairs(pairs)), Err(Error::Home)));
+        }
+    }
+}

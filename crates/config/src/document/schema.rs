@@ -1,0 +1,288 @@
+//! Which keys are known, and what each may hold.
+//!
+//! A key that is not listed may hold anything: newer versions and other programs add their own.
+
+use super::{Kind, Node};
+
+/// What a value may be.
+#[derive(Debug)]
+pub(crate) enum Shape {
+    /// Anything.
+    Any,
+    /// `true` or `false`.
+    Switch,
+    /// A string.
+    Text,
+    /// A string with a provider, a slash and a model in it, or an empty one, which is none.
+    Model,
+    /// A number.
+    Number,
+    /// A number that counts something: not negative.
+    Count,
+    /// A whole number of at least one.
+    Positive,
+    /// Milliseconds, or `false` for no limit.
+    Timeout,
+    /// One of these strings.
+    OneOf(&'static [&'static str]),
+    /// A list of these.
+    List(&'static Self),
+    /// An object of these, under any names.
+    Map(&'static Self),
+    /// An object with these keys among others.
+    Record(&'static [(&'static str, Self)]),
+    /// An object of the second kind, or else the first.
+    Either(&'static Self, &'static Self),
+}
+
+/// The first value that is not what its key may hold.
+pub(crate) struct Fault {
+    pub(crate) offset: usize,
+    pub(crate) key: String,
+    pub(crate) expected: String,
+    pub(crate) found: &'static str,
+}
+
+/// The whole document.
+pub(crate) static CONFIG: Shape = Shape::Record(CONFIG_KEYS);
+
+/// A `permission` value.
+pub(crate) static PERMISSION: Shape = Shape::Either(&ACTION, &Shape::Map(&Shape::Either(&ACTION, &PATTERNS)));
+
+/// The keys of the document that we give a meaning, in the order a reply shows them.
+pub(crate) const CONFIG_KEYS: &[(&str, Shape)] = &[
+    ("$schema", Shape::Text),
+    ("command", Shape::Map(&Shape::Any)),
+    ("snapshot", Shape::Switch),
+    ("plugin", Shape::List(&Shape::Any)),
+    ("share", Shape::OneOf(&["manual", "auto", "disabled"])),
+    ("autoshare", Shape::Switch),
+    ("autoupdate", Shape::Any),
+    ("disabled_providers", TEXTS),
+    ("enabled_providers", TEXTS),
+    ("model", Shape::Model),
+    ("small_model", Shape::Model),
+    ("default_agent", Shape::Text),
+    ("username", Shape::Text),
+    ("mode", Shape::Map(&AGENT)),
+    ("agent", Shape::Map(&AGENT)),
+    ("provider", Shape::Map(&Shape::Record(PROVIDER_KEYS))),
+    ("instructions", TEXTS),
+    ("permission", Shape::Either(&ACTION, &Shape::Map(&Shape::Either(&ACTION, &PATTERNS)))),
+    ("tools", Shape::Map(&Shape::Switch)),
+];
+
+/// Keys of the document that other rooms or later versions give a meaning.
+pub(crate) const OTHER_KEYS: &[&str] = &[
+    "shell",
+    "logLevel",
+    "server",
+    "skills",
+    "references",
+    "reference",
+    "watcher",
+    "subagent_depth",
+    "mcp",
+    "formatter",
+    "lsp",
+    "layout",
+    "attachment",
+    "enterprise",
+    "tool_output",
+    "compaction",
+    "experimental",
+    "keybinds",
+    "theme",
+    "tui",
+];
+
+/// The keys of one agent.
+pub(crate) const AGENT_KEYS: &[(&str, Shape)] = &[
+    ("model", Shape::Model),
+    ("variant", Shape::Text),
+    ("temperature", Shape::Number),
+    ("top_p", Shape::Number),
+    ("prompt", Shape::Text),
+    ("tools", Shape::Map(&Shape::Switch)),
+    ("disable", Shape::Switch),
+    ("description", Shape::Text),
+    ("mode", Shape::OneOf(&["subagent", "primary", "all"])),
+    ("hidden", Shape::Switch),
+    ("options", ANYTHING),
+    ("color", Shape::Text),
+    ("steps", Shape::Positive),
+    ("maxSteps", Shape::Positive),
+    ("permission", Shape::Either(&ACTION, &Shape::Map(&Shape::Either(&ACTION, &PATTERNS)))),
+    ("name", Shape::Text),
+];
+
+/// The keys of one provider.
+pub(crate) const PROVIDER_KEYS: &[(&str, Shape)] = &[
+    ("api", Shape::Text),
+    ("name", Shape::Text),
+    ("env", TEXTS),
+    ("id", Shape::Text),
+    ("npm", Shape::Text),
+    ("whitelist", TEXTS),
+    ("blacklist", TEXTS),
+    ("options", Shape::Record(OPTION_KEYS)),
+    ("models", Shape::Map(&Shape::Record(MODEL_KEYS))),
+];
+
+/// The keys of a provider's `options`.
+pub(crate) const OPTION_KEYS: &[(&str, Shape)] = &[
+    ("apiKey", Shape::Text),
+    ("baseURL", Shape::Text),
+    ("headers", Shape::Map(&Shape::Text)),
+    ("timeout", Shape::Timeout),
+    ("headerTimeout", Shape::Timeout),
+    ("chunkTimeout", Shape::Timeout),
+];
+
+/// The keys of one model.
+pub(crate) const MODEL_KEYS: &[(&str, Shape)] = &[
+    ("id", Shape::Text),
+    ("name", Shape::Text),
+    ("attachment", Shape::Switch),
+    ("reasoning", Shape::Switch),
+    ("temperature", Shape::Switch),
+    ("tool_call", Shape::Switch),
+    ("interleaved", Shape::Any),
+    ("cost", Shape::Record(COST_KEYS)),
+    ("limit", Shape::Record(&[("context", Shape::Count), ("input", Shape::Count), ("output", Shape::Count)])),
+    ("modalities", Shape::Record(&[("input", TEXTS), ("output", TEXTS)])),
+    ("options", ANYTHING),
+    ("headers", Shape::Map(&Shape::Text)),
+    ("variants", Shape::Map(&ANYTHING)),
+];
+
+const COST_KEYS: &[(&str, Shape)] = &[
+    ("input", Shape::Number),
+    ("output", Shape::Number),
+    ("cache_read", Shape::Number),
+    ("cache_write", Shape::Number),
+    ("context_over_200k", Shape::Record(TIER_KEYS)),
+];
+
+const TIER_KEYS: &[(&str, Shape)] = &[
+    ("input", Shape::Number),
+    ("output", Shape::Number),
+    ("cache_read", Shape::Number),
+    ("cache_write", Shape::Number),
+];
+
+const TEXTS: Shape = Shape::List(&Shape::Text);
+const ANYTHING: Shape = Shape::Map(&Shape::Any);
+static AGENT: Shape = Shape::Record(AGENT_KEYS);
+static ACTION: Shape = Shape::OneOf(&["ask", "allow", "deny"]);
+static PATTERNS: Shape = Shape::Map(&Shape::OneOf(&["ask", "allow", "deny"]));
+
+/// Finds the first value in the document that its key may not hold.
+pub(crate) fn check(node: &Node, shape: &Shape) -> Result<(), Fault> {
+    walk(node, shape, &mut Vec::new())
+}
+
+fn walk<'a>(node: &'a Node, shape: &Shape, path: &mut Vec<Step<'a>>) -> Result<(), Fault> {
+    match (shape, &node.kind) {
+        (Shape::List(entry), Kind::List(nodes)) => nodes
+            .iter()
+            .enumerate()
+            .try_for_each(|(index, node)| descend(node, entry, Step::Index(index), path)),
+        (Shape::Map(entry), Kind::Object(nodes)) => {
+            nodes.iter().try_for_each(|(name, node)| descend(node, entry, Step::Key(name), path))
+        }
+        (Shape::Record(known), Kind::Object(nodes)) => {
+            nodes.iter().try_for_each(|(name, node)| match known.iter().find(|(key, _)| key == name) {
+                Some((_, shape)) => descend(node, shape, Step::Key(name), path),
+                None => Ok(()),
+            })
+        }
+        (Shape::Either(_, object), Kind::Object(_)) => walk(node, object, path),
+        (shape, _) if holds(node, shape) => Ok(()),
+        (shape, _) => Err(Fault {
+            offset: node.offset,
+            key: written(path),
+            expected: expected(shape),
+            found: found(node, shape),
+        }),
+    }
+}
+
+fn descend<'a>(node: &'a Node, shape: &Shape, step: Step<'a>, path: &mut Vec<Step<'a>>) -> Result<(), Fault> {
+    path.push(step);
+    walk(node, shape, path)?;
+    path.pop();
+    Ok(())
+}
+
+/// Whether a value without parts is what the shape asks for.
+fn holds(node: &Node, shape: &Shape) -> bool {
+    match (shape, &node.kind) {
+        (Shape::Any, _)
+        | (Shape::Switch, Kind::Switch(_))
+        | (Shape::Text, Kind::Text(_))
+        | (Shape::Number, Kind::Number(_))
+        | (Shape::Timeout, Kind::Switch(false)) => true,
+        (Shape::Count, Kind::Number(number)) => number.as_f64().is_some_and(|number| number >= 0.0),
+        (Shape::Positive | Shape::Timeout, Kind::Number(number)) => {
+            number.as_f64().is_some_and(|number| number >= 1.0 && number.fract() == 0.0)
+        }
+        (Shape::OneOf(choices), Kind::Text(text)) => choices.contains(&text.as_str()),
+        (Shape::Model, Kind::Text(text)) => text.is_empty() || crate::parse_model(text).is_some(),
+        (Shape::Either(plain, _), _) => holds(node, plain),
+        _ => false,
+    }
+}
+
+fn expected(shape: &Shape) -> String {
+    match shape {
+        Shape::Any => "anything".to_owned(),
+        Shape::Switch => "`true` or `false`".to_owned(),
+        Shape::Text => "a string".to_owned(),
+        Shape::Model => "a string of the form `provider/model`".to_owned(),
+        Shape::Number => "a number".to_owned(),
+        Shape::Count => "a number of at least 0".to_owned(),
+        Shape::Positive => "a whole number of at least 1".to_owned(),
+        Shape::Timeout => "a whole number of milliseconds or `false`".to_owned(),
+        Shape::OneOf(choices) => format!("one of `{}`", choices.join("`, `")),
+        Shape::List(_) => "a list".to_owned(),
+        Shape::Map(_) | Shape::Record(_) => "an object".to_owned(),
+        Shape::Either(plain, object) => format!("{} or {}", expected(plain), expected(object)),
+    }
+}
+
+/// The kind of the value; where only some of that kind are accepted, that it is another one.
+fn found(node: &Node, shape: &Shape) -> &'static str {
+    match (&node.kind, shape) {
+        (Kind::Null, _) => "`null`",
+        (Kind::Switch(true), _) => "`true`",
+        (Kind::Switch(false), _) => "`false`",
+        (Kind::Number(_), Shape::Count | Shape::Positive | Shape::Timeout) => "another number",
+        (Kind::Number(_), _) => "a number",
+        (Kind::Text(_), Shape::OneOf(_) | Shape::Model | Shape::Either(..)) => "another string",
+        (Kind::Text(_), _) => "a string",
+        (Kind::List(_), _) => "a list",
+        (Kind::Object(_), _) => "an object",
+    }
+}
+
+enum Step<'a> {
+    Key(&'a str),
+    Index(usize),
+}
+
+fn written(path: &[Step<'_>]) -> String {
+    let mut text = String::new();
+    for step in path {
+        match step {
+            Step::Key(key) if text.is_empty() => text.push_str(key),
+            Step::Key(key) => {
+                text.push('.');
+                text.push_str(key);
+            }
+            Step::Index(index) => text.push_str(&format!("[{index}]")),
+        }
+    }
+    // The value that has no key is the document itself.
+    if text.is_empty() { "configuration".to_owned() } else { text }
+}

@@ -1,0 +1,61 @@
+//! Guesses what a mistyped name was meant to be.
+
+/// How alike two names must be, between 0 and 1, before one is offered for the other.
+const LIKE_ENOUGH: f64 = 0.5;
+
+/// The most characters of a name that are compared; the comparison is quadratic.
+const COMPARED_CHARS: usize = 120;
+
+/// At most `n` of `names` that resemble `wanted`, the most alike first.
+pub fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>, n: usize) -> Vec<String> {
+    let wanted = folded(wanted);
+    let mut scored: Vec<(f64, &str)> = names
+        .map(|name| (likeness(&wanted, &folded(name)), name))
+        .filter(|(score, _)| *score >= LIKE_ENOUGH)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    scored.into_iter().take(n).map(|(_, name)| name.to_owned()).collect()
+}
+
+fn folded(name: &str) -> String {
+    name.chars().take(COMPARED_CHARS).flat_map(char::to_lowercase).collect()
+}
+
+fn likeness(wanted: &str, name: &str) -> f64 {
+    let edits = strsim::normalized_damerau_levenshtein(wanted, name);
+    // People type the part they remember: `sonnet` for `claude-sonnet-4-5`.
+    let contained = wanted.chars().count() > 2 && (name.contains(wanted) || wanted.contains(name));
+    if contained && !name.is_empty() { edits.max(0.6 + edits / 4.0) } else { edits }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 5] = ["claude-sonnet-4-5", "claude-opus-4-1", "gpt-5", "gpt-5-mini", "build"];
+
+    #[track_caller]
+    fn check(wanted: &str, n: usize, expected: &[&str]) {
+        assert_eq!(nearest(wanted, NAMES.into_iter(), n), expected);
+    }
+
+    #[test]
+    fn a_typing_mistake_finds_the_name() {
+        check("biuld", 3, &["build"]);
+        check("GPT-5", 1, &["gpt-5"]);
+        check("claude-sonnet-4.5", 1, &["claude-sonnet-4-5"]);
+    }
+
+    #[test]
+    fn a_part_of_the_name_finds_it() {
+        check("sonnet", 1, &["claude-sonnet-4-5"]);
+        check("gpt-5", 2, &["gpt-5", "gpt-5-mini"]);
+    }
+
+    #[test]
+    fn nothing_alike_offers_nothing() {
+        check("zzzz", 3, &[]);
+        check("", 3, &[]);
+        check("build", 0, &[]);
+    }
+}

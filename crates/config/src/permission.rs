@@ -1,0 +1,149 @@
+//! Permission values as they are written, and the rules they mean.
+
+use std::path::Path;
+
+use codewright_proto::{Action, Rule};
+use serde_json::Value;
+
+use crate::{
+    Error, Map,
+    document::{
+        Node,
+        schema::{self, Fault},
+    },
+};
+
+/// The rules of a `permission` value in written order; of several that match, the last one decides.
+///
+/// `"ask"` means every permission, `{"bash": "ask"}` every pattern. `~` and `$HOME` at the start of a
+/// pattern are the home directory.
+pub fn permission_rules(value: &Value, home: &Path) -> Result<Vec<Rule>, Error> {
+    schema::check(&Node::from(value), &schema::PERMISSION).map_err(|fault| {
+        let Fault { key, expected, found, .. } = fault;
+        Error::Permission { key, expected, found }
+    })?;
+    Ok(rules(value, home))
+}
+
+/// The rules of a value that has been checked; what is not a rule is passed over.
+pub(crate) fn rules(value: &Value, home: &Path) -> Vec<Rule> {
+    let Value::Object(permissions) = value else {
+        return action(value).map(|action| Rule::new("*", "*", action)).into_iter().collect();
+    };
+    let mut rules = Vec::new();
+    for (permission, value) in permissions {
+        match value {
+            Value::Object(patterns) => rules.extend(patterns.iter().filter_map(|(pattern, value)| {
+                Some(Rule::new(permission, &from_home(pattern, home), action(value)?))
+            })),
+            value => rules.extend(action(value).map(|action| Rule::new(permission, "*", action))),
+        }
+    }
+    rules
+}
+
+/// A permission value as a map, so that those of several documents can be merged.
+pub(crate) fn as_map(value: Value) -> Map {
+    match value {
+        Value::Object(map) => map,
+        Value::Null => Map::new(),
+        action => Map::from_iter([("*".to_owned(), action)]),
+    }
+}
+
+/// What the older `tools` map says, as a permission value: every tool that changes files is `edit`.
+pub(crate) fn from_tools(tools: &Map) -> Map {
+    let rule = |(tool, on): (&String, &Value)| {
+        let key = match tool.as_str() {
+            "write" | "edit" | "patch" | "multiedit" => "edit",
+            other => other,
+        };
+        let action = if on == &Value::Bool(true) { "allow" } else { "deny" };
+        (key.to_owned(), Value::from(action))
+    };
+    tools.iter().map(rule).collect()
+}
+
+fn action(value: &Value) -> Option<Action> {
+    match value.as_str()? {
+        "allow" => Some(Action::Allow),
+        "ask" => Some(Action::Ask),
+        "deny" => Some(Action::Deny),
+        _ => None,
+    }
+}
+
+fn from_home(pattern: &str, home: &Path) -> String {
+    let below = pattern.strip_prefix("$HOME").or_else(|| pattern.strip_prefix('~'));
+    match below {
+        Some(below) if below.is_empty() || below.starts_with('/') => format!("{}{below}", home.display()),
+        _ => pattern.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(rule: &Rule) -> String {
+        format!("{} {} {:?}", rule.permission, rule.pattern, rule.action).to_lowercase()
+    }
+
+    #[track_caller]
+    fn check(written: &str, expected: &[&str]) {
+        let value: Value = serde_json::from_str(written).unwrap();
+        let rules = permission_rules(&value, Path::new("/home/ann")).unwrap();
+        assert_eq!(rules.iter().map(line).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_plain_action_holds_for_everything() {
+        check(r#""ask""#, &["* * ask"]);
+    }
+
+    #[test]
+    fn rules_keep_the_order_they_are_written_in() {
+        check(
+            r#"{"edit": "deny", "bash": {"git *": "allow", "*": "ask", "a": "deny"}, "*": "allow"}"#,
+            &["edit * deny", "bash git * allow", "bash * ask", "bash a deny", "* * allow"],
+        );
+        check("{}", &[]);
+    }
+
+    #[test]
+    fn the_home_directory_may_be_written_short() {
+        check(
+            r#"{"external_directory": {"~/src/*": "allow", "$HOME": "ask", "~ann/x": "deny", "a/~/b": "deny"}}"#,
+            &[
+                "external_directory /home/ann/src/* allow",
+                "external_directory /home/ann ask",
+                "external_directory ~ann/x deny",
+                "external_directory a/~/b deny",
+            ],
+        );
+    }
+
+    #[test]
+    fn what_is_no_rule_is_named() {
+        for (written, expected) in [
+            ("true", "`configuration` must be one of `ask`, `allow`, `deny` or an object, found `true`"),
+            (r#"{"edit": 1}"#, "`edit` must be one of `ask`, `allow`, `deny` or an object, found a number"),
+            (
+                r#"{"bash": {"rm *": "no"}}"#,
+                "`bash.rm *` must be one of `ask`, `allow`, `deny`, found another string",
+            ),
+        ] {
+            let value: Value = serde_json::from_str(written).unwrap();
+            let error = permission_rules(&value, Path::new("/")).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn the_older_tools_map_becomes_permissions() {
+        let tools: Map =
+            serde_json::from_str(r#"{"write": false, "bash": true, "patch": true, "web*": false}"#).unwrap();
+        let value = Value::Object(from_tools(&tools));
+        assert_eq!(value.to_string(), r#"{"edit":"allow","bash":"allow","web*":"deny"}"#);
+    }
+}

@@ -1,0 +1,23 @@
+//! Which repository a directory belongs to, told without running git.
+
+use std::path::{Path, PathBuf};
+
+/// The tree of files one project spans.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worktree {
+    /// The top directory of the repository; the file system's root outside of one.
+    pub root: PathBuf,
+    /// Whether there is a repository.
+    pub git: bool,
+}
+
+/// The nearest directory at or above `directory` that holds `.git`, be it a directory or, in linked
+/// worktrees and submodules, a file.
+#[must_use]
+pub fn find_worktree(directory: &Path) -> Worktree {
+    let repository = directory.ancestors().find(|above| above.join(".git").exists());
+    match repository {
+        Some(root) => Worktree { root: root.to_owned(), git: true },
+        None => Worktree { root: PathBuf::from("/"), git: false },
+    }
+}

@@ -1,0 +1,154 @@
+//! The agents against what the original answers, with its paths replaced by ours.
+
+use std::path::Path;
+
+use codewright_config::{
+    AgentMode, AgentSpec, Config, Dirs, Env, Error, agents, builtin_agents, default_agent, default_rules,
+};
+use serde_json::Value;
+
+use crate::{Place, project};
+
+const BUILTIN: &str = include_str!("agents.json");
+const CHANGED: &str = include_str!("agents-changed.json");
+
+fn dirs() -> Dirs {
+    Dirs::new(&Env::from_pairs([("HOME", "/t/home")])).unwrap()
+}
+
+/// The parts of an agent that the recording has, in its shape.
+fn shape(agent: &AgentSpec) -> Value {
+    let mut value = serde_json::to_value(agent).unwrap();
+    let map = value.as_object_mut().unwrap();
+    let rules = agent.permission.iter().map(|rule| {
+        let action = serde_json::to_value(rule.action).unwrap();
+        Value::from(vec![Value::from(rule.permission.clone()), rule.pattern.clone().into(), action])
+    });
+    map.insert("permission".to_owned(), rules.collect());
+    for key in ["description", "prompt", "options"] {
+        map.remove(key);
+    }
+    value
+}
+
+fn recorded(text: &str) -> Vec<Value> {
+    let ours = text
+        .replace("$HOME/.local/share/opencode", "/t/home/.local/share/codewright")
+        .replace("../home/.local/share/opencode", "../home/.local/share/codewright");
+    serde_json::from_str(&ours).unwrap()
+}
+
+#[test]
+fn the_built_in_agents_are_those_of_the_original() {
+    let builtin = builtin_agents(&dirs(), Path::new("/t/project"));
+    assert_eq!(builtin.iter().map(shape).collect::<Vec<_>>(), recorded(BUILTIN));
+    let without_configuration = agents(&Config::default(), &dirs(), Path::new("/t/project")).unwrap();
+    assert_eq!(without_configuration, builtin);
+}
+
+#[test]
+fn changed_and_added_agents_are_those_of_the_original() {
+    let place = project(
+        r#"{"agent": {
+            "plan": {"model": "mockchat/gpt-4o"},
+            "tester": {"temperature": 0.3, "top_p": 0.8, "prompt": "p", "description": "d", "steps": 2,
+                       "permission": {"bash": "deny"}}}}"#,
+    );
+    let config = place.load().unwrap().config;
+    let agents = agents(&config, &dirs(), Path::new("/t/project")).unwrap();
+    assert_eq!(agents.iter().map(shape).collect::<Vec<_>>(), recorded(CHANGED));
+    let tester = agents.iter().find(|agent| agent.name == "tester").unwrap();
+    assert_eq!((tester.prompt.as_deref(), tester.description.as_deref()), (Some("p"), Some("d")));
+}
+
+#[test]
+fn every_agent_begins_with_the_default_rules() {
+    let defaults = default_rules(&dirs());
+    for agent in builtin_agents(&dirs(), Path::new("/t/project")) {
+        assert!(agent.permission.starts_with(&defaults), "{}", agent.name);
+    }
+}
+
+#[test]
+fn the_users_rules_follow_the_agents_own_and_its_entry_follows_them() {
+    let place = project(
+        r#"{"permission": {"edit": "allow"}, "agent": {"plan": {"permission": {"bash": "ask"}, "topic": 7}}}"#,
+    );
+    let config = place.load().unwrap().config;
+    let agents = agents(&config, &dirs(), Path::new("/t/project")).unwrap();
+    let plan = agents.iter().find(|agent| agent.name == "plan").unwrap();
+    let last: Vec<_> = plan.permission.iter().rev().take(4).map(|rule| rule.permission.as_str()).collect();
+    assert_eq!(last, ["external_directory", "bash", "edit", "edit"]);
+    assert_eq!(serde_json::to_string(&plan.options).unwrap(), r#"{"topic":7}"#);
+    assert!(plan.native);
+}
+
+#[test]
+fn outputs_stay_closed_when_they_were_denied_by_name() {
+    let outputs = dirs().tool_output().join("*").display().to_string();
+    let place = project(&format!(r#"{{"permission": {{"external_directory": {{"{outputs}": "deny"}}}}}}"#));
+    let agents = agents(&place.load().unwrap().config, &dirs(), Path::new("/t/project")).unwrap();
+    let last = agents[0].permission.last().unwrap();
+    assert_eq!((last.pattern.as_str(), last.action), (outputs.as_str(), codewright_proto::Action::Deny));
+}
+
+#[test]
+fn a_disabled_agent_is_gone_and_the_default_one_comes_first() {
+    let place = project(
+        r#"{"default_agent": "zed", "agent": {"general": {"disable": true}, "zed": {"mode": "primary", "color": "accent"}}}"#,
+    );
+    let config = place.load().unwrap().config;
+    let agents = agents(&config, &dirs(), Path::new("/t/project")).unwrap();
+    let names: Vec<_> = agents.iter().map(|agent| agent.name.as_str()).collect();
+    assert_eq!(names, ["zed", "build", "compaction", "explore", "plan", "summary", "title"]);
+    assert_eq!(default_agent(&config, &agents).unwrap().name, "zed");
+    assert_eq!(agents[0].color.as_deref(), Some("accent"));
+    assert_eq!(agents[0].mode, AgentMode::Primary);
+}
+
+#[test]
+fn an_agent_that_cannot_begin_is_named_with_those_that_can() {
+    for (name, problem, meant) in [
+        ("biuld", "does not exist", Some("did you mean `build`?")),
+        ("explore", "can only be called by other agents", None),
+        ("title", "is hidden", None),
+    ] {
+        let place = project(&format!(r#"{{"default_agent": "{name}"}}"#));
+        let config = place.load().unwrap().config;
+        let agents = agents(&config, &dirs(), Path::new("/t/project")).unwrap();
+        let error = default_agent(&config, &agents).unwrap_err();
+        assert_eq!(error.to_string(), format!("the agent `{name}` {problem}"));
+        assert_eq!(error.hint().as_deref(), meant);
+    }
+}
+
+#[test]
+fn without_the_build_agent_another_begins() {
+    let place = project(r#"{"agent": {"build": {"disable": true}}}"#);
+    let config = place.load().unwrap().config;
+    let all = agents(&config, &dirs(), Path::new("/t/project")).unwrap();
+    assert_eq!(default_agent(&config, &all).unwrap().name, "plan");
+    assert!(matches!(default_agent(&config, &[]), Err(Error::Agent { .. })));
+}
+
+#[test]
+fn outside_a_repository_the_plan_file_is_below_the_root() {
+    let builtin = builtin_agents(&dirs(), Path::new("/"));
+    let plan = builtin.iter().find(|agent| agent.name == "plan").unwrap();
+    let pattern = "t/home/.local/share/codewright/plans/*.md";
+    assert!(plan.permission.iter().any(|rule| rule.permission == "edit" && rule.pattern == pattern));
+}
+
+#[test]
+fn the_older_mode_key_makes_primary_agents() {
+    let place = Place::new();
+    place.write(
+        "project/opencode.json",
+        r#"{"mode": {"plan": {"model": "a/b"}, "mine": {"tools": {"write": false}}}}"#,
+    );
+    let config = place.load().unwrap().config;
+    assert_eq!(config.agent.keys().collect::<Vec<_>>(), ["plan", "mine"]);
+    let mine = config.agent.get("mine").unwrap();
+    assert_eq!(mine.mode, Some(AgentMode::Primary));
+    assert_eq!(mine.permission, [codewright_proto::Rule::new("edit", "*", codewright_proto::Action::Deny)]);
+}

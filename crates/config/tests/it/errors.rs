@@ -1,0 +1,183 @@
+//! What is wrong, and where.
+
+use crate::{Place, project};
+
+#[track_caller]
+fn told(text: &str, expected: &str) {
+    let place = project(text);
+    let error = place.load().unwrap_err();
+    assert_eq!(place.told(&error), format!("`project/opencode.json` {expected}"));
+    assert!(error.hint().is_some());
+}
+
+#[test]
+fn a_value_of_the_wrong_type_is_named_with_its_place() {
+    for (text, expected) in [
+        (
+            "{\"provider\": {\"a\": {\"models\": {\"m\": {\n  \"limit\": {\"context\": \"200k\"}}}}}}",
+            "line 2, column 24: `provider.a.models.m.limit.context` must be a number of at least 0, found a string",
+        ),
+        (
+            "{\n\t\"model\": 5}",
+            "line 2, column 11: `model` must be a string of the form `provider/model`, found a number",
+        ),
+        (
+            "{\"model\": \"gpt-5\"}",
+            "line 1, column 11: `model` must be a string of the form `provider/model`, found another string",
+        ),
+        ("[]", "line 1, column 1: `configuration` must be an object, found a list"),
+        ("null", "line 1, column 1: `configuration` must be an object, found `null`"),
+        (
+            "\u{feff}{\"share\": \"never\"}",
+            "line 1, column 11: `share` must be one of `manual`, `auto`, `disabled`, found another string",
+        ),
+        (
+            "{\"é\": 1, \"snapshot\": \"no\"}",
+            "line 1, column 22: `snapshot` must be `true` or `false`, found a string",
+        ),
+        (
+            "{\"instructions\": [\"a\",\r\n {}]}",
+            "line 2, column 2: `instructions[1]` must be a string, found an object",
+        ),
+        ("{\"instructions\": \"a\"}", "line 1, column 18: `instructions` must be a list, found a string"),
+        (
+            "{\"tools\": {\"bash\": null}}",
+            "line 1, column 20: `tools.bash` must be `true` or `false`, found `null`",
+        ),
+        (
+            "{\"agent\": {\"a\": {\"steps\": 0}}}",
+            "line 1, column 27: `agent.a.steps` must be a whole number of at least 1, found another number",
+        ),
+        (
+            "{\"agent\": {\"a\": {\"steps\": 1.5}}}",
+            "line 1, column 27: `agent.a.steps` must be a whole number of at least 1, found another number",
+        ),
+        (
+            "{\"agent\": {\"a\": {\"mode\": \"x\"}}}",
+            "line 1, column 26: `agent.a.mode` must be one of `subagent`, `primary`, `all`, found another string",
+        ),
+        ("{\"agent\": {\"a\": false}}", "line 1, column 17: `agent.a` must be an object, found `false`"),
+        (
+            "{\"agent\": {\"a\": {\"temperature\": \"0.5\"}}}",
+            "line 1, column 33: `agent.a.temperature` must be a number, found a string",
+        ),
+        (
+            "{\"permission\": []}",
+            "line 1, column 16: `permission` must be one of `ask`, `allow`, `deny` or an object, found a list",
+        ),
+        (
+            "{\"permission\": {\"bash\": {\"*\": \"maybe\"}}}",
+            "line 1, column 31: `permission.bash.*` must be one of `ask`, `allow`, `deny`, found another string",
+        ),
+        (
+            "{\"provider\": {\"a\": {\"options\": {\"timeout\": true}}}}",
+            "line 1, column 44: `provider.a.options.timeout` must be a whole number of milliseconds or `false`, found `true`",
+        ),
+        (
+            "{\"provider\": {\"a\": {\"options\": {\"timeout\": -1}}}}",
+            "line 1, column 44: `provider.a.options.timeout` must be a whole number of milliseconds or `false`, found another number",
+        ),
+        (
+            "{\"provider\": {\"a\": {\"models\": []}}}",
+            "line 1, column 31: `provider.a.models` must be an object, found a list",
+        ),
+    ] {
+        told(text, expected);
+    }
+}
+
+#[test]
+fn a_syntax_error_is_told_with_its_place() {
+    told("{\n  \"a\": 1,,\n}", "line 2, column 10: unexpected token in object");
+    told("{\n  \"a\": 1", "line 1, column 1: unterminated object");
+}
+
+#[test]
+fn a_variables_text_is_named_by_the_variable() {
+    for name in ["OPENCODE_CONFIG_CONTENT", "CODEWRIGHT_CONFIG_CONTENT"] {
+        let mut place = Place::new();
+        place.set(name, "{\"model\": 1}");
+        let error = place.load().unwrap_err().to_string();
+        assert!(error.starts_with(&format!("`{name}` line 1, column 11: `model` must be")), "{error}");
+    }
+    let mut place = Place::new();
+    place.set("OPENCODE_PERMISSION", "{\"bash\": 1}");
+    let error = place.load().unwrap_err().to_string();
+    assert!(error.starts_with("`OPENCODE_PERMISSION` line 1, column 10: `bash` must be"), "{error}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_says_why() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path("project/opencode.json")).unwrap();
+    assert_eq!(place.told(&place.load().unwrap_err()), "`project/opencode.json` is a directory, not a file");
+
+    let place = Place::new();
+    place.write("project/opencode.json", b"{\"a\": \"\xff\"}");
+    assert_eq!(place.told(&place.load().unwrap_err()), "`project/opencode.json` is not UTF-8 text");
+
+    let place = project(&format!("{{\"a\": \"{}\"}}", "x".repeat(1024 * 1024)));
+    assert_eq!(
+        place.told(&place.load().unwrap_err()),
+        "`project/opencode.json` exceeds the limit of 1048576 bytes"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_that_goes_in_circles_is_an_error_and_a_dangling_one_is_absent() {
+    let place = Place::new();
+    std::os::unix::fs::symlink("opencode.json", place.path("project/opencode.json")).unwrap();
+    let error = place.load().unwrap_err();
+    assert!(place.told(&error).starts_with("`project/opencode.json` cannot be read ("), "{error}");
+
+    let place = Place::new();
+    std::os::unix::fs::symlink("nowhere", place.path("project/opencode.json")).unwrap();
+    assert!(place.load().is_ok());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_device_is_not_waited_for() {
+    let mut place = Place::new();
+    place.set("OPENCODE_CONFIG", "/dev/zero");
+    assert_eq!(place.load().unwrap_err().to_string(), "`/dev/zero` is not a regular file");
+}
+
+#[test]
+fn a_missing_inserted_file_is_named_with_the_document_and_the_path() {
+    let place = project("{\n  \"username\": \"{file:secrets/{env:WHICH}.txt}\"\n}");
+    let error = place.load().unwrap_err();
+    assert_eq!(
+        place.told(&error),
+        "`project/opencode.json` line 2, column 15: `{file:secrets/{env:WHICH}.txt}` refers to a file that does not exist"
+    );
+    assert!(error.hint().unwrap().contains("relative path"));
+}
+
+#[test]
+fn no_message_and_no_debug_text_shows_a_secret() {
+    for text in [
+        r#"{"share": "{env:TOKEN}"}"#,
+        r#"{"share": "{file:key}"}"#,
+        r#"{"model": "hush"}"#,
+        r#"{"provider": {"a": {"options": {"apiKey": ["hush"]}}}}"#,
+        "{\"apiKey\": hush}",
+        "{\"apiKey\": \"hush}",
+    ] {
+        let mut place = project(text);
+        place.set("TOKEN", "hush");
+        place.write("project/key", "hush");
+        let error = place.load().unwrap_err();
+        assert!(!format!("{error} {error:?} {:?}", error.hint()).contains("hush"), "{text}: {error:?}");
+    }
+    let place = project(
+        r#"{"other": "hush", "provider": {"a": {"options": {"apiKey": "hush", "headers": {"X": "hush"}, "y": "hush"},
+            "models": {"m": {"options": {"z": "hush"}, "headers": {"Y": "hush"}}}}}, "agent": {"b": {"options": {"k": "hush"}}}}"#,
+    );
+    let loaded = place.load().unwrap();
+    let provider = loaded.config.provider.get("a").unwrap();
+    let parts = (provider, provider.models.get("m"), loaded.config.agent.get("b"));
+    let text = format!("{loaded:?} {parts:?}");
+    assert!(text.contains("has_key: true") && !text.contains("hush"), "{text}");
+}
