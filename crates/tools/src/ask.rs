@@ -1,0 +1,73 @@
+//! What a call needs leave for.
+
+use codewright_workspace::{Place, Workspace};
+use serde_json::{Map, Value, json};
+
+/// A leave a call needs before it may run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    /// The kind of leave, which is the key of the rules: `read`, `edit`, `bash`, …
+    pub permission: String,
+    /// What exactly is to be allowed; every one has to be.
+    pub patterns: Vec<String>,
+    /// The wider patterns an answer of "always" would allow.
+    pub always: Vec<String>,
+    /// What helps a person to decide.
+    pub metadata: Map<String, Value>,
+}
+
+impl Ask {
+    /// An ask for some patterns, of which "always" would allow all.
+    pub fn new(permission: &str, patterns: Vec<String>) -> Self {
+        let always = vec!["*".to_owned()];
+        Self { permission: permission.to_owned(), patterns, always, metadata: Map::new() }
+    }
+
+    /// The same with something to show.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.metadata.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// The ask for a file outside the worktree, if it is outside.
+    pub(crate) fn outside_file(place: &Place) -> Option<Self> {
+        Self::outside(place, place.real.parent().unwrap_or(&place.real))
+    }
+
+    /// The ask for a directory outside the worktree, if it is outside.
+    pub(crate) fn outside_directory(place: &Place) -> Option<Self> {
+        Self::outside(place, &place.real)
+    }
+
+    fn outside(place: &Place, parent: &std::path::Path) -> Option<Self> {
+        if place.inside {
+            return None;
+        }
+        let patterns = vec![inside_of(parent)];
+        Some(Self {
+            permission: "external_directory".to_owned(),
+            always: patterns.clone(),
+            patterns,
+            metadata: Map::from_iter([
+                ("filepath".to_owned(), json!(place.path.to_string_lossy())),
+                ("parentDir".to_owned(), json!(parent.to_string_lossy())),
+            ]),
+        })
+    }
+}
+
+/// The pattern for everything in a directory.
+pub(crate) fn inside_of(directory: &std::path::Path) -> String {
+    directory.join("*").to_string_lossy().into_owned()
+}
+
+/// What rules see of a file: its relative path, and that of the file behind a link.
+pub(crate) fn file_patterns(workspace: &Workspace, place: &Place) -> Vec<String> {
+    let mut patterns = vec![workspace.title(&place.path)];
+    let real = workspace.real_title(&place.real);
+    if !patterns.contains(&real) {
+        patterns.push(real);
+    }
+    patterns
+}

@@ -1,0 +1,90 @@
+//! The trait of a tool, and its erased twin.
+
+pub(crate) mod bash;
+pub(crate) mod edit;
+pub(crate) mod glob;
+pub(crate) mod grep;
+pub(crate) mod read;
+pub(crate) mod write;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{Ask, Output, ToolCx, ToolError, schema};
+
+/// A tool with a typed input.
+pub trait Tool: Send + Sync + 'static {
+    /// What models and rules call it.
+    const NAME: &'static str;
+    /// Its input, as the schema describes it.
+    type Input: DeserializeOwned + Send + Sync;
+
+    /// What the model is told about it.
+    fn description(&self) -> String;
+    /// The JSON schema of the input.
+    fn parameters(&self) -> Value;
+    /// What this call would need leave for. An empty list is a statement, not a default.
+    fn asks(
+        &self,
+        input: &Self::Input,
+        cx: &ToolCx,
+    ) -> impl Future<Output = Result<Vec<Ask>, ToolError>> + Send;
+    /// Does it; whatever `asks` gave has been granted.
+    fn run(&self, input: Self::Input, cx: &ToolCx) -> impl Future<Output = Result<Output, ToolError>> + Send;
+}
+
+/// A future of an erased tool.
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, ToolError>> + Send + 'a>>;
+
+/// A tool whose input is JSON: a built-in one, or one of a plugin or a server.
+pub trait AnyTool: Send + Sync {
+    /// What models and rules call it.
+    fn name(&self) -> &str;
+    /// What the model is told about it.
+    fn description(&self) -> String;
+    /// The JSON schema of the input.
+    fn parameters(&self) -> Value;
+    /// What this call would need leave for; fails as `run` would if the input does not fit.
+    fn asks<'a>(&'a self, input: &'a Value, cx: &'a ToolCx) -> Boxed<'a, Vec<Ask>>;
+    /// Does it; whatever `asks` gave has been granted.
+    fn run<'a>(&'a self, input: Value, cx: &'a ToolCx) -> Boxed<'a, Output>;
+}
+
+/// Forgets the type of a tool.
+pub fn erase(tool: impl Tool) -> Arc<dyn AnyTool> {
+    Arc::new(Erased(tool))
+}
+
+struct Erased<T>(T);
+
+impl<T: Tool> Erased<T> {
+    fn decode(&self, input: Value) -> Result<T::Input, ToolError> {
+        schema::decode(T::NAME, &self.0.parameters(), input)
+    }
+}
+
+impl<T: Tool> AnyTool for Erased<T> {
+    fn name(&self) -> &str {
+        T::NAME
+    }
+
+    fn description(&self) -> String {
+        self.0.description()
+    }
+
+    fn parameters(&self) -> Value {
+        self.0.parameters()
+    }
+
+    fn asks<'a>(&'a self, input: &'a Value, cx: &'a ToolCx) -> Boxed<'a, Vec<Ask>> {
+        Box::pin(async move { self.0.asks(&self.decode(input.clone())?, cx).await })
+    }
+
+    fn run<'a>(&'a self, input: Value, cx: &'a ToolCx) -> Boxed<'a, Output> {
+        Box::pin(async move { self.0.run(self.decode(input)?, cx).await })
+    }
+}

@@ -1,0 +1,218 @@
+//! Runs a command line.
+
+mod arity;
+mod parse;
+mod reach;
+
+use std::path::Path;
+use std::time::Duration;
+
+use codewright_workspace::{Command, End, Ended, Limits, Place, run};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use self::parse::{Line, parse};
+use crate::ask::inside_of;
+use crate::trim::{MAX_BYTES, MAX_LINES, tail};
+use crate::{Ask, Output, Tool, ToolCx, ToolError, render};
+
+const DESCRIPTION: &str = include_str!("bash.txt");
+/// How long a command may take if the model does not say.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2 * 60);
+/// How long it may take at most, whatever the model says.
+const MAX_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+/// Bytes of the output's end that clients are shown.
+const SHOWN_BYTES: usize = 30_000;
+
+/// Runs a command line.
+pub struct Bash;
+
+/// The command line, its time and its place.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Input {
+    command: String,
+    timeout: Option<u64>,
+    workdir: Option<String>,
+}
+
+impl Input {
+    fn timeout(&self) -> Duration {
+        self.timeout.map_or(DEFAULT_TIMEOUT, Duration::from_millis).min(MAX_TIMEOUT)
+    }
+
+    fn workdir(&self, cx: &ToolCx) -> Result<Place, ToolError> {
+        Ok(cx.workspace()?.resolve(Path::new(self.workdir.as_deref().unwrap_or(".")))?)
+    }
+}
+
+impl Tool for Bash {
+    const NAME: &'static str = "bash";
+    type Input = Input;
+
+    fn description(&self) -> String {
+        let values = [
+            ("timeout", DEFAULT_TIMEOUT.as_millis().to_string()),
+            ("longest", MAX_TIMEOUT.as_millis().to_string()),
+            ("lines", MAX_LINES.to_string()),
+            ("kilobytes", (MAX_BYTES / 1024).to_string()),
+        ];
+        let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
+        render(DESCRIPTION, &values).expect("a test renders every description")
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {
+                "command": {"type": "string", "description": "The command line"},
+                "timeout": {
+                    "minimum": -9_007_199_254_740_991_i64,
+                    "exclusiveMinimum": 0,
+                    "type": "integer",
+                    "maximum": 9_007_199_254_740_991_i64,
+                    "description": "How long it may take, in milliseconds",
+                },
+                "workdir": {
+                    "type": "string",
+                    "description": "Where it starts, absolute or relative to the project directory, which is the default",
+                },
+            },
+            "required": ["command"],
+        })
+    }
+
+    async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
+        let (inner, input) = (cx.clone(), input.clone());
+        cx.reading(move || {
+            let line = parse(&input.command, inner.home.as_deref());
+            let workdir = input.workdir(&inner)?;
+            let directories = reach::outside(&inner.workspace()?, &workdir, &line)?;
+            let mut asks = Vec::new();
+            if !directories.is_empty() {
+                let patterns: Vec<String> =
+                    directories.iter().map(|directory| inside_of(Path::new(directory))).collect();
+                let mut ask = Ask::new("external_directory", patterns.clone());
+                ask.always.clone_from(&patterns);
+                asks.push(
+                    ask.with("command", input.command.as_str())
+                        .with("directories", directories)
+                        .with("patterns", patterns),
+                );
+            }
+            asks.extend(command_ask(&input.command, &line));
+            Ok(asks)
+        })
+        .await
+    }
+
+    async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
+        // Clients show the call as running from here on, also when it fails at once.
+        report(cx, String::new());
+        let workdir = input.workdir(cx)?;
+        if !workdir.real.is_dir() {
+            let path = workdir.path.display();
+            return Err(ToolError::Model(format!("NotFound: FileSystem.access ({path})")));
+        }
+        let command = Command {
+            program: cx.shell.clone(),
+            args: vec!["-c".into(), (&input.command).into()],
+            directory: workdir.real,
+            env: cx.env.set.clone(),
+            env_remove: cx.env.remove.clone(),
+        };
+        let spill = cx.new_output_path();
+        let limits = Limits { timeout: input.timeout(), lines: MAX_LINES, bytes: MAX_BYTES, spill };
+        let mut watch = |output: &codewright_workspace::Output| {
+            report(cx, shown(&output.tail(SHOWN_BYTES), output.bytes()));
+        };
+        let ended = run(command, limits, &cx.cancel, &mut watch).await?;
+        Ok(finished(&input, &ended))
+    }
+}
+
+fn report(cx: &ToolCx, output: String) {
+    cx.progress.report(Map::from_iter([("output".to_owned(), Value::from(output))]));
+}
+
+/// The end of an output as clients see it, marked if something came before.
+fn shown(text: &str, bytes: u64) -> String {
+    if bytes <= SHOWN_BYTES as u64 {
+        return text.to_owned();
+    }
+    let start = text.ceil_char_boundary(text.len().saturating_sub(SHOWN_BYTES));
+    format!("...\n\n{}", &text[start..])
+}
+
+fn finished(input: &Input, ended: &Ended) -> Output {
+    let output = &ended.output;
+    let raw = output.text();
+    let mut text = if raw.is_empty() { "(no output)".to_owned() } else { body(output, &raw) };
+    let (exit, note) = match ended.end {
+        End::Exited(code) => (Some(code), None),
+        End::Cancelled => (None, Some("User aborted the command".to_owned())),
+        End::TimedOut => {
+            let timeout = input.timeout().as_millis();
+            (
+                None,
+                Some(format!(
+                    "shell tool terminated command after exceeding timeout {timeout} ms. If this command is \
+                     expected to take longer and is not waiting for interactive input, retry with a larger \
+                     timeout value in milliseconds."
+                )),
+            )
+        }
+    };
+    if let Some(note) = note {
+        text += &format!("\n\n<shell_metadata>\n{note}\n</shell_metadata>");
+    }
+    let metadata_text = if raw.is_empty() { text.clone() } else { shown(&raw, output.bytes()) };
+    let path = output.file().map(|path| path.to_string_lossy().into_owned());
+    let done = Output { title: input.command.clone(), output: text, ..Output::default() };
+    let done = done.with("output", metadata_text).with("exit", exit).with("truncated", output.is_long());
+    match path {
+        Some(path) => done.with("outputPath", path),
+        None => done,
+    }
+}
+
+fn body(output: &codewright_workspace::Output, raw: &str) -> String {
+    if !output.is_long() {
+        return raw.to_owned();
+    }
+    let saved = match output.file() {
+        Some(path) if output.file_is_whole() => format!("Full output saved to: {}\n\n", path.display()),
+        Some(path) => format!("The beginning of the output is saved to: {}\n\n", path.display()),
+        None => String::new(),
+    };
+    format!("...output truncated...\n\n{saved}{}", tail(raw))
+}
+
+/// The ask for the commands of a line; changing the directory alone needs none.
+fn command_ask(command: &str, line: &Line) -> Option<Ask> {
+    let mut ask = Ask::new("bash", Vec::new());
+    ask.always.clear();
+    let mut add = |pattern: String, always: String| {
+        if !ask.patterns.contains(&pattern) {
+            ask.patterns.push(pattern);
+        }
+        if !ask.always.contains(&always) {
+            ask.always.push(always);
+        }
+    };
+    for simple in line.commands.iter().filter(|simple| simple.name() != Some("cd")) {
+        let always = arity::prefix(&simple.words).map_or_else(|| simple.text.clone(), |prefix| prefix + " *");
+        add(simple.text.clone(), always);
+    }
+    for redirect in &line.loose_redirects {
+        add(redirect.clone(), redirect.clone());
+    }
+    // The parser may have missed a part of what it did not understand, so the whole is judged too.
+    if !line.understood || (line.commands.is_empty() && line.loose_redirects.is_empty()) {
+        add(command.to_owned(), command.to_owned());
+    }
+    (!ask.patterns.is_empty()).then(|| ask.with("command", command))
+}
+
+#[cfg(test)]
+mod tests;

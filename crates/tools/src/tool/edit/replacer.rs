@@ -1,0 +1,414 @@
+//! Where in a text a piece is meant that may be quoted imprecisely.
+//!
+//! Nine ways to look for it, from strict to lenient; a later one is tried only
+//! when all before found nothing. Each gives the places it would take, and none
+//! guesses: several places without one that is clearly meant are a miss.
+
+use std::ops::Range;
+
+/// Larger texts are only searched for an exact copy.
+const MAX_LENIENT_BYTES: usize = 4 * 1024 * 1024;
+/// Blocks compared by similarity; more of them say that the anchors are not telling.
+const MAX_BLOCKS: usize = 64;
+/// Characters compared by edit distance, which takes their square in time.
+const MAX_COMPARED_CHARS: usize = 4000;
+/// How alike the inside of a block has to be, from 0 to 1.
+const MIN_SIMILARITY: f64 = 0.75;
+/// How much more alike the best block has to be than the next.
+const MIN_LEAD: f64 = 0.1;
+/// Letters and digits without which a first and last line anchor nothing.
+const MIN_ANCHOR_CHARS: usize = 3;
+/// Columns of a tab.
+const TAB_WIDTH: usize = 4;
+
+/// How many places are to be found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    One,
+    All,
+}
+
+/// The way a piece was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Strategy {
+    Simple,
+    LineTrimmed,
+    BlockAnchor,
+    WhitespaceNormalized,
+    IndentationFlexible,
+    EscapeNormalized,
+    TrimmedBoundary,
+    ContextAware,
+    MultiOccurrence,
+}
+
+/// Places that are to be replaced: ascending, apart, at least one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) ranges: Vec<Range<usize>>,
+    pub(super) strategy: Strategy,
+}
+
+/// Why nothing may be replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Miss {
+    NotFound,
+    Ambiguous,
+}
+
+type Search = fn(&Text, &Piece) -> Vec<Range<usize>>;
+
+/// The ways in their order, but for the last, which chooses among what these find.
+const CHAIN: [(Strategy, Search); 8] = [
+    (Strategy::Simple, simple),
+    (Strategy::LineTrimmed, line_trimmed),
+    (Strategy::BlockAnchor, block_anchor),
+    (Strategy::WhitespaceNormalized, whitespace_normalized),
+    (Strategy::IndentationFlexible, indentation_flexible),
+    (Strategy::EscapeNormalized, escape_normalized),
+    (Strategy::TrimmedBoundary, trimmed_boundary),
+    (Strategy::ContextAware, context_aware),
+];
+
+/// Finds the place, or all places, a piece stands for; `find` is not empty.
+pub(super) fn locate(text: &str, find: &str, wanted: Wanted) -> Result<Found, Miss> {
+    let text = Text::new(text);
+    let piece = Piece::new(find);
+    let lenient = text.all.len() <= MAX_LENIENT_BYTES && !find.trim().is_empty();
+    for (strategy, search) in CHAIN.into_iter().take(if lenient { CHAIN.len() } else { 1 }) {
+        let mut ranges = search(&text, &piece);
+        ranges.sort_by_key(|range| (range.start, range.end));
+        ranges.dedup();
+        if ranges.len() > 1 && wanted == Wanted::One {
+            return multi_occurrence(&text, &piece, &ranges);
+        }
+        if ranges.len() > 1 && matches!(strategy, Strategy::BlockAnchor | Strategy::ContextAware) {
+            return Err(Miss::Ambiguous);
+        }
+        if !ranges.is_empty() {
+            return Ok(Found { ranges: apart(ranges), strategy });
+        }
+    }
+    Err(Miss::NotFound)
+}
+
+fn apart(ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let mut out: Vec<Range<usize>> = Vec::new();
+    for range in ranges {
+        if out.last().is_none_or(|last| last.end <= range.start) {
+            out.push(range);
+        }
+    }
+    out
+}
+
+/// A text and its lines.
+struct Text<'a> {
+    all: &'a str,
+    lines: Vec<Range<usize>>,
+}
+
+impl<'a> Text<'a> {
+    fn new(all: &'a str) -> Self {
+        let mut lines = Vec::new();
+        let mut start = 0;
+        for line in all.split('\n') {
+            lines.push(start..start + line.len());
+            start += line.len() + 1;
+        }
+        Self { all, lines }
+    }
+
+    fn line(&self, index: usize) -> &'a str {
+        &self.all[self.lines[index].clone()]
+    }
+
+    fn block(&self, lines: Range<usize>) -> Vec<&'a str> {
+        lines.map(|index| self.line(index)).collect()
+    }
+
+    /// The bytes of some lines; with the last newline if the piece ends with one.
+    fn bytes(&self, lines: Range<usize>, piece: &Piece) -> Range<usize> {
+        let end = self.lines[lines.end - 1].end;
+        let newline = usize::from(piece.whole_lines && end < self.all.len());
+        self.lines[lines.start].start..end + newline
+    }
+
+    /// Every run of lines, as long as the piece, that satisfies a condition.
+    fn runs(&self, piece: &Piece, fits: impl Fn(&[&str]) -> bool) -> Vec<Range<usize>> {
+        let count = piece.lines.len();
+        let lines: Vec<&str> = self.block(0..self.lines.len());
+        let runs = lines.windows(count).enumerate().filter(|(_, run)| fits(run));
+        runs.map(|(start, _)| self.bytes(start..start + count, piece)).collect()
+    }
+}
+
+/// What is looked for, and its lines.
+struct Piece<'a> {
+    all: &'a str,
+    lines: Vec<&'a str>,
+    /// Whether it ends with a newline, which is then no line of its own.
+    whole_lines: bool,
+}
+
+impl<'a> Piece<'a> {
+    fn new(all: &'a str) -> Self {
+        let whole_lines = all.ends_with('\n');
+        let lines = all.strip_suffix('\n').unwrap_or(all).split('\n').collect();
+        Self { all, lines, whole_lines }
+    }
+
+    /// The first and the last line, if they are telling.
+    fn anchors(&self) -> Option<(&'a str, &'a str)> {
+        let (first, last) = (self.lines.first()?.trim(), self.lines.last()?.trim());
+        let telling = first.chars().chain(last.chars()).filter(|c| c.is_alphanumeric()).count();
+        let usable = self.lines.len() >= 3 && !first.is_empty() && !last.is_empty();
+        (usable && telling >= MIN_ANCHOR_CHARS).then_some((first, last))
+    }
+}
+
+/// 1: an exact copy. Copies that overlap are several.
+fn simple(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
+    let len = piece.all.len();
+    let mut starts: Vec<usize> = text.all.match_indices(piece.all).map(|(at, _)| at).collect();
+    starts.extend(text.all.rfind(piece.all));
+    starts.into_iter().map(|at| at..at + len).collect()
+}
+
+/// 2: the same lines but for blanks at their ends.
+fn line_trimmed(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
+    text.runs(piece, |run| run.iter().zip(&piece.lines).all(|(a, b)| a.trim_end() == b.trim_end()))
+}
+
+/// 3: a block with the same first and last line and nearly the same inside.
+fn block_anchor(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
+    let Some((first, last)) = piece.anchors() else { return Vec::new() };
+    let count = piece.lines.len();
+    let slack = (count / 4).max(1);
+    let mut blocks = Vec::new();
+    for start in (0..text.lines.len()).filter(|index| text.line(*index).trim() == first) {
+        let ends = start + (count - slack).max(3)..=start + count + slack;
+        for end in ends.filter(|end| *end <= text.lines.len() && text.line(end - 1).trim() == last) {
+            blocks.push(start..end);
+        }
+        if blocks.len() > MAX_BLOCKS {
+            return Vec::new();
+        }
+    }
+    let wanted = inside(&piece.lines);
+    let likeness = |block: &Range<usize>| similarity(&wanted, &inside(&text.block(block.clone())));
+    let mut rated: Vec<(f64, Range<usize>)> =
+        blocks.into_iter().map(|block| (likeness(&block), block)).collect();
+    rated.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let best = rated.first().map_or(0.0, |(likeness, _)| *likeness);
+    let close = rated.into_iter().filter(|(likeness, _)| *likeness >= MIN_SIMILARITY.max(best - MIN_LEAD));
+    close.map(|(_, block)| text.bytes(block, piece)).collect()
+}
+
+fn inside<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    lines[1..lines.len() - 1].iter().map(|line| line.trim()).collect()
+}
+
+/// How alike two lists of lines are, from 0 to 1.
+fn similarity(a: &[&str], b: &[&str]) -> f64 {
+    let (whole_a, whole_b) = (a.join("\n"), b.join("\n"));
+    if whole_a.len().max(whole_b.len()) <= MAX_COMPARED_CHARS {
+        return strsim::normalized_levenshtein(&whole_a, &whole_b);
+    }
+    let mut rest = b.to_vec();
+    let mut same = 0_usize;
+    for line in a {
+        if let Some(at) = rest.iter().position(|other| other == line) {
+            rest.swap_remove(at);
+            same += 1;
+        }
+    }
+    #[expect(clippy::cast_precision_loss, reason = "counts of lines are small")]
+    let share = same as f64 / a.len().max(b.len()) as f64;
+    share
+}
+
+/// 4: the same but for the width of blanks inside lines; a blank stays a blank.
+fn whitespace_normalized(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
+    let [line] = piece.lines.as_slice() else {
+        let wanted: Vec<(&str, String)> = piece.lines.iter().map(|line| indented(line)).collect();
+        return text
+            .runs(piece, |run| run.iter().zip(&wanted).all(|(line, wanted)| indented(line) == *wanted));
+    };
+    let key = collapsed(line.trim()).0;
+    if !key.contains(' ') {
+        return Vec::new();
+    }
+    (0..text.lines.len()).flat_map(|index| inline(text, index, &key, line)).collect()
+}
+
+/// A line's indentation, and the rest with each run of blanks as one space.
+fn indented(line: &str) -> (&str, String) {
+    let rest = line.trim_start();
+    (&line[..line.len() - rest.len()], collapsed(rest.trim_end()).0)
+}
+
+/// The places of a collapsed key in one line, between word boundaries.
+fn inline(text: &Text, index: usize, key: &str, find: &str) -> Vec<Range<usize>> {
+    let line = text.line(index);
+    let (flat, map) = collapsed(line);
+    let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let mut ranges = Vec::new();
+    for (at, _) in flat.match_indices(key) {
+        let end = at + key.len();
+        let cuts = (is_word(flat[..at].chars().next_back()) && is_word(key.chars().next()))
+            || (is_word(flat[end..].chars().next()) && is_word(key.chars().next_back()));
+        if cuts {
+            continue;
+        }
+        let (mut from, mut to) = (map[at], map[end]);
+        if find.starts_with([' ', '\t']) {
+            from = line[..from].trim_end_matches([' ', '\t']).len();
+        }
+        // The blank after the key belongs to it only if the piece has one there too.
+        to = line[..to].trim_end_matches([' ', '\t']).len();
+        if find.ends_with([' ', '\t']) {
+            to = line.len() - line[to..].trim_start_matches([' ', '\t']).len();
+        }
+        let start = text.lines[index].start;
+        ranges.push(start + from..start + to);
+    }
+    ranges
+}
+
+/// A line with each run of blanks as one space, and where each byte comes from.
+fn collapsed(line: &str) -> (String, Vec<usize>) {
+    let (mut out, mut map) = (String::with_capacity(line.len()), Vec::with_capacity(line.len() + 1));
+    for (at, c) in line.char_indices() {
+        let blank = c == ' ' || c == '\t';
+        if blank && out.ends_with(' ') {
+            continue;
+        }
+        let before = out.len();
+        out.push(if blank { ' ' } else { c });
+        map.extend(std::iter::repeat_n(at, out.len() - before));
+    }
+    map.push(line.len());
+    (out, map)
+}
+
+/// 5: the same lines at other depths; the same steps in and out if possible.
+fn indentation_flexible(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
+    let texts: Vec<String> = piece.lines.iter().map(|line| indented(line).1).collect();
+    let same = |run: &[&str]| run.iter().zip(&texts).all(|(line, text)| indented(line).1 == *text);
+    let wanted = steps(&piece.lines);
+    let stepped = text.runs(piece, |run| same(run) && steps(run) == wanted);
+    if stepped.is_empty() { text.runs(piece, same) } else { stepped }
+}
+
+/// Each line's indentation as its rank among those of the block.
+fn steps(lines: &[&str]) -> Vec<usize> {
+    let width = |line: &&str| {
+        let blanks = line.chars().take_while(|c| c.is_whitespace());
+        blanks.map(|c| if c == '\t' { TAB_WIDTH } else { 1 }).sum::<usize>()
+    };
+    let widths: Vec<usize> = lines.iter().filter(|line| !line.trim().is_empty()).map(width).collect();
+    let mut ranks = widths.clone();
+    ranks.sort_unstable();
+    ranks.dedup();
+    widths.iter().map(|width| ranks.partition_point(|rank| rank < width)).collect()
+}
+
+/// 6: the same once `\n`, `\"` and their like are taken for what they stand for.
+fn escape_normalized(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
+    if !text.all.contains('\\') && !piece.all.contains('\\') {
+        return Vec::new();
+    }
+    let (flat, map) = unescaped(text.all);
+    let (wanted, _) = unescaped(piece.all);
+    if wanted.trim().is_empty() {
+        return Vec::new();
+    }
+    flat.match_indices(&wanted).map(|(at, found)| map[at]..map[at + found.len()]).collect()
+}
+
+/// A text without escapes, and where each byte comes from.
+fn unescaped(text: &str) -> (String, Vec<usize>) {
+    let (mut out, mut map) = (String::with_capacity(text.len()), Vec::with_capacity(text.len() + 1));
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let meant = match chars.peek() {
+            Some((_, 'n')) if c == '\\' => Some('\n'),
+            Some((_, 't')) if c == '\\' => Some('\t'),
+            Some((_, next @ ('\'' | '"' | '`' | '\\' | '$' | '\n'))) if c == '\\' => Some(*next),
+            Some(_) | None => None,
+        };
+        if meant.is_some() {
+            chars.next();
+        }
+        let before = out.len();
+        out.push(meant.unwrap_or(c));
+        map.extend(std::iter::repeat_n(at, out.len() - before));
+    }
+    map.push(text.len());
+    (out, map)
+}
+
+/// 7: the same without the empty lines around it.
+fn trimmed_boundary(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
+    let blank = |line: &&&str| line.trim().is_empty();
+    let lines: Vec<&str> = piece.all.split('\n').collect();
+    let before = lines.iter().take_while(blank).count();
+    let after = lines.iter().rev().take_while(blank).count();
+    if before + after == 0 || before + after >= lines.len() {
+        return Vec::new();
+    }
+    let core = lines[before..lines.len() - after].join("\n");
+    let at_line_start =
+        |at: usize| before == 0 || text.all[..at].is_empty() || text.all[..at].ends_with('\n');
+    let at_line_end = |at: usize| after == 0 || text.all[at..].is_empty() || text.all[at..].starts_with('\n');
+    let mut ranges = Vec::new();
+    for (start, _) in text.all.match_indices(&core) {
+        let end = start + core.len();
+        if at_line_start(start) && at_line_end(end) {
+            // The empty lines that are there are replaced with those of the piece.
+            let head = text.all[..start].bytes().rev().take(before).take_while(|b| *b == b'\n').count();
+            let tail = text.all[end..].bytes().take(after).take_while(|b| *b == b'\n').count();
+            ranges.push(start - head..end + tail);
+        }
+    }
+    ranges
+}
+
+/// 8: a block of the same length with the same first and last line, half of it the same.
+fn context_aware(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
+    let Some((first, last)) = piece.anchors() else { return Vec::new() };
+    let wanted = inside(&piece.lines);
+    text.runs(piece, |run| {
+        if run[0].trim() != first || run[run.len() - 1].trim() != last {
+            return false;
+        }
+        let pairs = wanted.iter().zip(inside(run)).filter(|(a, b)| !a.is_empty() || !b.is_empty());
+        let (mut same, mut all) = (0, 0);
+        for (a, b) in pairs {
+            all += 1;
+            same += usize::from(*a == b);
+        }
+        same > 0 && same * 2 >= all
+    })
+}
+
+/// 9: of several places, the one with more lines exactly as quoted than any other.
+fn multi_occurrence(text: &Text, piece: &Piece, ranges: &[Range<usize>]) -> Result<Found, Miss> {
+    let exact = |range: &Range<usize>| {
+        let lines = text.all[range.clone()].split('\n');
+        lines.zip(&piece.lines).filter(|(a, b)| a == *b).count()
+    };
+    let scores: Vec<usize> = ranges.iter().map(exact).collect();
+    let best = scores.iter().copied().max().unwrap_or(0);
+    let mut winners = ranges.iter().zip(&scores).filter(|(_, score)| **score == best);
+    match (winners.next(), winners.next()) {
+        (Some((range, _)), None) => {
+            Ok(Found { ranges: vec![range.clone()], strategy: Strategy::MultiOccurrence })
+        }
+        _ => Err(Miss::Ambiguous),
+    }
+}
+
+#[cfg(test)]
+mod tests;

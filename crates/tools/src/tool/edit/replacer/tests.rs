@@ -1,0 +1,147 @@
+use super::*;
+use proptest::{prop_assert, prop_assert_eq, proptest};
+
+/// Looks for a piece and shows what would be replaced.
+fn found(text: &str, find: &str) -> Result<(Strategy, String), Miss> {
+    locate(text, find, Wanted::One).map(|found| (found.strategy, text[found.ranges[0].clone()].to_owned()))
+}
+
+#[track_caller]
+fn check(text: &str, find: &str, expected: Result<(Strategy, &str), Miss>) {
+    assert_eq!(found(text, find), expected.map(|(strategy, part)| (strategy, part.to_owned())), "{find:?}");
+}
+
+fn one(search: Search, text: &str, find: &str) -> Vec<String> {
+    let ranges = search(&Text::new(text), &Piece::new(find));
+    ranges.into_iter().map(|range| text[range].to_owned()).collect()
+}
+
+#[test]
+fn an_exact_copy_is_taken_if_it_is_the_only_one() {
+    check("a\nb\nc\n", "b", Ok((Strategy::Simple, "b")));
+    check("foo\nbar\nfoo\n", "foo", Err(Miss::Ambiguous));
+    check("aaa", "aa", Err(Miss::Ambiguous));
+    check("foo\n", "zzz", Err(Miss::NotFound));
+    check("a\n", "   ", Err(Miss::NotFound));
+}
+
+#[test]
+fn blanks_at_the_ends_of_lines_do_not_count() {
+    check("a  \nb\t\nc\n", "a\nb\n", Ok((Strategy::LineTrimmed, "a  \nb\t\n")));
+    check("a\nb", "a \nb\n", Ok((Strategy::LineTrimmed, "a\nb")));
+    assert!(one(line_trimmed, "  a\nb\n", "a\nb").is_empty());
+}
+
+#[test]
+fn first_and_last_line_anchor_a_similar_block() {
+    let text = "fn one() {\n    let total = compute(1, 2);\n    total\n}\n\nfn two() {\n    other();\n    total\n}\n";
+    let find = "fn one() {\n    let total = compute(1,2);\n    total\n}";
+    check(
+        text,
+        find,
+        Ok((Strategy::BlockAnchor, "fn one() {\n    let total = compute(1, 2);\n    total\n}")),
+    );
+}
+
+#[test]
+fn anchors_alone_are_not_enough() {
+    let text = "fn one() {\n    delete_everything();\n    and_more();\n}\n";
+    check(text, "fn one() {\n    let x = 1;\n    x\n}", Err(Miss::NotFound));
+    assert!(one(block_anchor, "{\n a\n}\n", "{\n a \n}").is_empty(), "braces anchor nothing");
+}
+
+#[test]
+fn two_blocks_as_similar_are_ambiguous() {
+    let text = "begin\n  alpha one\nfinish\nbegin\n  alpha two\nfinish\n";
+    check(text, "begin\n  alpha xxx\nfinish", Err(Miss::NotFound));
+    let text = "begin\n  a longer line of text 1\nfinish\nbegin\n  a longer line of text 2\nfinish\n";
+    check(text, "begin\n  a longer line of text 3\nfinish", Err(Miss::Ambiguous));
+    assert_eq!(locate(text, "begin\n  a longer line of text 3\nfinish", Wanted::All), Err(Miss::Ambiguous));
+}
+
+#[test]
+fn the_width_of_blanks_does_not_count() {
+    check("x = a   +\tb;\n", "a + b", Ok((Strategy::WhitespaceNormalized, "a   +\tb")));
+    check(
+        "\tif  (x) {\n\t\ty( );\n",
+        "\tif (x) {\n\t\ty(  );",
+        Ok((Strategy::WhitespaceNormalized, "\tif  (x) {\n\t\ty( );")),
+    );
+    check("xa  bx\n", "a b", Err(Miss::NotFound));
+    check("  let  a = 1;\n", " let a = 1;", Ok((Strategy::WhitespaceNormalized, "  let  a = 1;")));
+}
+
+#[test]
+fn the_depth_of_indentation_does_not_count() {
+    let text = "def f():\n    if x:\n        return 1\n    return 2\n";
+    check(text, "if x:\n  return 1", Ok((Strategy::IndentationFlexible, "    if x:\n        return 1")));
+    check("\tfoo()\n", "    foo()", Ok((Strategy::IndentationFlexible, "\tfoo()")));
+    let two = "if x:\n\ty\nz\n    if x:\n    y\n";
+    check(two, "  if x:\n      y", Ok((Strategy::IndentationFlexible, "if x:\n\ty")));
+    check("foobar\n", "  foo", Err(Miss::NotFound));
+}
+
+#[test]
+fn escapes_are_taken_for_what_they_stand_for() {
+    check("say(\"hi\");\n", "say(\\\"hi\\\");", Ok((Strategy::EscapeNormalized, "say(\"hi\");")));
+    check("a\nb\n", "a\\nb", Ok((Strategy::EscapeNormalized, "a\nb")));
+    check("print(\"a\\tb\")\n", "print(\"a\tb\")", Ok((Strategy::EscapeNormalized, "print(\"a\\tb\")")));
+}
+
+#[test]
+fn empty_lines_around_a_piece_do_not_count() {
+    check("x\nfoo\nbar\ny\n", "\n\nfoo\nbar\n\n", Ok((Strategy::TrimmedBoundary, "\nfoo\nbar\n")));
+    check("foobar\n", "foo\n\n", Err(Miss::NotFound));
+}
+
+#[test]
+fn half_a_block_locates_it() {
+    let text = "start here\n  same line\n  something else entirely different\nstop here\n";
+    let find = "start here\n  same line\n  what was\nstop here";
+    check(text, find, Ok((Strategy::ContextAware, text.trim_end())));
+    let find = "start here\n  not this\n  nor what was\nstop here";
+    check(text, find, Err(Miss::NotFound));
+}
+
+#[test]
+fn of_several_places_the_one_quoted_exactly_is_meant() {
+    let text = "  a\n  b \nx\na \nb \n";
+    assert_eq!(one(line_trimmed, "a \nb\na\nb \n", "a\nb"), ["a \nb", "a\nb "]);
+    check(text, "  a\n  b\n", Ok((Strategy::LineTrimmed, "  a\n  b \n")));
+    let text = "a \nb \nc\nx\na \nb\nc\n";
+    check(text, "a\nb\nc", Ok((Strategy::MultiOccurrence, "a \nb\nc")));
+    check("one \ntwo\nz\nx\none\ntwo \nz\n", "one\ntwo\nz", Err(Miss::Ambiguous));
+}
+
+#[test]
+fn all_places_can_be_asked_for() {
+    let found = locate("foo\nbar\nfoo\n", "foo", Wanted::All).expect("found");
+    assert_eq!(found.ranges, [0..3, 8..11]);
+    assert_eq!(locate("aaa", "aa", Wanted::All).expect("found").ranges, [0..2]);
+}
+
+proptest! {
+    #[test]
+    fn a_place_is_always_one_of_the_text(
+        text in "([ab{}\"\\\\]| |\t|\n|\u{e9}|foo){0,60}", find in "([ab{}\"\\\\]| |\t|\n|\u{e9}|foo){1,20}",
+    ) {
+        for wanted in [Wanted::One, Wanted::All] {
+            if let Ok(found) = locate(&text, &find, wanted) {
+                prop_assert!(!found.ranges.is_empty());
+                prop_assert!(wanted == Wanted::All || found.ranges.len() == 1);
+                let mut at = 0;
+                for range in found.ranges {
+                    prop_assert!(range.start >= at && text.get(range.clone()).is_some());
+                    at = range.end;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_only_copy_is_always_found(before in "[ab\n ]{0,30}", after in "[ab\n ]{0,30}", piece in "X[ab\n ]{0,9}Y") {
+        let text = format!("{before}{piece}{after}");
+        let found = locate(&text, &piece, Wanted::One).expect("it is there");
+        prop_assert_eq!(found.ranges, vec![before.len()..before.len() + piece.len()]);
+    }
+}

@@ -1,0 +1,119 @@
+//! Finds files by name.
+
+use std::path::Path;
+
+use codewright_workspace::{MAX_SEARCH, Workspace, glob};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{Ask, Output, Tool, ToolCx, ToolError, render};
+
+const DESCRIPTION: &str = include_str!("glob.txt");
+/// Files that are named.
+const LIMIT: usize = 100;
+
+/// Finds files by name.
+pub struct Glob;
+
+/// The pattern and where to look.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Input {
+    pattern: String,
+    path: Option<String>,
+}
+
+impl Tool for Glob {
+    const NAME: &'static str = "glob";
+    type Input = Input;
+
+    fn description(&self) -> String {
+        let (limit, seconds) = (LIMIT.to_string(), MAX_SEARCH.as_secs().to_string());
+        render(DESCRIPTION, &[("limit", &limit), ("seconds", &seconds)])
+            .expect("a test renders every description")
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {
+                "pattern": {"type": "string", "description": "The glob that paths have to match"},
+                "path": {
+                    "type": "string",
+                    "description": "The directory to look in, absolute or relative; leave it out for the project directory",
+                },
+            },
+            "required": ["pattern"],
+        })
+    }
+
+    async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
+        let place = cx.workspace()?.resolve(Path::new(input.path.as_deref().unwrap_or(".")))?;
+        let search = Ask::new("glob", vec![input.pattern.clone()])
+            .with("pattern", input.pattern.as_str())
+            .with("path", input.path.as_deref());
+        Ok(Ask::outside_directory(&place).into_iter().chain([search]).collect())
+    }
+
+    async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
+        let workspace = cx.workspace()?;
+        let place = workspace.resolve(Path::new(input.path.as_deref().unwrap_or(".")))?;
+        if input.pattern.is_empty() {
+            return Err(ToolError::model("pattern is required"));
+        }
+        let shown = place.path.display();
+        if !place.real.exists() {
+            return Err(ToolError::Model(format!("glob path does not exist: {shown}")));
+        }
+        if !place.real.is_dir() {
+            return Err(ToolError::Model(format!("glob path must be a directory: {shown}")));
+        }
+        let query = codewright_workspace::Glob {
+            root: place.real.clone(),
+            pattern: as_found(&workspace, &input.pattern),
+            limit: LIMIT,
+            within: MAX_SEARCH,
+        };
+        let files = glob(query, &cx.cancel).await?;
+        let mut lines: Vec<String> =
+            files.paths.iter().map(|path| as_asked(&place.path, &place.real, path)).collect();
+        let count = lines.len();
+        if count == 0 {
+            lines.push("No files found".to_owned());
+        }
+        if files.more {
+            lines.push(format!(
+                "\n(Results are truncated: showing first {LIMIT} results. Consider using a more specific path or \
+                 pattern.)"
+            ));
+        } else if files.late {
+            lines.push(late());
+        }
+        let output =
+            Output { output: lines.join("\n"), title: workspace.title(&place.path), ..Output::default() };
+        Ok(output.with("count", count).with("truncated", files.more || files.late))
+    }
+}
+
+/// The remark that a search ran out of time.
+pub(super) fn late() -> String {
+    format!("\n(The search ended after {} seconds; narrow the path or the pattern.)", MAX_SEARCH.as_secs())
+}
+
+/// An absolute pattern below a directory whose links were followed.
+fn as_found(workspace: &Workspace, pattern: &str) -> String {
+    let literal = pattern.split(['*', '?', '[', '{']).next().unwrap_or_default();
+    let Some((directory, _)) = literal.rsplit_once('/').filter(|_| literal.starts_with('/')) else {
+        return pattern.to_owned();
+    };
+    match workspace.resolve(Path::new(directory)) {
+        Ok(place) => format!("{}{}", place.real.display(), &pattern[directory.len()..]),
+        Err(_) => pattern.to_owned(),
+    }
+}
+
+/// A found path below the directory as it was asked for.
+pub(super) fn as_asked(path: &Path, real: &Path, found: &Path) -> String {
+    let found = found.strip_prefix(real).map_or_else(|_| found.to_owned(), |rest| path.join(rest));
+    found.to_string_lossy().into_owned()
+}

@@ -1,0 +1,132 @@
+//! Finds lines by content.
+
+use std::path::Path;
+
+use codewright_workspace::{MAX_LINE_CHARS, MAX_SEARCH, Matches, Place, Workspace, grep};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::glob::{as_asked, late};
+use crate::{Ask, Output, Tool, ToolCx, ToolError, render};
+
+const DESCRIPTION: &str = include_str!("grep.txt");
+/// Lines that are shown.
+const LIMIT: usize = 100;
+
+/// Finds lines by content.
+pub struct Grep;
+
+/// The expression and where to look.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Input {
+    pattern: String,
+    path: Option<String>,
+    include: Option<String>,
+}
+
+impl Input {
+    fn place(&self, workspace: &Workspace) -> Result<Place, ToolError> {
+        Ok(workspace.resolve(Path::new(self.path.as_deref().unwrap_or(".")))?)
+    }
+
+    /// The directory that is searched: that of a file, and the project's for a path that is not there.
+    fn root(&self, workspace: &Workspace) -> Result<Place, ToolError> {
+        let place = self.place(workspace)?;
+        if place.real.is_dir() {
+            return Ok(place);
+        }
+        let above = place.path.parent().filter(|_| place.real.exists());
+        Ok(workspace.resolve(above.unwrap_or(Path::new(".")))?)
+    }
+}
+
+impl Tool for Grep {
+    const NAME: &'static str = "grep";
+    type Input = Input;
+
+    fn description(&self) -> String {
+        let (limit, seconds) = (LIMIT.to_string(), MAX_SEARCH.as_secs().to_string());
+        let characters = MAX_LINE_CHARS.to_string();
+        let values = [("limit", &*limit), ("seconds", &*seconds), ("characters", &*characters)];
+        render(DESCRIPTION, &values).expect("a test renders every description")
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {
+                "pattern": {"type": "string", "description": "The regular expression"},
+                "path": {"type": "string", "description": "The directory to search; the project directory if left out"},
+                "include": {"type": "string", "description": "A glob for the files to search, such as \"*.js\""},
+            },
+            "required": ["pattern"],
+        })
+    }
+
+    async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
+        let workspace = cx.workspace()?;
+        // Both are judged: the named path may appear or become a directory before the search.
+        let mut asks = Vec::new();
+        for place in [input.place(&workspace)?, input.root(&workspace)?] {
+            let ask =
+                if place.real.is_file() { Ask::outside_file(&place) } else { Ask::outside_directory(&place) };
+            asks.extend(ask);
+        }
+        asks.dedup_by(|a, b| a.patterns == b.patterns);
+        asks.push(
+            Ask::new("grep", vec![input.pattern.clone()])
+                .with("pattern", input.pattern.as_str())
+                .with("path", input.path.as_deref())
+                .with("include", input.include.as_deref()),
+        );
+        Ok(asks)
+    }
+
+    async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
+        if input.pattern.is_empty() {
+            return Err(ToolError::model("pattern is required"));
+        }
+        let place = input.root(&cx.workspace()?)?;
+        let query = codewright_workspace::Grep {
+            root: place.real.clone(),
+            pattern: input.pattern.clone(),
+            include: input.include,
+            limit: LIMIT,
+            within: MAX_SEARCH,
+        };
+        let matches = grep(query, &cx.cancel).await?;
+        let output = Output { output: listed(&place, &matches), title: input.pattern, ..Output::default() };
+        Ok(output.with("matches", matches.count).with("truncated", matches.more || matches.late))
+    }
+}
+
+fn listed(place: &Place, matches: &Matches) -> String {
+    let mut lines = Vec::new();
+    if matches.count == 0 {
+        lines.push("No files found".to_owned());
+    } else {
+        let more = if matches.more { " (more matches available)" } else { "" };
+        lines.push(format!("Found {} matches{more}", matches.count));
+    }
+    for (index, (path, found)) in matches.files.iter().enumerate() {
+        if index > 0 {
+            lines.push(String::new());
+        }
+        lines.push(format!("{}:", as_asked(&place.path, &place.real, path)));
+        lines.extend(found.iter().map(|line| format!("  Line {}: {}", line.number, cut(&line.text))));
+    }
+    if matches.more {
+        lines.push("\n(Results truncated. Consider using a more specific path or pattern.)".to_owned());
+    } else if matches.late {
+        lines.push(late());
+    }
+    lines.join("\n")
+}
+
+fn cut(line: &str) -> String {
+    match line.char_indices().nth(MAX_LINE_CHARS) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line.to_owned(),
+    }
+}

@@ -1,0 +1,255 @@
+//! Shows a file or a directory.
+
+use std::path::Path;
+
+use codewright_workspace::{Kind, Page, Place, Window, list, read_bytes, read_lines, sniff};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::ask::file_patterns;
+use crate::trim::{MAX_BYTES, MAX_LINES};
+use crate::{Ask, Attachment, Output, Tool, ToolCx, ToolError, render};
+
+const DESCRIPTION: &str = include_str!("read.txt");
+/// Bytes by which a file's kind is judged.
+const SAMPLE_BYTES: usize = 4096;
+/// The largest picture or document that is attached.
+const MAX_ATTACHMENT_BYTES: u64 = 20 * 1024 * 1024;
+/// Lines repeated in the metadata for clients that show only a little.
+const PREVIEW_LINES: usize = 20;
+/// Similar names offered for a file that does not exist.
+const MAX_SUGGESTIONS: usize = 3;
+
+/// Shows a file or a directory.
+pub struct Read;
+
+/// The file and the part of it that is wanted.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Input {
+    file_path: String,
+    offset: Option<u64>,
+    limit: Option<u64>,
+}
+
+impl Input {
+    fn offset(&self) -> usize {
+        usize::try_from(self.offset.unwrap_or(1)).unwrap_or(usize::MAX).max(1)
+    }
+
+    fn limit(&self) -> usize {
+        let limit = self.limit.unwrap_or(MAX_LINES as u64);
+        usize::try_from(limit).unwrap_or(usize::MAX)
+    }
+}
+
+impl Tool for Read {
+    const NAME: &'static str = "read";
+    type Input = Input;
+
+    fn description(&self) -> String {
+        let values = [
+            ("lines", MAX_LINES.to_string()),
+            ("kilobytes", (MAX_BYTES / 1024).to_string()),
+            ("characters", codewright_workspace::MAX_LINE_CHARS.to_string()),
+            ("megabytes", (MAX_ATTACHMENT_BYTES / 1024 / 1024).to_string()),
+        ];
+        let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
+        render(DESCRIPTION, &values).expect("a test renders every description")
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {
+                "filePath": {"type": "string", "description": "The file or directory, absolute or relative to the project"},
+                "offset": {
+                    "minimum": 0, "type": "integer", "maximum": 9_007_199_254_740_991_i64,
+                    "description": "The first line to show; lines count from 1",
+                },
+                "limit": {
+                    "minimum": 0, "type": "integer", "maximum": 9_007_199_254_740_991_i64,
+                    "description": format!("How many lines to show, {MAX_LINES} if not given"),
+                },
+            },
+            "required": ["filePath"],
+        })
+    }
+
+    async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
+        let (cx, path) = (cx.clone(), input.file_path.clone());
+        cx.clone()
+            .reading(move || {
+                let workspace = cx.workspace()?;
+                let place = workspace.resolve(Path::new(&path))?;
+                let outside = if place.real.is_dir() {
+                    Ask::outside_directory(&place)
+                } else {
+                    Ask::outside_file(&place)
+                };
+                let read = Ask::new("read", file_patterns(&workspace, &place));
+                Ok(outside.into_iter().chain([read]).collect())
+            })
+            .await
+    }
+
+    async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
+        let inner = cx.clone();
+        cx.reading(move || {
+            let workspace = inner.workspace()?;
+            let place = workspace.resolve(Path::new(&input.file_path))?;
+            let title = workspace.title(&place.path);
+            let output = read(&place, &input, &inner)?;
+            Ok(Output { title, ..output })
+        })
+        .await
+    }
+}
+
+fn read(place: &Place, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> {
+    let metadata = match std::fs::metadata(&place.real) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(missing(&place.path)),
+        Err(source) => {
+            return Err(codewright_workspace::Error::Path { path: place.path.clone(), source }.into());
+        }
+    };
+    if metadata.is_dir() {
+        return directory(place, input);
+    }
+    if !metadata.is_file() {
+        // Opening a pipe or a device could wait forever.
+        return Err(ToolError::Model(format!("Not a regular file: {}", place.path.display())));
+    }
+    match sniff(&sample(&place.real)?) {
+        Kind::Image(mime) => attachment(&place.real, mime, "Image read successfully"),
+        Kind::Pdf => attachment(&place.real, "application/pdf", "PDF read successfully"),
+        Kind::Binary => Err(ToolError::Model(format!("Cannot read binary file: {}", place.path.display()))),
+        Kind::Text => text(place, input, cx),
+    }
+}
+
+fn sample(path: &Path) -> Result<Vec<u8>, ToolError> {
+    use std::io::Read as _;
+    let mut sample = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(SAMPLE_BYTES as u64).read_to_end(&mut sample))
+        .map_err(|source| codewright_workspace::Error::Path { path: path.to_owned(), source })?;
+    Ok(sample)
+}
+
+fn missing(path: &Path) -> ToolError {
+    let mut message = format!("File not found: {}", path.display());
+    let similar = similar(path);
+    if !similar.is_empty() {
+        message += &format!("\n\nDid you mean one of these?\n{}", similar.join("\n"));
+    }
+    ToolError::Model(message)
+}
+
+fn similar(path: &Path) -> Vec<String> {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
+    let name = name.to_string_lossy().to_lowercase();
+    let Ok(entries) = list(directory) else { return Vec::new() };
+    let is_similar = |entry: &&str| {
+        let entry = entry.to_lowercase();
+        entry.contains(&name) || name.contains(&entry)
+    };
+    let names = entries.names.iter().map(|entry| entry.trim_end_matches('/')).filter(is_similar);
+    names.take(MAX_SUGGESTIONS).map(|entry| directory.join(entry).to_string_lossy().into_owned()).collect()
+}
+
+fn attachment(path: &Path, mime: &str, message: &str) -> Result<Output, ToolError> {
+    let content = read_bytes(path, MAX_ATTACHMENT_BYTES)?;
+    let mut output = Output::new("", message);
+    output.metadata = facts(message, false);
+    output.attachments.push(Attachment::new(mime, &content));
+    Ok(output)
+}
+
+fn facts(preview: &str, truncated: bool) -> serde_json::Map<String, Value> {
+    let loaded: [&str; 0] = [];
+    serde_json::Map::from_iter([
+        ("preview".to_owned(), json!(preview)),
+        ("truncated".to_owned(), json!(truncated)),
+        ("loaded".to_owned(), json!(loaded)),
+    ])
+}
+
+fn text(place: &Place, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> {
+    let offset = input.offset();
+    let window = Window { offset, limit: input.limit(), limit_bytes: MAX_BYTES };
+    let page = read_lines(&place.real, window, &cx.cancel)?;
+    if offset > page.total && !(page.total == 0 && offset == 1) {
+        let total = page.total;
+        return Err(ToolError::Model(format!(
+            "Offset {offset} is out of range for this file ({total} lines)"
+        )));
+    }
+    let path = place.path.to_string_lossy();
+    let numbered: Vec<String> =
+        page.lines.iter().enumerate().map(|(n, line)| format!("{}: {line}", offset + n)).collect();
+    let output = format!(
+        "<path>{path}</path>\n<type>file</type>\n<content>\n{}\n\n({})\n</content>",
+        numbered.join("\n"),
+        footer(&page, offset)
+    );
+    let preview = page.lines[..page.lines.len().min(PREVIEW_LINES)].join("\n");
+    let display = json!({
+        "type": "file",
+        "path": path,
+        "text": page.lines.join("\n"),
+        "lineStart": offset,
+        "lineEnd": offset + page.lines.len() - 1,
+        "totalLines": page.total,
+        "truncated": page.more,
+    });
+    Ok(Output { output, metadata: facts(&preview, page.more), ..Output::default() }.with("display", display))
+}
+
+fn footer(page: &Page, offset: usize) -> String {
+    let (next, total) = (offset + page.lines.len(), page.total);
+    let last = next - 1;
+    if page.capped {
+        let kilobytes = MAX_BYTES / 1024;
+        format!(
+            "Output capped at {kilobytes} KB. Showing lines {offset}-{last}. Use offset={next} to continue."
+        )
+    } else if page.more {
+        format!("Showing lines {offset}-{last} of {total}. Use offset={next} to continue.")
+    } else {
+        format!("End of file - total {total} lines")
+    }
+}
+
+fn directory(place: &Place, input: &Input) -> Result<Output, ToolError> {
+    let entries = list(&place.real)?.names;
+    let (offset, total) = (input.offset(), entries.len());
+    let shown: Vec<&str> = entries.iter().skip(offset - 1).take(input.limit()).map(String::as_str).collect();
+    let next = offset.saturating_add(shown.len());
+    let truncated = next <= total;
+    let footer = if truncated {
+        format!(
+            "Showing {} of {total} entries. Use 'offset' parameter to read beyond entry {next}",
+            shown.len()
+        )
+    } else {
+        format!("{total} entries")
+    };
+    let path = place.path.to_string_lossy();
+    let output = format!(
+        "<path>{path}</path>\n<type>directory</type>\n<entries>\n{}\n\n({footer})\n</entries>",
+        shown.join("\n")
+    );
+    let preview = shown[..shown.len().min(PREVIEW_LINES)].join("\n");
+    let display = json!({
+        "type": "directory",
+        "path": path,
+        "entries": shown,
+        "offset": offset,
+        "totalEntries": total,
+        "truncated": truncated,
+    });
+    Ok(Output { output, metadata: facts(&preview, truncated), ..Output::default() }.with("display", display))
+}

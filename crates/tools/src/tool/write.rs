@@ -1,0 +1,116 @@
+//! Puts a whole file in place.
+
+use std::path::Path;
+
+use codewright_workspace::{Diff, MAX_TEXT_BYTES, Place, TextFile, read_bytes, unified, write_atomic};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::ask::file_patterns;
+use crate::cx::settled;
+use crate::{Ask, Output, Tool, ToolCx, ToolError};
+
+const DESCRIPTION: &str = include_str!("write.txt");
+const BOM: &str = "\u{feff}";
+
+/// Puts a whole file in place.
+pub struct Write;
+
+/// The file and what it is to hold.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Input {
+    content: String,
+    file_path: String,
+}
+
+impl Tool for Write {
+    const NAME: &'static str = "write";
+    type Input = Input;
+
+    fn description(&self) -> String {
+        DESCRIPTION.to_owned()
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {
+                "content": {"type": "string", "description": "Everything the file is to hold"},
+                "filePath": {"type": "string", "description": "The file, absolute or relative to the project"},
+            },
+            "required": ["content", "filePath"],
+        })
+    }
+
+    async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
+        let (inner, input) = (cx.clone(), input.clone());
+        cx.reading(move || {
+            let workspace = inner.workspace()?;
+            let place = workspace.resolve(Path::new(&input.file_path))?;
+            let diff = compare(&place, &input.content)?;
+            Ok(asks(&place, file_patterns(&workspace, &place), &diff))
+        })
+        .await
+    }
+
+    async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
+        let workspace = cx.workspace()?;
+        let place = workspace.resolve(Path::new(&input.file_path))?;
+        let title = workspace.title(&place.path);
+        let held = cx.locks.lock(&place.real, &cx.cancel).await?;
+        settled(move || {
+            let _held = held;
+            let (exists, content) = prepare(&place, input.content)?;
+            write_atomic(&place.real, content.as_bytes())?;
+            let output = Output { title, output: "Wrote file successfully.".to_owned(), ..Output::default() };
+            Ok(output
+                .with("diagnostics", Map::new())
+                .with("filepath", place.path.to_string_lossy())
+                .with("exists", exists)
+                .with("truncated", false))
+        })
+        .await
+    }
+}
+
+/// The asks of a call that changes a file.
+pub(super) fn asks(place: &Place, patterns: Vec<String>, diff: &Diff) -> Vec<Ask> {
+    let edit = Ask::new("edit", patterns)
+        .with("filepath", place.path.to_string_lossy())
+        .with("diff", diff.patch.as_str());
+    Ask::outside_file(place).into_iter().chain([edit]).collect()
+}
+
+fn refuse_directory(place: &Place) -> Result<(), ToolError> {
+    if !place.real.is_dir() {
+        return Ok(());
+    }
+    Err(ToolError::Model(format!("BadResource: FileSystem.readFile ({})", place.path.display())))
+}
+
+fn compare(place: &Place, content: &str) -> Result<Diff, ToolError> {
+    refuse_directory(place)?;
+    let old = if place.real.is_file() {
+        // Too large to compare is shown like new; the write itself does not depend on it.
+        read_bytes(&place.real, MAX_TEXT_BYTES).unwrap_or_default()
+    } else {
+        Vec::new()
+    };
+    let old = TextFile::parse(&String::from_utf8_lossy(&old)).text;
+    Ok(unified(&place.path.to_string_lossy(), &old, &TextFile::parse(content).text))
+}
+
+/// Whether the file exists, and the content with the mark the file had.
+fn prepare(place: &Place, content: String) -> Result<(bool, String), ToolError> {
+    refuse_directory(place)?;
+    let mut start = [0; BOM.len()];
+    let exists = place.real.exists();
+    let marked = exists
+        && std::fs::File::open(&place.real)
+            .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut start))
+            .is_ok_and(|()| start == BOM.as_bytes());
+    let content = if marked && !content.starts_with(BOM) { format!("{BOM}{content}") } else { content };
+    Ok((exists, content))
+}

@@ -1,0 +1,110 @@
+//! Long outputs, shown in part.
+//!
+//! The model sees the head, or for commands the tail, and is told where the
+//! whole is. Nothing is cut inside a character.
+
+use std::path::Path;
+
+use codewright_workspace::write_atomic;
+
+use crate::cx::settled;
+use crate::{Output, ToolCx, ToolError};
+
+/// Lines of an output that are shown.
+pub const MAX_LINES: usize = 2000;
+/// Bytes of an output that are shown.
+pub const MAX_BYTES: usize = 50 * 1024;
+
+/// Cuts a long output to its head and keeps the whole in a file.
+///
+/// Meant for every tool but `read` and `bash`, which bound their own output.
+/// Adds the `truncated` fact where the tool gave none.
+pub async fn trim(mut output: Output, cx: &ToolCx) -> Result<Output, ToolError> {
+    let Some((head, left_out)) = head(&output.output) else {
+        output.metadata.entry("truncated").or_insert(false.into());
+        return Ok(output);
+    };
+    let path = cx.new_output_path();
+    let notice = notice(&path, cx.can_delegate);
+    let shown = format!("{head}\n\n...{left_out} truncated...\n\n{notice}");
+    let whole = std::mem::replace(&mut output.output, shown);
+    let file = path.clone();
+    settled(move || Ok(write_atomic(&file, whole.as_bytes())?)).await?;
+    Ok(output.with("truncated", true).with("outputPath", path.to_string_lossy()))
+}
+
+fn notice(path: &Path, can_delegate: bool) -> String {
+    let advice = if can_delegate {
+        "Let an explore agent look through that file (task tool) instead of reading all of it here."
+    } else {
+        "Search that file with grep, or read parts of it with offset and limit."
+    };
+    format!("This is only the beginning. Full output saved to: {}\n{advice}", path.display())
+}
+
+/// The beginning of a long text and how much is missing; `None` if it is short.
+fn head(text: &str) -> Option<(&str, String)> {
+    let lines = text.split('\n').count();
+    if lines <= MAX_LINES && text.len() <= MAX_BYTES {
+        return None;
+    }
+    let end = text.match_indices('\n').nth(MAX_LINES - 1).map_or(text.len(), |(at, _)| at);
+    if end <= MAX_BYTES {
+        return Some((&text[..end], format!("{} lines", lines - MAX_LINES)));
+    }
+    let room = text.floor_char_boundary(MAX_BYTES);
+    let end = text[..room].rfind('\n').filter(|end| *end > 0).unwrap_or(room);
+    Some((&text[..end], format!("{} bytes", text.len() - end)))
+}
+
+/// The end of a text, within the bounds.
+pub(crate) fn tail(text: &str) -> &str {
+    let start = text.rmatch_indices('\n').nth(MAX_LINES - 1).map_or(0, |(at, _)| at + 1);
+    let room = text.ceil_char_boundary(text.len().saturating_sub(MAX_BYTES));
+    &text[start.max(room)..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_head_is_cut_at_lines_first() {
+        let text = "x\n".repeat(4000);
+        let (head, left_out) = head(&text).expect("long");
+        assert_eq!((head.lines().count(), left_out.as_str()), (MAX_LINES, "2001 lines"));
+    }
+
+    #[test]
+    fn the_tail_counts_the_empty_line_at_the_end() {
+        let text: String = (1..=5000).map(|n| format!("{n}\n")).collect();
+        assert!(tail(&text).starts_with("3002\n"));
+        assert_eq!(tail(&"a".repeat(200_000)).len(), MAX_BYTES);
+        assert_eq!(tail("short\n"), "short\n");
+    }
+
+    proptest! {
+        #[test]
+        fn cutting_never_splits_a_character(
+            sign in "[a\u{e9}\u{20ac}\u{1f600}]", start in "[ab\n]{0,4}", count in 11_000usize..30_000,
+            every in 1usize..9000,
+        ) {
+            let mut text = start;
+            for n in 0..count {
+                text.push_str(&sign);
+                if n % every == 0 {
+                    text.push('\n');
+                }
+            }
+            let end = tail(&text);
+            prop_assert!(text.ends_with(end) && end.len() <= MAX_BYTES);
+            if let Some((beginning, _)) = head(&text) {
+                prop_assert!(text.starts_with(beginning) && beginning.len() <= MAX_BYTES);
+                prop_assert!(!beginning.is_empty());
+            } else {
+                prop_assert!(text.len() <= MAX_BYTES);
+            }
+        }
+    }
+}

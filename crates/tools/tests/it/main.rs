@@ -1,0 +1,9 @@
+//! The built-in tools on real directories, as a server would call them.
+
+mod bash;
+mod edit;
+mod face;
+mod project;
+mod read;
+mod search;
+mod write;

@@ -1,0 +1,176 @@
+//! Whole files: read with a bound, written at once or not at all.
+//!
+//! A [`TextFile`] shows its text with plain newlines and puts a change back
+//! without touching the bytes around it: byte order mark, line endings and
+//! everything outside the replaced ranges stay as they were.
+
+use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use crate::Error;
+
+/// The largest file taken into memory to be edited or compared.
+pub const MAX_TEXT_BYTES: u64 = 32 * 1024 * 1024;
+
+const BOM: &str = "\u{feff}";
+/// What a new file may grant before the process's umask takes its share.
+const NEW_FILE_MODE: u32 = 0o666;
+
+/// A text file in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextFile {
+    /// The text without byte order mark and with `\n` line endings.
+    pub text: String,
+    /// Whether the file starts with a byte order mark.
+    pub bom: bool,
+    /// Whether most lines end with `\r\n`.
+    pub crlf: bool,
+    /// Places in `text` of the newlines that have a `\r` in the file, ascending.
+    returns: Vec<usize>,
+}
+
+impl TextFile {
+    /// Takes a file's content apart.
+    pub fn parse(content: &str) -> Self {
+        let (bom, content) = match content.strip_prefix(BOM) {
+            Some(rest) => (true, rest),
+            None => (false, content),
+        };
+        let mut text = String::with_capacity(content.len());
+        let mut returns = Vec::new();
+        for line in content.split_inclusive('\n') {
+            match line.strip_suffix("\r\n") {
+                Some(line) => {
+                    text.push_str(line);
+                    returns.push(text.len());
+                    text.push('\n');
+                }
+                None => text.push_str(line),
+            }
+        }
+        let crlf = returns.len() * 2 > text.matches('\n').count();
+        Self { text, bom, crlf, returns }
+    }
+
+    /// The file's content with each range of `text` replaced by `new`.
+    ///
+    /// The ranges are ascending and do not overlap; `new` takes over the
+    /// file's line ending.
+    pub fn replaced(&self, ranges: &[Range<usize>], new: &str) -> String {
+        let new = self.adapted(new);
+        let mut out = String::new();
+        if self.bom {
+            out.push_str(BOM);
+        }
+        let mut at = 0;
+        for range in ranges {
+            self.copy(at..range.start, &mut out);
+            out.push_str(&new);
+            at = range.end;
+        }
+        self.copy(at..self.text.len(), &mut out);
+        out
+    }
+
+    fn copy(&self, range: Range<usize>, out: &mut String) {
+        let first = self.returns.partition_point(|at| *at < range.start);
+        let mut from = range.start;
+        for at in self.returns[first..].iter().take_while(|at| **at < range.end) {
+            out.push_str(&self.text[from..*at]);
+            out.push('\r');
+            from = *at;
+        }
+        out.push_str(&self.text[from..range.end]);
+    }
+
+    fn adapted(&self, new: &str) -> String {
+        let plain = new.replace("\r\n", "\n");
+        if self.crlf { plain.replace('\n', "\r\n") } else { plain }
+    }
+}
+
+/// Reads a file of at most `limit_bytes`.
+pub fn read_bytes(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, Error> {
+    let at = |source| Error::at(path, source);
+    let file = std::fs::File::open(path).map_err(at)?;
+    let mut bytes = Vec::new();
+    file.take(limit_bytes + 1).read_to_end(&mut bytes).map_err(at)?;
+    if bytes.len() as u64 > limit_bytes {
+        return Err(Error::TooLarge { path: path.to_owned(), limit_bytes });
+    }
+    Ok(bytes)
+}
+
+/// Reads a UTF-8 text file of at most [`MAX_TEXT_BYTES`].
+pub fn read_text(path: &Path) -> Result<TextFile, Error> {
+    let bytes = read_bytes(path, MAX_TEXT_BYTES)?;
+    let content = String::from_utf8(bytes).map_err(|_| Error::NotText { path: path.to_owned() })?;
+    Ok(TextFile::parse(&content))
+}
+
+/// Replaces a file's content in one step; a reader sees the old or the new.
+///
+/// The directories above are made. The mode of an existing file is kept. A file
+/// with several names, or in a directory that takes no new files, is written in
+/// place, since a rename would part it from its other names or is refused.
+pub fn write_atomic(path: &Path, content: &[u8]) -> Result<(), Error> {
+    let at = |source| Error::at(path, source);
+    let directory = path
+        .parent()
+        .ok_or_else(|| at(io::Error::new(io::ErrorKind::IsADirectory, "a file name is missing")))?;
+    std::fs::create_dir_all(directory).map_err(|source| Error::at(directory, source))?;
+    let existing = match std::fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_file() => Some(metadata),
+        Ok(_) => return Err(at(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(at(error)),
+    };
+    if existing.as_ref().is_some_and(|metadata| metadata.nlink() > 1) {
+        return std::fs::write(path, content).map_err(at);
+    }
+    let mode = std::fs::Permissions::from_mode(NEW_FILE_MODE);
+    let made = tempfile::Builder::new().prefix(".codewright-").permissions(mode).tempfile_in(directory);
+    let mut file = match made {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && existing.is_some() => {
+            return std::fs::write(path, content).map_err(at);
+        }
+        Err(error) => return Err(at(error)),
+    };
+    file.write_all(content).map_err(at)?;
+    if let Some(metadata) = existing {
+        file.as_file().set_permissions(metadata.permissions()).map_err(at)?;
+    }
+    file.as_file().sync_data().map_err(at)?;
+    file.persist(path).map_err(|error| at(error.error))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_change_keeps_mark_and_line_endings() {
+        let cases = [
+            ("\u{feff}hello\nworld\n", 0..5, "HELLO", "\u{feff}HELLO\nworld\n"),
+            ("a\r\nb\r\nc\r\n", 0..3, "a\nB", "a\r\nB\r\nc\r\n"),
+            ("a\r\nb\nc\n", 4..5, "x\ny", "a\r\nb\nx\ny\n"),
+            ("a\nb", 2..3, "x\r\ny", "a\nx\ny"),
+        ];
+        for (content, range, new, expected) in cases {
+            assert_eq!(TextFile::parse(content).replaced(&[range], new), expected, "{content:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_file_put_back_unchanged_is_the_same(content in "(\u{feff})?([ab\u{e9}]|\r\n|\n|\r){0,40}") {
+            let file = TextFile::parse(&content);
+            prop_assert_eq!(file.replaced(&[], ""), content);
+        }
+    }
+}

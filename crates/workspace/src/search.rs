@@ -1,0 +1,86 @@
+//! Finding files by name and by content.
+//!
+//! In process, with ripgrep's own crates. Hidden files are searched, `.git` is
+//! not, and ignore files are obeyed unless a glob names what they hide. Every
+//! search ends: at its cap, at its deadline, or when it is cancelled.
+
+mod content;
+mod name;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ignore::WalkBuilder;
+use ignore::overrides::{Override, OverrideBuilder};
+use tokio_util::sync::CancellationToken;
+
+pub use content::{Grep, Line, Matches, grep};
+pub use name::{Files, Glob, glob};
+
+use crate::Error;
+
+/// A search gives what it has found after this time.
+pub const MAX_SEARCH: Duration = Duration::from_secs(30);
+
+/// Reasons to stop a search that is under way.
+#[derive(Clone)]
+struct Stop {
+    cancel: CancellationToken,
+    deadline: Instant,
+}
+
+impl Stop {
+    fn new(cancel: CancellationToken, within: Duration) -> Self {
+        Self { cancel, deadline: Instant::now() + within }
+    }
+
+    fn now(&self) -> bool {
+        self.cancel.is_cancelled() || self.late()
+    }
+
+    fn late(&self) -> bool {
+        Instant::now() > self.deadline
+    }
+}
+
+fn walk(root: &Path, filter: Option<Override>) -> WalkBuilder {
+    let mut builder = WalkBuilder::new(root);
+    builder.hidden(false).follow_links(false).filter_entry(|entry| entry.file_name() != ".git");
+    if let Some(filter) = filter {
+        builder.overrides(filter);
+    }
+    builder
+}
+
+fn filter(root: &Path, pattern: &str) -> Result<Override, Error> {
+    let wrong = |error: ignore::Error| Error::Pattern { message: error.to_string() };
+    let mut builder = OverrideBuilder::new(root);
+    builder.add(local(root, pattern)).map_err(wrong)?;
+    builder.build().map_err(wrong)
+}
+
+/// A pattern as the walk sees it: relative to the root, without `./`.
+fn local<'a>(root: &Path, pattern: &'a str) -> &'a str {
+    let pattern = root
+        .to_str()
+        .and_then(|root| pattern.strip_prefix(root))
+        .and_then(|rest| rest.strip_prefix('/'))
+        .unwrap_or(pattern);
+    pattern.strip_prefix("./").unwrap_or(pattern)
+}
+
+/// Runs a search on the blocking pool; dropping the future stops it.
+async fn blocking<T: Send + 'static>(
+    root: PathBuf,
+    cancel: &CancellationToken,
+    search: impl FnOnce(PathBuf, CancellationToken) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let child = cancel.child_token();
+    let _stop = child.clone().drop_guard();
+    let found = tokio::task::spawn_blocking(move || search(root, child)).await;
+    if cancel.is_cancelled() {
+        return Err(Error::Cancelled);
+    }
+    // The pool drops a task only when the runtime ends.
+    found.unwrap_or(Err(Error::Cancelled))
+}
