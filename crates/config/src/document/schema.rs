@@ -47,7 +47,7 @@ pub(crate) struct Fault {
 pub(crate) static CONFIG: Shape = Shape::Record(CONFIG_KEYS);
 
 /// A `permission` value.
-pub(crate) static PERMISSION: Shape = Shape::Either(&ACTION, &Shape::Map(&Shape::Either(&ACTION, &PATTERNS)));
+pub(crate) const PERMISSION: Shape = Shape::Either(&ACTION, &Shape::Map(&Shape::Either(&ACTION, &PATTERNS)));
 
 /// The keys of the document that we give a meaning, in the order a reply shows them.
 pub(crate) const CONFIG_KEYS: &[(&str, Shape)] = &[
@@ -68,7 +68,7 @@ pub(crate) const CONFIG_KEYS: &[(&str, Shape)] = &[
     ("agent", Shape::Map(&AGENT)),
     ("provider", Shape::Map(&Shape::Record(PROVIDER_KEYS))),
     ("instructions", TEXTS),
-    ("permission", Shape::Either(&ACTION, &Shape::Map(&Shape::Either(&ACTION, &PATTERNS)))),
+    ("permission", PERMISSION),
     ("tools", Shape::Map(&Shape::Switch)),
 ];
 
@@ -112,7 +112,7 @@ pub(crate) const AGENT_KEYS: &[(&str, Shape)] = &[
     ("color", Shape::Text),
     ("steps", Shape::Positive),
     ("maxSteps", Shape::Positive),
-    ("permission", Shape::Either(&ACTION, &Shape::Map(&Shape::Either(&ACTION, &PATTERNS)))),
+    ("permission", PERMISSION),
     ("name", Shape::Text),
 ];
 
