@@ -1,1 +1,30 @@
 //! From a request value to a stream of model events.
+//!
+//! A [`Request`] says what to ask, a [`Model`] says whom; [`Client::stream`]
+//! sends it in the model's wire protocol and gives back an [`EventStream`].
+//! What a body or a chunk means is decided by pure functions under
+//! `protocol/`; one transport feeds them all. Nothing here repeats a request:
+//! [`Error`] names what the caller can do, and the caller does it.
+
+#![warn(missing_docs)]
+
+pub mod catalog;
+mod classify;
+mod client;
+mod error;
+mod event;
+mod loose;
+mod model;
+mod options;
+mod protocol;
+mod request;
+mod retry_after;
+mod sse;
+
+pub use client::{Client, EventStream, list_models};
+pub use error::{Error, Failure};
+pub use event::{FinishReason, ModelEvent, Usage};
+pub use model::{Capabilities, Cost, Limits, Modalities, Model, Protocol, Secret, Timeouts};
+pub use request::{
+    AssistantContent, File, FileData, Message, Request, ToolChoice, ToolResult, ToolSpec, UserContent,
+};

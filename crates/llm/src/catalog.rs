@@ -1,0 +1,170 @@
+//! Providers and models known without asking anyone.
+//!
+//! Compatible providers are rows, not code. The lists of models are a
+//! stop-gap until the full catalog is embedded: a provider without a list
+//! accepts any model id, and so does one with a list.
+
+use crate::{Capabilities, Cost, Limits, Modalities, Protocol};
+
+mod models;
+mod providers;
+
+/// A provider as the catalog knows it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProviderRow {
+    /// The name in configuration files.
+    pub id: &'static str,
+    /// The name shown to people.
+    pub name: &'static str,
+    /// Variables that may hold its key, the first one found counting.
+    pub env: &'static [&'static str],
+    /// The address below which its protocol lives.
+    pub base_url: &'static str,
+    /// The library name configuration files use for it.
+    pub npm: &'static str,
+    /// The wire protocol it speaks.
+    pub protocol: Protocol,
+    /// Runs on the user's machine and needs no key.
+    pub local: bool,
+    /// Models known by name; any other id is accepted too.
+    pub models: &'static [ModelRow],
+}
+
+/// A model as the catalog knows it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ModelRow {
+    /// The name on the wire.
+    pub id: &'static str,
+    /// The name shown to people.
+    pub name: &'static str,
+    /// Token limits.
+    pub limits: Limits,
+    /// Dollars per million tokens.
+    pub cost: Cost,
+    /// What it accepts.
+    pub capabilities: Capabilities,
+}
+
+/// Every provider the catalog knows, in the order they are offered.
+#[must_use]
+pub fn providers() -> &'static [ProviderRow] {
+    providers::PROVIDERS
+}
+
+/// The provider named `id`.
+#[must_use]
+pub fn provider(id: &str) -> Option<&'static ProviderRow> {
+    providers().iter().find(|row| row.id == id)
+}
+
+/// The protocol a library named in a configuration file speaks, if it is one of those built in.
+#[must_use]
+pub fn protocol_of_npm(npm: &str) -> Option<Protocol> {
+    // A version may be pinned behind the name, whose own `@` comes first.
+    let name = match npm.rfind('@') {
+        Some(at) if at > 0 => &npm[..at],
+        _ => npm,
+    };
+    match name {
+        "@ai-sdk/anthropic" => Some(Protocol::Anthropic),
+        name if CHAT_LIBRARIES.contains(&name) => Some(Protocol::OpenAiChat),
+        _ => None,
+    }
+}
+
+/// Libraries whose servers all answer chat completions at the same path.
+const CHAT_LIBRARIES: &[&str] = &[
+    "@ai-sdk/openai-compatible",
+    "@ai-sdk/openai",
+    "@ai-sdk/alibaba",
+    "@ai-sdk/cerebras",
+    "@ai-sdk/deepinfra",
+    "@ai-sdk/deepseek",
+    "@ai-sdk/fireworks",
+    "@ai-sdk/groq",
+    "@ai-sdk/mistral",
+    "@ai-sdk/moonshotai",
+    "@ai-sdk/perplexity",
+    "@ai-sdk/togetherai",
+    "@ai-sdk/vercel",
+    "@ai-sdk/xai",
+    "@openrouter/ai-sdk-provider",
+    "ai-sdk-ollama",
+    "ollama-ai-provider",
+    "ollama-ai-provider-v2",
+    "venice-ai-sdk-provider",
+];
+
+const fn model(id: &'static str, name: &'static str, limits: Limits, cost: Cost, kind: Kind) -> ModelRow {
+    let input = Modalities { text: true, image: true, pdf: true, audio: false, video: false };
+    let capabilities = Capabilities {
+        temperature: !matches!(kind, Kind::Thinker),
+        reasoning: !matches!(kind, Kind::Reader),
+        attachment: true,
+        tool_call: true,
+        input,
+    };
+    ModelRow { id, name, limits, cost, capabilities }
+}
+
+/// What the listed models have in common, so that a row stays a line.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Thinks and takes a temperature.
+    Sampled,
+    /// Thinks and takes none.
+    Thinker,
+    /// Does not think.
+    Reader,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn ids_are_unique_and_addresses_are_addresses() {
+        let ids: BTreeSet<&str> = providers().iter().map(|row| row.id).collect();
+        assert_eq!(ids.len(), providers().len());
+        for row in providers() {
+            let url = reqwest::Url::parse(row.base_url).unwrap();
+            assert_eq!(url.scheme(), if row.local { "http" } else { "https" }, "{}", row.id);
+            assert_eq!(row.env.is_empty(), row.local, "{}", row.id);
+            assert_eq!(protocol_of_npm(row.npm), Some(row.protocol), "{}", row.id);
+            let models: BTreeSet<&str> = row.models.iter().map(|model| model.id).collect();
+            assert_eq!(models.len(), row.models.len(), "{}", row.id);
+            for model in row.models {
+                assert!(
+                    model.limits.output > 0 && model.limits.output < model.limits.context,
+                    "{}",
+                    model.id
+                );
+                assert!(model.cost.output >= model.cost.input, "{}", model.id);
+            }
+        }
+    }
+
+    #[test]
+    fn libraries_are_known_by_name() {
+        for (npm, expected) in [
+            ("@ai-sdk/openai-compatible", Some(Protocol::OpenAiChat)),
+            ("@ai-sdk/openai", Some(Protocol::OpenAiChat)),
+            ("@ai-sdk/anthropic", Some(Protocol::Anthropic)),
+            ("@ai-sdk/anthropic@2.0.1", Some(Protocol::Anthropic)),
+            ("@openrouter/ai-sdk-provider", Some(Protocol::OpenAiChat)),
+            ("@ai-sdk/google", None),
+            ("", None),
+        ] {
+            assert_eq!(protocol_of_npm(npm), expected, "{npm}");
+        }
+    }
+
+    #[test]
+    fn local_servers_are_where_they_usually_are() {
+        for (id, port) in [("ollama", 11434), ("lmstudio", 1234), ("llama.cpp", 8080), ("vllm", 8000)] {
+            let row = provider(id).unwrap();
+            assert!(row.local && row.base_url.contains(&format!("127.0.0.1:{port}/")), "{id}");
+        }
+    }
+}

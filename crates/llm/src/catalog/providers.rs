@@ -1,0 +1,99 @@
+//! The providers, one row each.
+
+use super::{ModelRow, ProviderRow, models};
+use crate::Protocol;
+
+pub(super) const PROVIDERS: &[ProviderRow] = &[
+    ProviderRow {
+        id: "anthropic",
+        name: "Anthropic",
+        env: &["ANTHROPIC_API_KEY"],
+        base_url: "https://api.anthropic.com/v1",
+        npm: "@ai-sdk/anthropic",
+        protocol: Protocol::Anthropic,
+        local: false,
+        models: models::ANTHROPIC,
+    },
+    ProviderRow {
+        npm: "@ai-sdk/openai",
+        models: models::OPENAI,
+        ..chat("openai", "OpenAI", &["OPENAI_API_KEY"], "https://api.openai.com/v1")
+    },
+    ProviderRow {
+        npm: "@openrouter/ai-sdk-provider",
+        ..chat("openrouter", "OpenRouter", &["OPENROUTER_API_KEY"], "https://openrouter.ai/api/v1")
+    },
+    ProviderRow {
+        npm: "@ai-sdk/alibaba",
+        ..chat(
+            "alibaba",
+            "Alibaba",
+            &["DASHSCOPE_API_KEY"],
+            "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        )
+    },
+    ProviderRow {
+        npm: "@ai-sdk/cerebras",
+        ..chat("cerebras", "Cerebras", &["CEREBRAS_API_KEY"], "https://api.cerebras.ai/v1")
+    },
+    chat("chutes", "Chutes", &["CHUTES_API_KEY"], "https://llm.chutes.ai/v1"),
+    ProviderRow {
+        npm: "@ai-sdk/deepinfra",
+        ..chat("deepinfra", "Deep Infra", &["DEEPINFRA_API_KEY"], "https://api.deepinfra.com/v1/openai")
+    },
+    chat("deepseek", "DeepSeek", &["DEEPSEEK_API_KEY"], "https://api.deepseek.com"),
+    chat("fireworks-ai", "Fireworks AI", &["FIREWORKS_API_KEY"], "https://api.fireworks.ai/inference/v1"),
+    chat("github-models", "GitHub Models", &["GITHUB_TOKEN"], "https://models.github.ai/inference"),
+    ProviderRow {
+        npm: "@ai-sdk/groq",
+        ..chat("groq", "Groq", &["GROQ_API_KEY"], "https://api.groq.com/openai/v1")
+    },
+    chat("huggingface", "Hugging Face", &["HF_TOKEN"], "https://router.huggingface.co/v1"),
+    ProviderRow {
+        npm: "@ai-sdk/anthropic",
+        protocol: Protocol::Anthropic,
+        ..chat("minimax", "MiniMax", &["MINIMAX_API_KEY"], "https://api.minimax.io/anthropic/v1")
+    },
+    ProviderRow {
+        npm: "@ai-sdk/mistral",
+        ..chat("mistral", "Mistral", &["MISTRAL_API_KEY"], "https://api.mistral.ai/v1")
+    },
+    chat("moonshotai", "Moonshot AI", &["MOONSHOT_API_KEY"], "https://api.moonshot.ai/v1"),
+    chat("nebius", "Nebius", &["NEBIUS_API_KEY"], "https://api.tokenfactory.nebius.com/v1"),
+    chat("nvidia", "Nvidia", &["NVIDIA_API_KEY"], "https://integrate.api.nvidia.com/v1"),
+    chat("opencode", "OpenCode Zen", &["OPENCODE_API_KEY"], "https://opencode.ai/zen/v1"),
+    ProviderRow {
+        npm: "@ai-sdk/togetherai",
+        ..chat("togetherai", "Together AI", &["TOGETHER_API_KEY"], "https://api.together.xyz/v1")
+    },
+    ProviderRow { npm: "@ai-sdk/xai", ..chat("xai", "xAI", &["XAI_API_KEY"], "https://api.x.ai/v1") },
+    chat("zai", "Z.AI", &["ZHIPU_API_KEY"], "https://api.z.ai/api/paas/v4"),
+    chat("zai-coding-plan", "Z.AI Coding Plan", &["ZHIPU_API_KEY"], "https://api.z.ai/api/coding/paas/v4"),
+    local("ollama", "Ollama", "http://127.0.0.1:11434/v1"),
+    local("lmstudio", "LM Studio", "http://127.0.0.1:1234/v1"),
+    local("llama.cpp", "llama.cpp", "http://127.0.0.1:8080/v1"),
+    local("vllm", "vLLM", "http://127.0.0.1:8000/v1"),
+];
+
+const fn chat(
+    id: &'static str,
+    name: &'static str,
+    env: &'static [&'static str],
+    base_url: &'static str,
+) -> ProviderRow {
+    const ANY: &[ModelRow] = &[];
+    ProviderRow {
+        id,
+        name,
+        env,
+        base_url,
+        npm: "@ai-sdk/openai-compatible",
+        protocol: Protocol::OpenAiChat,
+        local: false,
+        models: ANY,
+    }
+}
+
+const fn local(id: &'static str, name: &'static str, base_url: &'static str) -> ProviderRow {
+    ProviderRow { local: true, ..chat(id, name, &[], base_url) }
+}

@@ -1,0 +1,296 @@
+//! The one transport: sends a request and reads the answer as model events.
+//!
+//! A client is cheap to make and to clone; connections are made when first
+//! needed and kept. Dropping a future or a stream ends its request, and that is
+//! the way to cancel one. Nothing is ever repeated here.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use reqwest::Url;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+
+use crate::classify::Answer;
+use crate::error::cut;
+use crate::protocol;
+use crate::{Error, Model, Request, Secret};
+
+mod connections;
+mod network;
+mod stream;
+
+use connections::Connections;
+pub use stream::EventStream;
+
+/// Bytes of an error answer that are read and kept.
+pub(crate) const ERROR_BODY_LIMIT_BYTES: usize = 64 * 1024;
+/// How long the body of an error answer is waited for.
+const ERROR_BODY_WAIT: Duration = Duration::from_secs(10);
+/// Bytes a list of models may have.
+const MODELS_LIMIT_BYTES: usize = 4 * 1024 * 1024;
+
+/// Sends requests to models; clones share their connections.
+#[derive(Debug, Clone)]
+pub struct Client {
+    connections: Connections,
+}
+
+impl Client {
+    /// A client that names itself `user_agent` to every server. Opens nothing yet.
+    ///
+    /// # Errors
+    /// When `user_agent` cannot be a header.
+    pub fn new(user_agent: &str) -> Result<Self, Error> {
+        let user_agent = HeaderValue::from_str(user_agent).map_err(|_| {
+            Error::rejected(format!("the user agent `{user_agent}` cannot be sent as a header"))
+        })?;
+        Ok(Self { connections: Connections::new(user_agent) })
+    }
+
+    /// Asks `model`; the answer has begun when this returns.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, refuses, or does not begin to answer in time.
+    pub async fn stream(&self, model: &Model, request: &Request) -> Result<EventStream, Error> {
+        let url = endpoint(&model.base_url, protocol::path(model.protocol))
+            .map_err(|error| error.asked(&model.provider_id, cut(&model.base_url, 200)))?;
+        let shown = shown(&url);
+        self.send(model, request, url)
+            .await
+            .map_err(|error| error.asked(&model.provider_id, &shown))
+            .map(|(response, begun)| EventStream::new(response, model, shown.clone(), begun))
+    }
+
+    async fn send(
+        &self,
+        model: &Model,
+        request: &Request,
+        url: Url,
+    ) -> Result<(reqwest::Response, Instant), Error> {
+        let headers = headers(model, request)?;
+        let body = serde_json::to_vec(&protocol::lower(request, model))
+            .map_err(|why| Error::rejected(format!("the request cannot be written as JSON: {why}")))?;
+        let begun = Instant::now();
+        let wait = model.timeouts.total.unwrap_or(model.timeouts.first_byte).min(model.timeouts.first_byte);
+        let sent =
+            self.connections.to(&url, model.timeouts.connect)?.post(url.clone()).headers(headers).body(body);
+        let response = match timeout_at(begun + wait, sent.send()).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(why)) => return Err(network::not_reached(&why, &url, model.timeouts.connect)),
+            Err(_) => {
+                let seconds = wait.as_secs_f64();
+                return Err(Error::busy(format!("the server did not begin to answer within {seconds} s")));
+            }
+        };
+        if response.status().is_success() {
+            return Ok((response, begun));
+        }
+        Err(refused(response, model).await)
+    }
+}
+
+/// Names the models a chat server offers; for finding servers on this machine, so it answers within `timeout`.
+///
+/// # Errors
+/// When the server cannot be reached in time, refuses, or lists nothing readable.
+pub async fn list_models(
+    client: &Client,
+    base_url: &str,
+    api_key: Option<&Secret>,
+    timeout: Duration,
+) -> Result<Vec<String>, Error> {
+    let url = endpoint(base_url, "models")?;
+    let shown = shown(&url);
+    let list = async {
+        let mut request = client.connections.to(&url, timeout)?.get(url.clone());
+        if let Some(key) = api_key {
+            request = request.bearer_auth(key.expose());
+        }
+        let response = request.send().await.map_err(|why| network::not_reached(&why, &url, timeout))?;
+        let status = response.status().as_u16();
+        let headers = plain(response.headers());
+        let body = read(response, MODELS_LIMIT_BYTES, Instant::now() + timeout).await;
+        if !(200..300).contains(&status) {
+            let answer = Answer { status, headers: &headers, body: cut(&body, ERROR_BODY_LIMIT_BYTES) };
+            return Err(protocol::classify(crate::Protocol::OpenAiChat, &answer));
+        }
+        names(&body)
+            .ok_or_else(|| Error::rejected(format!("the server lists no models: {}", cut(body.trim(), 200))))
+    };
+    match tokio::time::timeout(timeout, list).await {
+        Ok(result) => result.map_err(|error| error.asked("", &shown)),
+        Err(_) => {
+            let ms = timeout.as_millis();
+            Err(Error::busy(format!("the server did not list its models within {ms} ms")).asked("", &shown))
+        }
+    }
+}
+
+/// Reads `{"data": [{"id"}]}`, `{"models": [{"id" | "name"}]}` or a bare list.
+fn names(body: &str) -> Option<Vec<String>> {
+    let body: Value = serde_json::from_str(body).ok()?;
+    let list = body.get("data").or_else(|| body.get("models")).unwrap_or(&body).as_array()?;
+    let name = |model: &Value| {
+        let name = model.get("id").or_else(|| model.get("name")).unwrap_or(model);
+        name.as_str().map(str::to_owned)
+    };
+    Some(list.iter().filter_map(name).collect())
+}
+
+/// The address of `path` below `base`, whose query, if any, is kept.
+fn endpoint(base: &str, path: &str) -> Result<Url, Error> {
+    let named = cut(base, 200);
+    let mut url = Url::parse(base.trim())
+        .map_err(|why| Error::rejected(format!("the base URL `{named}` is not valid: {why}")))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(Error::rejected(format!("the base URL `{named}` must begin with http:// or https://")));
+    }
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.pop_if_empty().extend(path.split('/'));
+    }
+    Ok(url)
+}
+
+/// The address without what may be secret in it.
+fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    // These fail for addresses without a host only, and ours have one.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.into()
+}
+
+/// The protocol's headers, the model's and the request's, later ones winning.
+fn headers(model: &Model, request: &Request) -> Result<HeaderMap, Error> {
+    let mut headers = HeaderMap::new();
+    headers.insert("content-type", HeaderValue::from_static("application/json"));
+    let own = protocol::headers(request, model);
+    let own = own.iter().map(|(name, value)| (*name, value.as_str()));
+    let given =
+        model.headers.iter().chain(&request.headers).map(|(name, value)| (name.as_str(), value.as_str()));
+    for (name, value) in own.chain(given) {
+        let bad =
+            || Error::rejected(format!("the header `{}` cannot be sent: bad name or value", cut(name, 100)));
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+        let value = match headers.get("anthropic-beta").and_then(|old| old.to_str().ok()) {
+            // A list: what the user adds must not take away what the protocol needs.
+            Some(old) if key == "anthropic-beta" => HeaderValue::from_str(&format!("{old},{value}")),
+            _ => HeaderValue::from_str(value),
+        };
+        let mut value = value.map_err(|_| bad())?;
+        value.set_sensitive(matches!(key.as_str(), "authorization" | "x-api-key"));
+        headers.insert(key, value);
+    }
+    Ok(headers)
+}
+
+async fn refused(response: reqwest::Response, model: &Model) -> Error {
+    let status = response.status();
+    let headers = plain(response.headers());
+    if status.is_redirection() {
+        let to = headers.get("location").map_or("another address", String::as_str);
+        return Error::rejected(format!(
+            "the server redirects ({status}) to `{}`; give that as the base URL if it is right",
+            cut(to, 300)
+        ));
+    }
+    let body = read(response, ERROR_BODY_LIMIT_BYTES, Instant::now() + ERROR_BODY_WAIT).await;
+    protocol::classify(model.protocol, &Answer { status: status.as_u16(), headers: &headers, body: &body })
+}
+
+/// What there is of a body by `deadline`, at most `limit` bytes.
+async fn read(mut response: reqwest::Response, limit: usize, deadline: Instant) -> String {
+    let mut body = Vec::new();
+    while body.len() < limit
+        && let Ok(Ok(Some(bytes))) = timeout_at(deadline, response.chunk()).await
+    {
+        body.extend_from_slice(&bytes);
+    }
+    body.truncate(limit);
+    String::from_utf8_lossy(&body).into_owned()
+}
+
+/// Headers as plain data; HTTP gives their names in lower case.
+fn plain(headers: &HeaderMap) -> BTreeMap<String, String> {
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Protocol;
+
+    #[test]
+    fn the_path_goes_below_the_base_url() {
+        for (base, expected) in [
+            ("http://127.0.0.1:8199/v1", "http://127.0.0.1:8199/v1/chat/completions"),
+            ("http://h/v1/", "http://h/v1/chat/completions"),
+            ("https://h", "https://h/chat/completions"),
+            ("https://h/d?api-version=1", "https://h/d/chat/completions?api-version=1"),
+        ] {
+            assert_eq!(endpoint(base, "chat/completions").unwrap().as_str(), expected);
+        }
+    }
+
+    #[test]
+    fn a_bad_base_url_is_named() {
+        for base in ["", "localhost:1234/v1", "/v1", "ftp://h/v1", "http://"] {
+            let error = endpoint(base, "models").unwrap_err();
+            assert!(error.to_string().contains(&format!("`{base}`")), "{error}");
+        }
+    }
+
+    #[test]
+    fn secrets_in_an_address_are_not_shown() {
+        let url = Url::parse("https://user:pass@h/v1/x?key=k#f").unwrap();
+        assert_eq!(shown(&url), "https://h/v1/x");
+    }
+
+    #[test]
+    fn later_headers_win_and_betas_add_up() {
+        let mut model = Model::new("anthropic", "m", Protocol::Anthropic, "https://h");
+        model.api_key = Some("k".into());
+        model.headers = vec![("X-Api-Key".into(), "other".into()), ("anthropic-beta".into(), "mine".into())];
+        let tool = crate::ToolSpec { name: "t".into(), description: "d".into(), parameters: Value::Null };
+        let request = Request {
+            tools: vec![tool],
+            headers: vec![("x-session-id".into(), "ses_1".into())],
+            ..Request::default()
+        };
+        let found = plain(&headers(&model, &request).unwrap());
+        let expected = [
+            ("anthropic-beta", "structured-outputs-2025-11-13,mine"),
+            ("anthropic-version", "2023-06-01"),
+            ("content-type", "application/json"),
+            ("x-api-key", "other"),
+            ("x-session-id", "ses_1"),
+        ];
+        assert_eq!(found.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_header_that_cannot_be_sent_is_named_without_its_value() {
+        let mut model = Model::new("p", "m", Protocol::OpenAiChat, "https://h");
+        model.api_key = Some("a\nb".into());
+        let error = headers(&model, &Request::default()).unwrap_err().to_string();
+        assert!(error.contains("`authorization`") && !error.contains("a\nb"), "{error}");
+    }
+
+    #[test]
+    fn lists_of_models_are_read() {
+        for body in [
+            r#"{"object":"list","data":[{"id":"a"},{"id":"b"}]}"#,
+            r#"{"models":[{"name":"a"},{"id":"b"}]}"#,
+            r#"["a","b"]"#,
+        ] {
+            assert_eq!(names(body), Some(vec!["a".to_owned(), "b".to_owned()]));
+        }
+        assert_eq!(names("<html>"), None);
+        assert_eq!(names(r#"{"data":3}"#), None);
+    }
+}

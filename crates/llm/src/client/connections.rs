@@ -1,0 +1,90 @@
+//! Connections to servers, opened by kind.
+//!
+//! Reading the machine's certificates costs more than all else a short run
+//! does, so plain HTTP gets a client without any, and each kind of client is
+//! built when it is first needed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use reqwest::header::HeaderValue;
+use reqwest::redirect::{Action, Attempt, Policy};
+use reqwest::{Certificate, ClientBuilder, Url};
+
+use crate::Error;
+
+/// Kinds of client that are kept; they differ by configured timeouts, of which there are few.
+const KINDS_LIMIT: usize = 32;
+const REDIRECTS_LIMIT: usize = 5;
+
+#[derive(Debug, Clone)]
+pub(super) struct Connections {
+    user_agent: HeaderValue,
+    clients: Arc<Mutex<HashMap<Kind, reqwest::Client>>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Kind {
+    secure: bool,
+    /// On this machine, where no proxy can be meant.
+    local: bool,
+    connect: Duration,
+}
+
+impl Connections {
+    pub(super) fn new(user_agent: HeaderValue) -> Self {
+        Self { user_agent, clients: Arc::default() }
+    }
+
+    /// A client for `url` that gives up connecting after `connect`.
+    pub(super) fn to(&self, url: &Url, connect: Duration) -> Result<reqwest::Client, Error> {
+        let kind = Kind { secure: url.scheme() == "https", local: is_local(url), connect };
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(&kind) {
+            return Ok(client.clone());
+        }
+        let client = self
+            .build(kind)
+            .map_err(|why| Error::rejected(format!("the HTTP client cannot be set up: {why}")))?;
+        if clients.len() == KINDS_LIMIT {
+            clients.clear();
+        }
+        clients.insert(kind, client.clone());
+        Ok(client)
+    }
+
+    fn build(&self, kind: Kind) -> Result<reqwest::Client, reqwest::Error> {
+        // An error says that a provider is installed already, which is as good.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        if !kind.secure {
+            return self.builder(kind).tls_certs_only([]).build();
+        }
+        // The machine's own certificates; where it has none, such as in a bare
+        // container, the ones browsers trust.
+        self.builder(kind).build().or_else(|_| self.builder(kind).tls_certs_only(browser_roots()).build())
+    }
+
+    fn builder(&self, kind: Kind) -> ClientBuilder {
+        let builder = reqwest::Client::builder()
+            .user_agent(self.user_agent.clone())
+            .connect_timeout(kind.connect)
+            .redirect(Policy::custom(redirect));
+        if kind.local { builder.no_proxy() } else { builder }
+    }
+}
+
+fn browser_roots() -> impl Iterator<Item = Certificate> {
+    webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().filter_map(|root| Certificate::from_der(root).ok())
+}
+
+/// Keys travel in headers that a redirect would carry along, so it is followed within one server only.
+fn redirect(attempt: Attempt) -> Action {
+    let is_same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
+    if is_same && attempt.previous().len() <= REDIRECTS_LIMIT { attempt.follow() } else { attempt.stop() }
+}
+
+fn is_local(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}

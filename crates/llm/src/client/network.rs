@@ -1,0 +1,87 @@
+//! What went wrong on the way, said so that a person understands it.
+
+use std::error::Error as _;
+use std::io;
+use std::time::Duration;
+
+use reqwest::Url;
+
+use crate::Error;
+use crate::error::cut;
+
+/// The error for a request that got no answer.
+pub(super) fn not_reached(why: &reqwest::Error, url: &Url, connect: Duration) -> Error {
+    let host = url.host_str().unwrap_or_default();
+    let origin = url.origin().ascii_serialization();
+    let reasons = reasons(why);
+    if let Some(tls) = reasons.iter().find(|reason| reason.is_tls) {
+        // A certificate does not get better by waiting.
+        return Error::rejected(format!("could not make a secure connection to {origin} ({})", tls.text));
+    }
+    if why.is_builder() {
+        return Error::rejected(format!("the request could not be made: {}", last(&reasons)));
+    }
+    if reasons.iter().any(|reason| reason.text.contains("dns error")) {
+        return Error::busy(format!(
+            "could not find the host `{host}`; is the network up and the base URL right?"
+        ));
+    }
+    if why.is_connect() && why.is_timeout() {
+        let seconds = connect.as_secs_f64();
+        return Error::busy(format!("could not connect to {origin} within {seconds} s"));
+    }
+    let detail = match reasons.iter().find_map(|reason| reason.kind) {
+        Some(io::ErrorKind::ConnectionRefused) => "connection refused".to_owned(),
+        Some(io::ErrorKind::HostUnreachable) => "host unreachable".to_owned(),
+        Some(io::ErrorKind::NetworkUnreachable) => "network unreachable".to_owned(),
+        Some(io::ErrorKind::TimedOut) => "timed out".to_owned(),
+        Some(_) | None => last(&reasons),
+    };
+    if why.is_connect() {
+        return Error::busy(format!("could not connect to {origin} ({detail})"));
+    }
+    Error::busy(format!("{origin} closed the connection without an answer ({detail})"))
+}
+
+/// The error for an answer that broke off.
+pub(super) fn broken(why: &reqwest::Error) -> Error {
+    let reasons = reasons(why);
+    let is_garbled = |reason: &Reason| {
+        matches!(reason.kind, Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput))
+    };
+    if reasons.iter().any(is_garbled) {
+        return Error::busy(format!("the answer could not be unpacked ({})", last(&reasons)));
+    }
+    // Clients know this sentence.
+    Error::busy("Connection reset by server")
+}
+
+struct Reason {
+    text: String,
+    kind: Option<io::ErrorKind>,
+    is_tls: bool,
+}
+
+/// The chain of causes, outermost first.
+fn reasons(why: &reqwest::Error) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    let mut next = why.source();
+    while let Some(cause) = next {
+        let io = cause.downcast_ref::<io::Error>();
+        reasons.push(Reason {
+            text: cause.to_string(),
+            kind: io.map(io::Error::kind),
+            is_tls: cause.is::<rustls::Error>(),
+        });
+        // An input error's own source skips the error it wraps.
+        let wrapped =
+            io.and_then(io::Error::get_ref).map(|inner| inner as &(dyn std::error::Error + 'static));
+        next = wrapped.or_else(|| cause.source());
+    }
+    reasons
+}
+
+/// The innermost cause says most.
+fn last(reasons: &[Reason]) -> String {
+    reasons.last().map_or_else(|| "no reason given".to_owned(), |reason| cut(&reason.text, 300).to_owned())
+}

@@ -1,0 +1,122 @@
+//! What bodies and streams mean: one folder a wire protocol, and the choice between them.
+
+pub(crate) mod anthropic;
+pub(crate) mod openai_chat;
+#[cfg(test)]
+mod recorded;
+
+use serde_json::Value;
+
+use crate::classify::Answer;
+use crate::{Error, Model, ModelEvent, Protocol, Request};
+
+/// Bytes the arguments of one call may have, and calls one answer may make.
+/// Beyond them the server is broken, and memory would be what gives way.
+pub(crate) const ARGUMENTS_LIMIT_BYTES: usize = 16 * 1024 * 1024;
+pub(crate) const CALLS_LIMIT: usize = 1024;
+
+/// The path below the base URL.
+pub(crate) fn path(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::OpenAiChat => openai_chat::PATH,
+        Protocol::Anthropic => anthropic::PATH,
+    }
+}
+
+/// The body of a request.
+pub(crate) fn lower(request: &Request, model: &Model) -> Value {
+    match model.protocol {
+        Protocol::OpenAiChat => openai_chat::request::lower(request, model),
+        Protocol::Anthropic => anthropic::request::lower(request, model),
+    }
+}
+
+/// The headers the protocol itself asks for, the key among them.
+pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, String)> {
+    match model.protocol {
+        Protocol::OpenAiChat => openai_chat::request::headers(model),
+        Protocol::Anthropic => anthropic::request::headers(request, model),
+    }
+}
+
+/// What to do about an answer with an error status.
+pub(crate) fn classify(protocol: Protocol, answer: &Answer) -> Error {
+    match protocol {
+        Protocol::OpenAiChat => openai_chat::error::classify(answer),
+        Protocol::Anthropic => anthropic::error::classify(answer),
+    }
+}
+
+/// Reads an answer of either protocol.
+#[derive(Debug)]
+pub(crate) enum Decoder {
+    OpenAiChat(openai_chat::stream::Stream),
+    Anthropic(anthropic::stream::Stream),
+}
+
+impl Decoder {
+    pub(crate) fn new(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::OpenAiChat => Self::OpenAiChat(openai_chat::stream::Stream::default()),
+            Protocol::Anthropic => Self::Anthropic(anthropic::stream::Stream::default()),
+        }
+    }
+
+    /// Reads the data of one event of the stream.
+    pub(crate) fn push(&mut self, data: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        match self {
+            Self::OpenAiChat(stream) => stream.push(data, out),
+            Self::Anthropic(stream) => stream.push(data, out),
+        }
+    }
+
+    /// Reads an answer that came in one piece, from a server that does not stream.
+    pub(crate) fn push_whole(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        match self {
+            Self::OpenAiChat(stream) => stream.push_whole(body, out),
+            Self::Anthropic(stream) => stream.push_whole(body, out),
+        }
+    }
+
+    /// The connection has ended; says whether the answer had.
+    pub(crate) fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        match self {
+            Self::OpenAiChat(stream) => stream.finish(out),
+            Self::Anthropic(stream) => stream.finish(out),
+        }
+    }
+
+    /// The model has given its reason to stop; only trailing numbers are awaited.
+    pub(crate) fn is_stopped(&self) -> bool {
+        match self {
+            Self::OpenAiChat(stream) => stream.is_stopped(),
+            Self::Anthropic(stream) => stream.is_stopped(),
+        }
+    }
+
+    /// `Finish` has been given out; nothing that follows matters.
+    pub(crate) fn is_done(&self) -> bool {
+        match self {
+            Self::OpenAiChat(stream) => stream.is_done(),
+            Self::Anthropic(stream) => stream.is_done(),
+        }
+    }
+}
+
+/// The error for a connection that ended before the answer did.
+pub(crate) fn cut_short() -> Error {
+    Error::busy("connection closed before the answer was complete")
+}
+
+/// The error for an event that is not what the protocol allows.
+pub(crate) fn malformed(data: &str, why: &serde_json::Error) -> Error {
+    Error::rejected(format!(
+        "the answer holds an event that cannot be read ({why}): {}",
+        crate::error::cut(data, 300)
+    ))
+}
+
+/// The error for an answer that outgrew a bound.
+pub(crate) fn too_much(what: &str) -> Error {
+    Error::rejected(format!("the answer holds {what}"))
+}

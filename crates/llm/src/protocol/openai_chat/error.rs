@@ -1,0 +1,36 @@
+//! What chat servers say when something is wrong.
+
+use serde_json::Value;
+
+use crate::Error;
+use crate::classify::{self, Answer, Said};
+
+/// What to do about an answer with an error status.
+pub(crate) fn classify(answer: &Answer) -> Error {
+    let said = serde_json::from_str::<Value>(answer.body).ok().map(|body| said(&body)).unwrap_or_default();
+    classify::answer(answer, said)
+}
+
+/// What to do about an event that is an error, or `None` if it is none.
+pub(crate) fn in_band(body: &Value) -> Option<Error> {
+    let inner = body.get("error").filter(|error| !error.is_null());
+    let is_error = inner.is_some()
+        || body.get("object").and_then(Value::as_str) == Some("error")
+        || (body.get("choices").is_none() && (body.get("message").is_some() || body.get("detail").is_some()));
+    if !is_error {
+        return None;
+    }
+    let said = said(body);
+    let source = body.to_string();
+    let message = said.message.clone().filter(|text| !text.trim().is_empty());
+    Some(classify::in_band(message.unwrap_or_else(|| inner.unwrap_or(body).to_string()), &said, &source))
+}
+
+/// The error object stands under `error`, or is the body itself; some servers put it in a list.
+fn said(body: &Value) -> Said {
+    let body = body.as_array().and_then(|list| list.first()).unwrap_or(body);
+    match body.get("error") {
+        Some(error) if !error.is_null() => Said::of(error),
+        Some(_) | None => Said::of(body),
+    }
+}

@@ -1,0 +1,175 @@
+//! What the chunks of a chat completion mean.
+//!
+//! Chunks are read into borrowed text, because an answer may have tens of
+//! thousands of them. What servers get wrong is forgiven where the meaning is
+//! plain: calls without index or id, whole calls in one chunk, arguments as
+//! objects, a missing `[DONE]`, and a reason to stop that contradicts the calls.
+
+use serde_json::Value;
+
+use super::error;
+use crate::protocol::openai_chat::stream::call::Calls;
+use crate::protocol::openai_chat::stream::chunk::{Choice, Choices, Chunk, Delta, content};
+use crate::protocol::{cut_short, malformed};
+use crate::{Error, FinishReason, ModelEvent, Usage};
+
+mod call;
+mod chunk;
+mod usage;
+
+/// Reads one answer, event by event.
+#[derive(Debug, Default)]
+pub(crate) struct Stream {
+    open: Block,
+    calls: Calls,
+    reason: Option<FinishReason>,
+    usage: Usage,
+    done: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Block {
+    #[default]
+    None,
+    Text,
+    Reasoning,
+}
+
+impl Stream {
+    /// Reads the data of one event.
+    pub(crate) fn push(&mut self, data: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        let data = data.trim();
+        if self.done || data.is_empty() {
+            return Ok(());
+        }
+        if data == "[DONE]" {
+            return self.close(out);
+        }
+        let chunk: Chunk = serde_json::from_str(data).map_err(|why| malformed(data, &why))?;
+        self.read(chunk, data, out)
+    }
+
+    /// Reads a completion that was not streamed.
+    pub(crate) fn push_whole(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        self.push(body, out)?;
+        match self.reason {
+            Some(_) => self.close(out),
+            None => Err(Error::rejected(format!(
+                "the server answered with JSON that is no completion: {}",
+                crate::error::cut(body.trim(), 300)
+            ))),
+        }
+    }
+
+    /// The connection has ended.
+    pub(crate) fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        match (self.done, &self.reason) {
+            (true, _) => Ok(()),
+            (false, Some(_)) => self.close(out),
+            (false, None) => Err(cut_short()),
+        }
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.reason.is_some()
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn read(&mut self, chunk: Chunk, data: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        if chunk.error.is_some() || matches!(chunk.choices, Choices::Absent) {
+            let value: Value = serde_json::from_str(data).map_err(|why| malformed(data, &why))?;
+            if let Some(error) = error::in_band(&value) {
+                return Err(error);
+            }
+        }
+        if let Some(found) = chunk.usage.and_then(usage::read) {
+            self.usage = found;
+        }
+        let Choices::First(choice) = chunk.choices else { return Ok(()) };
+        self.choice(choice, out)
+    }
+
+    fn choice(&mut self, choice: Choice, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        if let Some(found) = choice.usage.and_then(usage::read) {
+            self.usage = found;
+        }
+        for delta in [choice.delta, choice.message].into_iter().flatten() {
+            self.delta(delta, out)?;
+        }
+        if let Some(reason) = choice.finish_reason.text() {
+            self.reason = Some(reason_of(reason));
+        }
+        Ok(())
+    }
+
+    fn delta(&mut self, delta: Delta, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        // Some servers send the same thought under both names.
+        let thought = delta.reasoning_content.source().or_else(|| delta.reasoning.source());
+        if let Some(thought) = thought {
+            self.enter(Block::Reasoning, out);
+            out.push(ModelEvent::ReasoningDelta(thought.into_owned()));
+        }
+        let (thought, text) = content(delta.content);
+        if let Some(thought) = thought {
+            self.enter(Block::Reasoning, out);
+            out.push(ModelEvent::ReasoningDelta(thought));
+        }
+        if let Some(text) = text.or_else(|| delta.refusal.source()) {
+            self.enter(Block::Text, out);
+            out.push(ModelEvent::TextDelta(text.into_owned()));
+        }
+        for call in delta.tool_calls.into_iter().flatten() {
+            self.enter(Block::None, out);
+            self.calls.push(call, out)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the open block if `next` is another one, and begins it.
+    fn enter(&mut self, next: Block, out: &mut Vec<ModelEvent>) {
+        if self.open == next {
+            return;
+        }
+        match self.open {
+            Block::None => {}
+            Block::Text => out.push(ModelEvent::TextEnd),
+            Block::Reasoning => out.push(ModelEvent::ReasoningEnd { metadata: None }),
+        }
+        match next {
+            Block::None => {}
+            Block::Text => out.push(ModelEvent::TextStart),
+            Block::Reasoning => out.push(ModelEvent::ReasoningStart),
+        }
+        self.open = next;
+    }
+
+    fn close(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        self.enter(Block::None, out);
+        self.calls.close(out);
+        let reason = match self.reason.take().unwrap_or(FinishReason::Unknown) {
+            FinishReason::Stop | FinishReason::Unknown if self.calls.any() => FinishReason::ToolCalls,
+            // Without a call there is nothing to run, and waiting for results would be for ever.
+            FinishReason::ToolCalls if !self.calls.any() => FinishReason::Stop,
+            reason => reason,
+        };
+        self.done = true;
+        out.push(ModelEvent::Finish { reason, usage: self.usage });
+        Ok(())
+    }
+}
+
+fn reason_of(text: &str) -> FinishReason {
+    match text.to_ascii_lowercase().as_str() {
+        "stop" | "end_turn" | "eos" | "eos_token" | "stop_sequence" | "completed" => FinishReason::Stop,
+        "length" | "max_tokens" | "model_length" | "max_output_tokens" => FinishReason::Length,
+        "tool_calls" | "tool_call" | "function_call" | "tool_use" => FinishReason::ToolCalls,
+        "content_filter" | "safety" | "sensitive" | "refusal" => FinishReason::ContentFilter,
+        other => FinishReason::Other(other.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

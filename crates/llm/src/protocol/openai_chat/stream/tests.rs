@@ -1,0 +1,314 @@
+use super::*;
+
+/// Plays chunks, each the inside of the first choice's delta, then `[DONE]`.
+fn play(chunks: &[&str]) -> Vec<String> {
+    let mut stream = Stream::default();
+    let mut out = Vec::new();
+    for chunk in chunks {
+        let data = match chunk.strip_prefix("raw ") {
+            Some(raw) => raw.to_owned(),
+            None => format!(r#"{{"choices":[{{"index":0,"delta":{chunk}}}]}}"#),
+        };
+        if let Err(error) = stream.push(&data, &mut out) {
+            let mut lines: Vec<String> = out.iter().map(line).collect();
+            lines.push(format!("{error}"));
+            return lines;
+        }
+    }
+    stream.push("[DONE]", &mut out).unwrap();
+    out.iter().map(line).collect()
+}
+
+/// One event as a short line.
+fn line(event: &ModelEvent) -> String {
+    match event {
+        ModelEvent::TextStart => "<text".into(),
+        ModelEvent::TextDelta(text) => format!("t {text}"),
+        ModelEvent::TextEnd => "text>".into(),
+        ModelEvent::ReasoningStart => "<thought".into(),
+        ModelEvent::ReasoningDelta(text) => format!("r {text}"),
+        ModelEvent::ReasoningEnd { .. } => "thought>".into(),
+        ModelEvent::ToolStart { id, name } => format!("<{id} {name}"),
+        ModelEvent::ToolDelta { id, text } => format!("{id} {text}"),
+        ModelEvent::ToolCall { id, name, arguments } => format!("{id}> {name} {arguments}"),
+        ModelEvent::Finish { reason, .. } => format!("finish {}", reason.as_str()),
+    }
+}
+
+#[track_caller]
+fn check(chunks: &[&str], expected: &[&str]) {
+    assert_eq!(play(chunks), expected);
+}
+
+const STOP: &str = r#"raw {"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
+
+#[test]
+fn blocks_follow_one_another() {
+    check(
+        &[
+            r#"{"role":"assistant","content":""}"#,
+            r#"{"reasoning_content":"a","content":null}"#,
+            r#"{"reasoning":"b","reasoning_content":"b"}"#,
+            r#"{"content":"c"}"#,
+            r#"{"reasoning":"d"}"#,
+            STOP,
+        ],
+        &[
+            "<thought",
+            "r a",
+            "r b",
+            "thought>",
+            "<text",
+            "t c",
+            "text>",
+            "<thought",
+            "r d",
+            "thought>",
+            "finish stop",
+        ],
+    );
+}
+
+#[test]
+fn a_call_in_pieces_is_given_out_when_its_arguments_are_whole() {
+    check(
+        &[
+            r#"{"content":"x"}"#,
+            r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"read","arguments":""}}]}"#,
+            r#"{"tool_calls":[{"index":0,"id":"","function":{"arguments":"{\"p\":\"}"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"\\\"\"}"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"\n"}}]}"#,
+            r#"{"tool_calls":[{"index":1,"id":"b","function":{"name":"read","arguments":"{\"q\":["}}]}"#,
+            STOP,
+        ],
+        &[
+            "<text",
+            "t x",
+            "text>",
+            "<a read",
+            "a {\"p\":\"}",
+            "a \\\"\"}",
+            "a> read {\"p\":\"}\\\"\"}",
+            "<b read",
+            "b {\"q\":[",
+            "b> read {\"q\":[",
+            "finish tool-calls",
+        ],
+    );
+}
+
+#[test]
+fn calls_may_interleave() {
+    check(
+        &[
+            r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"{\"k\""}},{"index":1,"id":"b","function":{"name":"y","arguments":"{"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}"#,
+            r#"{"tool_calls":[{"index":1,"function":{"arguments":"\"k\":2}"}}]}"#,
+        ],
+        &[
+            "<a x",
+            "a {\"k\"",
+            "<b y",
+            "b {",
+            "a :1}",
+            "a> x {\"k\":1}",
+            "b \"k\":2}",
+            "b> y {\"k\":2}",
+            "finish tool-calls",
+        ],
+    );
+}
+
+#[test]
+fn whole_calls_that_all_have_index_zero_are_kept_apart() {
+    check(
+        &[
+            r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"{\"k\":1}"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"id":"b","function":{"name":"x","arguments":"{}"}}]}"#,
+        ],
+        &["<a x", "a {\"k\":1}", "a> x {\"k\":1}", "<b x", "b {}", "b> x {}", "finish tool-calls"],
+    );
+}
+
+#[test]
+fn a_call_needs_neither_index_nor_id() {
+    let events = play(&[
+        r#"{"tool_calls":[{"function":{"name":"x","arguments":{"k":1}}}]}"#,
+        r#"{"tool_calls":[{"function":{"name":"y","arguments":"{\"k\":"}}]}"#,
+        r#"{"tool_calls":[{"function":{"arguments":"2}"}}]}"#,
+    ]);
+    let calls: Vec<&str> = events
+        .iter()
+        .filter(|line| line.contains("> "))
+        .filter_map(|line| line.split_once("> "))
+        .map(|(_, call)| call)
+        .collect();
+    assert_eq!(calls, ["x {\"k\":1}", "y {\"k\":2}"]);
+    let ids: std::collections::BTreeSet<&str> =
+        events.iter().filter_map(|line| line.strip_prefix('<')?.split_once(' ')).map(|(id, _)| id).collect();
+    assert_eq!(ids.len(), 2, "{events:?}");
+}
+
+#[test]
+fn an_empty_object_may_stand_for_arguments_to_come() {
+    check(
+        &[
+            r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"{}"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"k\":1}"}}]}"#,
+        ],
+        &["<a x", "a {}", "a {\"k\":1}", "a> x {\"k\":1}", "finish tool-calls"],
+    );
+}
+
+#[test]
+fn a_call_without_arguments_has_an_empty_object() {
+    check(
+        &[r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"x"}}]}"#],
+        &["<a x", "a> x {}", "finish tool-calls"],
+    );
+}
+
+#[test]
+fn a_name_may_come_late() {
+    check(
+        &[
+            r#"{"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{\"k\""}}]}"#,
+            r#"{"tool_calls":[{"index":0,"function":{"name":"x","arguments":":1}"}}]}"#,
+        ],
+        &["<a x", "a {\"k\":1}", "a> x {\"k\":1}", "finish tool-calls"],
+    );
+}
+
+#[test]
+fn waiting_for_calls_that_were_never_made_is_a_stop() {
+    check(
+        &[r#"{"content":"x"}"#, r#"raw {"choices":[{"finish_reason":"tool_calls"}]}"#],
+        &["<text", "t x", "text>", "finish stop"],
+    );
+}
+
+#[test]
+fn parts_are_text_too() {
+    check(
+        &[
+            r#"{"content":[{"type":"thinking","thinking":[{"type":"text","text":"a"}]}]}"#,
+            r#"{"content":[{"type":"text","text":"b"},{"type":"text","text":"c"}]}"#,
+            r#"{"content":[]}"#,
+        ],
+        &["<thought", "r a", "thought>", "<text", "t bc", "text>", "finish unknown"],
+    );
+}
+
+#[test]
+fn an_error_in_the_stream_ends_it() {
+    for (chunk, message) in [
+        (r#"raw {"error":{"message":"Overloaded","type":"server_error"}}"#, "Overloaded"),
+        (r#"raw {"error":"went wrong"}"#, "went wrong"),
+        (r#"raw {"error":{"code":502}}"#, r#"{"code":502}"#),
+        (r#"raw {"object":"error","message":"no such model","code":404}"#, "no such model"),
+        (r#"raw {"choices":[],"error":{"message":"late"}}"#, "late"),
+    ] {
+        check(&[r#"{"content":"x"}"#, chunk], &["<text", "t x", message]);
+    }
+}
+
+#[test]
+fn odd_chunks_say_nothing() {
+    check(
+        &[
+            r#"raw {"choices":[]}"#,
+            r#"raw {"choices":null,"error":null}"#,
+            r#"raw {"id":"x"}"#,
+            r#"raw {"choices":[{"delta":null,"finish_reason":null}]}"#,
+            r#"raw {"choices":[{"delta":{"content":"x","tool_calls":null}},{"delta":{"content":"y"}}]}"#,
+            "raw ",
+        ],
+        &["<text", "t x", "text>", "finish unknown"],
+    );
+}
+
+#[test]
+fn text_that_is_no_json_is_refused() {
+    let events = play(&["raw not json"]);
+    assert!(events[0].contains("not json"), "{events:?}");
+}
+
+#[test]
+fn usage_comes_with_the_last_chunk_or_after_it() {
+    for chunks in [
+        &[
+            r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#,
+        ][..],
+        &[
+            r#"{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":null}"#,
+            r#"{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}"#,
+        ][..],
+        &[
+            r#"{"choices":[{"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":1,"completion_tokens":2}}]}"#,
+        ][..],
+    ] {
+        let (mut stream, mut out) = (Stream::default(), Vec::new());
+        for chunk in chunks {
+            stream.push(chunk, &mut out).unwrap();
+        }
+        stream.finish(&mut out).unwrap();
+        let usage = Usage { input: 1, output: 2, total: Some(3), ..Usage::default() };
+        assert_eq!(out, [ModelEvent::Finish { reason: FinishReason::Stop, usage }]);
+    }
+}
+
+#[test]
+fn an_answer_without_a_reason_was_cut_short() {
+    let (mut stream, mut out) = (Stream::default(), Vec::new());
+    stream.push(r#"{"choices":[{"delta":{"content":"x"}}]}"#, &mut out).unwrap();
+    let error = stream.finish(&mut out).unwrap_err();
+    assert!(matches!(error, Error::Busy { .. }));
+    assert_eq!(error.to_string(), "connection closed before the answer was complete");
+}
+
+#[test]
+fn a_completion_in_one_piece_is_read() {
+    let (mut stream, mut out) = (Stream::default(), Vec::new());
+    let body = r#"{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"hi","reasoning_content":"hm",
+        "tool_calls":[{"id":"a","type":"function","function":{"name":"x","arguments":"{\"k\":1}"}}]},"finish_reason":"tool_calls"}]}"#;
+    stream.push_whole(body, &mut out).unwrap();
+    let lines: Vec<String> = out.iter().map(line).collect();
+    assert_eq!(
+        lines,
+        [
+            "<thought",
+            "r hm",
+            "thought>",
+            "<text",
+            "t hi",
+            "text>",
+            "<a x",
+            "a {\"k\":1}",
+            "a> x {\"k\":1}",
+            "finish tool-calls"
+        ]
+    );
+}
+
+#[test]
+fn other_json_is_no_completion() {
+    let (mut stream, mut out) = (Stream::default(), Vec::new());
+    let error = stream.push_whole(r#"{"hello":"world"}"#, &mut out).unwrap_err();
+    assert!(matches!(&error, Error::Rejected { failure } if failure.message.contains("hello")), "{error:?}");
+}
+
+#[test]
+fn endless_arguments_are_refused() {
+    let (mut stream, mut out) = (Stream::default(), Vec::new());
+    let piece = "x".repeat(1024 * 1024);
+    let begin = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"\""}}]}}]}"#;
+    stream.push(begin, &mut out).unwrap();
+    let data = format!(
+        r#"{{"choices":[{{"delta":{{"tool_calls":[{{"index":0,"function":{{"arguments":"{piece}"}}}}]}}}}]}}"#
+    );
+    let refused = (0..32).find_map(|_| {
+        out.clear();
+        stream.push(&data, &mut out).err()
+    });
+    assert!(matches!(refused, Some(Error::Rejected { .. })));
+}

@@ -1,0 +1,82 @@
+//! Tokens as chat servers count them.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::Usage;
+
+/// Reads a usage object; `None` if it is not one.
+pub(super) fn read(raw: &RawValue) -> Option<Usage> {
+    let usage: Value = serde_json::from_str(raw.get()).ok()?;
+    usage.is_object().then(|| of(&usage))
+}
+
+fn of(usage: &Value) -> Usage {
+    let count = |paths: &[&str]| {
+        let found = paths.iter().find_map(|path| usage.pointer(path).filter(|value| value.is_number()));
+        // A few servers write whole numbers with a fraction; floats saturate when cast.
+        found.map(|value| value.as_u64().unwrap_or_else(|| value.as_f64().unwrap_or(0.0) as u64))
+    };
+    let prompt = count(&["/prompt_tokens", "/input_tokens"]).unwrap_or(0);
+    let completion = count(&["/completion_tokens", "/output_tokens"]).unwrap_or(0);
+    let cache_read =
+        count(&["/prompt_tokens_details/cached_tokens", "/cached_tokens", "/prompt_cache_hit_tokens"])
+            .unwrap_or(0);
+    let cache_write =
+        count(&["/prompt_tokens_details/cache_write_tokens", "/cache_creation_input_tokens"]).unwrap_or(0);
+    let reasoning = count(&["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"]).unwrap_or(0);
+    let total = count(&["/total_tokens"]);
+    // Most servers count reasoning as part of the completion, a few beside it; the sum tells.
+    let is_beside = reasoning > completion || total == Some(prompt + completion + reasoning);
+    Usage {
+        input: prompt.checked_sub(cache_read + cache_write).unwrap_or(prompt),
+        output: if is_beside { completion } else { completion - reasoning },
+        reasoning,
+        cache_read,
+        cache_write,
+        total: total.or(Some(prompt + completion + if is_beside { reasoning } else { 0 })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn check(usage: Value, expected: [u64; 6]) {
+        let [input, output, reasoning, cache_read, cache_write, total] = expected;
+        let expected = Usage { input, output, reasoning, cache_read, cache_write, total: Some(total) };
+        assert_eq!(of(&usage), expected);
+    }
+
+    #[test]
+    fn cached_input_and_reasoning_are_taken_out() {
+        check(
+            json!({"prompt_tokens": 1241, "completion_tokens": 56, "total_tokens": 1297,
+                "prompt_tokens_details": {"cached_tokens": 7}, "completion_tokens_details": {"reasoning_tokens": 6}}),
+            [1234, 50, 6, 7, 0, 1297],
+        );
+    }
+
+    #[test]
+    fn reasoning_counted_beside_the_completion_is_left_there() {
+        check(
+            json!({"prompt_tokens": 12, "completion_tokens": 300, "total_tokens": 352,
+                "completion_tokens_details": {"reasoning_tokens": 40}}),
+            [12, 300, 40, 0, 0, 352],
+        );
+        check(
+            json!({"prompt_tokens": 1, "completion_tokens": 2, "completion_tokens_details": {"reasoning_tokens": 4}}),
+            [1, 2, 4, 0, 0, 7],
+        );
+    }
+
+    #[test]
+    fn other_spellings_and_holes_are_read() {
+        check(json!({"prompt_tokens": 10.0, "completion_tokens": null}), [10, 0, 0, 0, 0, 10]);
+        check(json!({"prompt_tokens": 10, "prompt_cache_hit_tokens": 4}), [6, 0, 0, 4, 0, 10]);
+        check(json!({"input_tokens": 3, "output_tokens": 4}), [3, 4, 0, 0, 0, 7]);
+        check(json!({"prompt_tokens": 3, "cached_tokens": 9}), [3, 0, 0, 9, 0, 3]);
+    }
+}

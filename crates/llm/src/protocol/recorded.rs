@@ -1,0 +1,204 @@
+//! Answers real providers gave, read in whole and in pieces.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::Decoder;
+use crate::sse::{Parser, TooLong};
+use crate::{Error, FinishReason, ModelEvent, Protocol};
+
+/// The recordings, or `None` on a machine that has none; the build server must have them.
+fn folder() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures/providers");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    #[expect(clippy::disallowed_methods, reason = "whether skipping is allowed is the build server's to say")]
+    let is_strict = std::env::var_os("CI").is_some();
+    assert!(!is_strict, "the recordings are missing: {}", folder.display());
+    eprintln!("skipped: no recordings in {}", folder.display());
+    None
+}
+
+struct Recording {
+    name: String,
+    protocol: Protocol,
+    bytes: Vec<u8>,
+    expected: Value,
+}
+
+fn recordings() -> Vec<Recording> {
+    let Some(folder) = folder() else { return Vec::new() };
+    let mut found = Vec::new();
+    for (name, protocol) in [("openai-chat", Protocol::OpenAiChat), ("anthropic", Protocol::Anthropic)] {
+        for entry in std::fs::read_dir(folder.join(name)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|ending| ending == "sse") {
+                let expected = std::fs::read_to_string(path.with_extension("expect.json")).unwrap();
+                found.push(Recording {
+                    name: path.file_stem().unwrap().to_string_lossy().into_owned(),
+                    protocol,
+                    bytes: std::fs::read(&path).unwrap(),
+                    expected: serde_json::from_str(&expected).unwrap(),
+                });
+            }
+        }
+    }
+    assert!(found.len() >= 13, "only {} recordings", found.len());
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found
+}
+
+/// Feeds `pieces` as the transport does.
+fn play<'a>(protocol: Protocol, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<ModelEvent> {
+    let (mut parser, mut decoder, mut out) = (Parser::default(), Decoder::new(protocol), Vec::new());
+    for piece in pieces {
+        parser.feed::<Stopped>(piece, |data| Ok(decoder.push(data, &mut out)?)).unwrap();
+    }
+    parser.finish::<Stopped>(|data| Ok(decoder.push(data, &mut out)?)).unwrap();
+    decoder.finish(&mut out).unwrap();
+    out
+}
+
+#[derive(Debug)]
+#[expect(dead_code, reason = "read by a failing test's message")]
+enum Stopped {
+    TooLong,
+    Decoded(Error),
+}
+
+impl From<TooLong> for Stopped {
+    fn from(_: TooLong) -> Self {
+        Self::TooLong
+    }
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self::Decoded(error)
+    }
+}
+
+/// What an answer amounts to, in the words of the recordings.
+fn sum(events: &[ModelEvent]) -> Value {
+    let (mut text, mut reasoning, mut tools) = (String::new(), String::new(), Vec::new());
+    let mut end = Value::Null;
+    for event in events {
+        match event {
+            ModelEvent::TextDelta(more) => text.push_str(more),
+            ModelEvent::ReasoningDelta(more) => reasoning.push_str(more),
+            ModelEvent::ToolCall { id, name, arguments } => {
+                let arguments: Value = serde_json::from_str(arguments).unwrap();
+                tools.push(json!({"name": name, "id": id, "args": arguments}));
+            }
+            ModelEvent::Finish { reason, usage } => {
+                end = json!({
+                    "finish": reason.as_str(),
+                    "input": usage.input + usage.cache_read + usage.cache_write,
+                    "output": usage.output,
+                    "reasoning": usage.reasoning,
+                    "total": usage.total,
+                });
+            }
+            _ => {}
+        }
+    }
+    json!({"text": text, "reasoning": reasoning, "tools": tools, "end": end})
+}
+
+fn check(recording: &Recording, events: &[ModelEvent]) {
+    let (found, expected) = (sum(events), &recording.expected);
+    for part in ["text", "reasoning", "tools"] {
+        assert_eq!(found[part], expected[part], "{part} of {}", recording.name);
+    }
+    let finish = match expected["finish"].as_str().unwrap() {
+        "stop" | "end_turn" => FinishReason::Stop,
+        "tool_calls" | "tool_use" => FinishReason::ToolCalls,
+        other => panic!("{other} in {}", recording.name),
+    };
+    let end = &found["end"];
+    assert_eq!(end["finish"], finish.as_str(), "{}", recording.name);
+    assert_eq!(end["input"], expected["usage"]["input_total"], "{}", recording.name);
+    // The recordings hold the number on the wire, which has reasoning in it or beside it.
+    let (output, reasoning) = (end["output"].as_u64().unwrap(), end["reasoning"].as_u64().unwrap());
+    let wire = expected["usage"]["output"].as_u64().unwrap();
+    assert!(wire == output || wire == output + reasoning, "{wire} in {}", recording.name);
+    let total = end["total"].as_u64().unwrap();
+    assert_eq!(total, end["input"].as_u64().unwrap() + output + reasoning, "{}", recording.name);
+}
+
+/// Blocks do not overlap, every call that began is given out, and the end is last.
+fn check_order(name: &str, events: &[ModelEvent]) {
+    let (mut open, mut calls) = ("", Vec::new());
+    for (at, event) in events.iter().enumerate() {
+        let (needs, then) = match event {
+            ModelEvent::TextStart => ("", "text"),
+            ModelEvent::TextDelta(_) => ("text", "text"),
+            ModelEvent::TextEnd => ("text", ""),
+            ModelEvent::ReasoningStart => ("", "reasoning"),
+            ModelEvent::ReasoningDelta(_) => ("reasoning", "reasoning"),
+            ModelEvent::ReasoningEnd { .. } => ("reasoning", ""),
+            ModelEvent::ToolStart { id, .. } => {
+                calls.push(id);
+                ("", "")
+            }
+            ModelEvent::ToolDelta { id, .. } => {
+                assert!(calls.contains(&id), "{name}: {id} never began");
+                ("", "")
+            }
+            ModelEvent::ToolCall { id, .. } => {
+                let at = calls.iter().position(|call| *call == id).expect("the call began");
+                calls.remove(at);
+                ("", "")
+            }
+            ModelEvent::Finish { .. } => {
+                assert_eq!(at + 1, events.len(), "{name}");
+                ("", "")
+            }
+        };
+        assert_eq!(open, needs, "{name}: {event:?}");
+        open = then;
+    }
+    assert!(calls.is_empty(), "{name}: {calls:?}");
+}
+
+#[test]
+fn recorded_answers_are_read() {
+    for recording in recordings() {
+        let events = play(recording.protocol, [recording.bytes.as_slice()]);
+        check_order(&recording.name, &events);
+        check(&recording, &events);
+    }
+}
+
+#[test]
+fn a_cut_anywhere_changes_nothing() {
+    for recording in recordings() {
+        let bytes = recording.bytes.as_slice();
+        let whole = play(recording.protocol, [bytes]);
+        // Every cut of a short answer; of a long one, cuts that fall everywhere in its lines.
+        let step = if bytes.len() < 4000 { 1 } else { bytes.len() / 40 + 1 };
+        for at in (0..bytes.len()).step_by(step) {
+            let pieces = [&bytes[..at], &bytes[at..]];
+            assert_eq!(play(recording.protocol, pieces), whole, "{} cut at {at}", recording.name);
+        }
+    }
+}
+
+#[test]
+fn small_pieces_line_ends_and_comments_change_nothing() {
+    for recording in recordings() {
+        let whole = play(recording.protocol, [recording.bytes.as_slice()]);
+        let text = String::from_utf8(recording.bytes.clone()).unwrap();
+        let dos = text.replace('\n', "\r\n");
+        let commented = text.replace("\n\n", "\n\n: OPENROUTER PROCESSING\n\n");
+        let named = text.replace("data: ", "id: 7\ndata:");
+        for (what, text) in [("plain", &text), ("CRLF", &dos), ("comments", &commented), ("fields", &named)] {
+            for size in [1, 7, 1000] {
+                let pieces = text.as_bytes().chunks(size);
+                assert_eq!(play(recording.protocol, pieces), whole, "{} {what} by {size}", recording.name);
+            }
+        }
+    }
+}

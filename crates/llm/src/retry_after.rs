@@ -1,0 +1,92 @@
+//! How long a server asks to be left alone.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Reads `retry-after-ms` and `retry-after`, the latter in seconds or as a date.
+///
+/// A date is counted from the answer's own `date` header: the server's clock
+/// made both, so ours need not agree with it.
+pub(crate) fn retry_after(headers: &BTreeMap<String, String>) -> Option<Duration> {
+    if let Some(ms) = headers.get("retry-after-ms").and_then(|text| text.trim().parse::<f64>().ok()) {
+        return Duration::try_from_secs_f64(ms / 1000.0).ok();
+    }
+    let text = headers.get("retry-after")?.trim();
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let now = http_date(headers.get("date")?)?;
+    Some(Duration::from_secs(http_date(text)?.saturating_sub(now)))
+}
+
+/// Seconds since 1970 of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+fn http_date(text: &str) -> Option<u64> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let mut words = text.trim().split_once(',')?.1.split_ascii_whitespace();
+    let day: u64 = words.next()?.parse().ok()?;
+    let month = words.next()?;
+    let month = MONTHS.iter().position(|name| *name == month)? as u64 + 1;
+    let year: u64 = words.next()?.parse().ok()?;
+    let mut clock = words.next()?.split(':').map(str::parse::<u64>);
+    let mut unit = || clock.next()?.ok().filter(|value| *value < 62);
+    let seconds = unit()? * 3600 + unit()? * 60 + unit()?;
+    if !(1970..10_000).contains(&year) || !(1..=31).contains(&day) {
+        return None;
+    }
+    Some(days_since_1970(year, month, day) * 86_400 + seconds)
+}
+
+/// Counts days with years beginning in March, so that a leap day is a year's last.
+fn days_since_1970(year: u64, month: u64, day: u64) -> u64 {
+    const DAYS_FROM_YEAR_0_TO_1970: u64 = 719_468;
+    let year = if month <= 2 { year - 1 } else { year };
+    let month = (month + 9) % 12;
+    let of_year = (153 * month + 2) / 5 + day - 1;
+    365 * year + year / 4 - year / 100 + year / 400 + of_year - DAYS_FROM_YEAR_0_TO_1970
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(headers: &[(&str, &str)], expected_ms: Option<u64>) {
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        assert_eq!(retry_after(&headers), expected_ms.map(Duration::from_millis));
+    }
+
+    #[test]
+    fn every_spelling_is_read() {
+        check(&[("retry-after", "2")], Some(2000));
+        check(&[("retry-after", " 0.5 ")], Some(500));
+        check(&[("retry-after", "2"), ("retry-after-ms", "1500")], Some(1500));
+        check(
+            &[("retry-after", "Wed, 21 Oct 2015 07:28:30 GMT"), ("date", "Wed, 21 Oct 2015 07:28:00 GMT")],
+            Some(30_000),
+        );
+    }
+
+    #[test]
+    fn nonsense_is_no_wish() {
+        check(&[], None);
+        check(&[("retry-after", "soon")], None);
+        check(&[("retry-after", "-1")], None);
+        check(&[("retry-after", "NaN")], None);
+        check(&[("retry-after", "1e300")], None);
+        check(&[("retry-after", "Wed, 21 Oct 2015 07:28:30 GMT")], None);
+        check(&[("retry-after", "x, 99 Oct 2015 07:28:30 GMT"), ("date", "y")], None);
+    }
+
+    #[test]
+    fn dates_are_counted_right() {
+        for (text, seconds) in [
+            ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777),
+            ("Thu, 29 Feb 2024 12:00:00 GMT", 1_709_208_000),
+            ("Fri, 01 Mar 2024 00:00:00 GMT", 1_709_251_200),
+        ] {
+            assert_eq!(http_date(text), Some(seconds), "{text}");
+        }
+    }
+}

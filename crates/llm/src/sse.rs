@@ -1,0 +1,242 @@
+//! Server-sent events, read from bytes as they come.
+//!
+//! However the bytes are cut, the same events come out. Only `data` matters
+//! to the protocols here, so event names, ids, retry times and comments are
+//! read over. Lines end in LF, CRLF or CR.
+
+/// Bytes one event may have. A server that sends more is broken or hostile.
+pub(crate) const EVENT_LIMIT_BYTES: usize = 16 * 1024 * 1024;
+
+/// An event grew past [`EVENT_LIMIT_BYTES`].
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TooLong;
+
+/// The state between two reads.
+#[derive(Debug, Default)]
+pub(crate) struct Parser {
+    /// The bytes of a line whose end has not come yet.
+    line: Vec<u8>,
+    /// The data of the event whose end has not come yet.
+    data: Vec<u8>,
+    has_data: bool,
+    /// The last line ended in CR, so a LF now belongs to it.
+    after_cr: bool,
+    /// The first line has been seen, so a byte order mark is no longer one.
+    begun: bool,
+}
+
+impl Parser {
+    /// Reads `bytes` and hands the data of every event that is now complete to `on_event`.
+    ///
+    /// Stops at the first error; the parser must not be fed after one.
+    pub(crate) fn feed<E: From<TooLong>>(
+        &mut self,
+        mut bytes: &[u8],
+        mut on_event: impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.after_cr && !bytes.is_empty() {
+            self.after_cr = false;
+            bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
+        }
+        while let Some(at) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+            let (line, rest) = bytes.split_at(at);
+            if self.line.is_empty() {
+                self.take_line(line, &mut on_event)?;
+            } else {
+                self.bounded(line.len())?;
+                let mut whole = std::mem::take(&mut self.line);
+                whole.extend_from_slice(line);
+                self.take_line(&whole, &mut on_event)?;
+                // The allocation is kept for the next line that comes in pieces.
+                whole.clear();
+                self.line = whole;
+            }
+            bytes = match rest {
+                [b'\r', b'\n', rest @ ..] => rest,
+                [b'\r'] => {
+                    self.after_cr = true;
+                    &[]
+                }
+                rest => &rest[1..],
+            };
+        }
+        self.bounded(bytes.len())?;
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Reads what is left when the connection has ended without a last blank line.
+    pub(crate) fn finish<E: From<TooLong>>(
+        &mut self,
+        mut on_event: impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let line = std::mem::take(&mut self.line);
+        if !line.is_empty() {
+            self.take_line(&line, &mut on_event)?;
+        }
+        self.dispatch(&mut on_event)
+    }
+
+    fn take_line<E: From<TooLong>>(
+        &mut self,
+        line: &[u8],
+        on_event: &mut impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let line = match self.begun {
+            true => line,
+            false => line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line),
+        };
+        self.begun = true;
+        if line.is_empty() {
+            return self.dispatch(on_event);
+        }
+        let Some(value) = line.strip_prefix(b"data") else { return Ok(()) };
+        let value = match value {
+            [b':', b' ', value @ ..] | [b':', value @ ..] => value,
+            [] => value,
+            // Another field whose name merely begins like ours.
+            _ => return Ok(()),
+        };
+        self.bounded(value.len())?;
+        if self.has_data {
+            self.data.push(b'\n');
+        }
+        self.has_data = true;
+        self.data.extend_from_slice(value);
+        Ok(())
+    }
+
+    fn dispatch<E>(&mut self, on_event: &mut impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
+        if !self.has_data {
+            return Ok(());
+        }
+        self.has_data = false;
+        let result = match std::str::from_utf8(&self.data) {
+            Ok(data) => on_event(data),
+            // A broken character must not cost the whole answer.
+            Err(_) => on_event(&String::from_utf8_lossy(&self.data)),
+        };
+        self.data.clear();
+        result
+    }
+
+    fn bounded(&self, more: usize) -> Result<(), TooLong> {
+        if self.line.len() + self.data.len() + more > EVENT_LIMIT_BYTES { Err(TooLong) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
+        let mut parser = Parser::default();
+        let mut events = Vec::new();
+        for piece in pieces {
+            parser
+                .feed::<TooLong>(piece, |data| {
+                    events.push(data.to_owned());
+                    Ok(())
+                })
+                .unwrap();
+        }
+        parser
+            .finish::<TooLong>(|data| {
+                events.push(data.to_owned());
+                Ok(())
+            })
+            .unwrap();
+        events
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        assert_eq!(read([text.as_bytes()]), expected, "in one piece");
+        assert_eq!(read(text.as_bytes().chunks(1)), expected, "byte by byte");
+    }
+
+    #[test]
+    fn an_event_ends_at_a_blank_line() {
+        check("data: a\n\ndata: b\n\n", &["a", "b"]);
+    }
+
+    #[test]
+    fn every_line_ending_is_read() {
+        check("data: a\r\n\r\ndata: b\r\rdata: c\n\n", &["a", "b", "c"]);
+    }
+
+    #[test]
+    fn one_space_after_the_colon_is_not_data() {
+        check("data:a\n\ndata:  b\n\ndata\n\n", &["a", " b", ""]);
+    }
+
+    #[test]
+    fn names_ids_and_comments_are_read_over() {
+        check(": keep-alive\n\nevent: x\nid: 1\nretry: 5\ndata: a\n: c\n\ndatabase: no\n\n", &["a"]);
+    }
+
+    #[test]
+    fn several_data_lines_are_one_event() {
+        check("data: a\ndata:\ndata: b\n\n", &["a\n\nb"]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_data() {
+        check("\u{feff}data: a\n\n", &["a"]);
+    }
+
+    #[test]
+    fn an_event_at_the_end_needs_no_blank_line() {
+        check("data: a\n\ndata: b", &["a", "b"]);
+    }
+
+    #[test]
+    fn a_broken_character_is_replaced() {
+        assert_eq!(read([&b"data: a\xFFb\n\n"[..]]), ["a\u{fffd}b"]);
+    }
+
+    #[test]
+    fn an_endless_event_is_refused() {
+        let mut parser = Parser::default();
+        let piece = vec![b'x'; 1024 * 1024];
+        let mut fed = 0;
+        while parser.feed::<TooLong>(&piece, |_| Ok(())).is_ok() {
+            fed += piece.len();
+            assert!(fed <= EVENT_LIMIT_BYTES);
+        }
+        assert_eq!(fed, EVENT_LIMIT_BYTES);
+    }
+
+    fn lines() -> impl Strategy<Value = String> {
+        let line = prop_oneof![
+            Just(String::new()),
+            Just(": ping".to_owned()),
+            Just("event: x".to_owned()),
+            "data: [a-zäß€😀 ]{0,12}",
+            "data:[a-z:]{0,5}",
+        ];
+        let end = prop_oneof![Just("\n"), Just("\r\n"), Just("\r")];
+        // A line ending in CR before a blank line ending in LF would read as one CRLF, whoever parses.
+        (proptest::collection::vec(line, 0..24), end)
+            .prop_map(|(lines, end)| lines.iter().map(|line| format!("{line}{end}")).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn any_cut_gives_the_same_events(text in lines(), cuts in proptest::collection::vec(0usize..400, 0..12)) {
+            let bytes = text.as_bytes();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|at| at.min(bytes.len())).collect();
+            cuts.extend([0, bytes.len()]);
+            cuts.sort_unstable();
+            let pieces: Vec<&[u8]> = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect();
+            prop_assert_eq!(read(pieces), read([bytes]));
+        }
+
+        #[test]
+        fn no_input_panics(bytes in proptest::collection::vec(any::<u8>(), 0..256)) {
+            let whole = read([&bytes[..]]);
+            prop_assert_eq!(read(bytes.chunks(3)), whole);
+        }
+    }
+}

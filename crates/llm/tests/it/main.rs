@@ -1,0 +1,6 @@
+//! The room at its face: good and bad servers on a real socket.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod server;
+mod socket;
