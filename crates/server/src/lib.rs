@@ -1,1 +1,22 @@
 //! The engine over HTTP and server-sent events.
+//!
+//! A route is extractors, one call of the engine, and the reply; everything that
+//! holds for all of them is in `guard`. The shapes, names and statuses are those
+//! of the OpenCode 1.18.33 API, so that its clients work unchanged.
+
+mod directories;
+mod error;
+mod extract;
+mod frame;
+mod guard;
+mod host;
+mod options;
+mod route;
+mod serve;
+mod state;
+mod stream;
+
+pub use error::Error;
+pub use options::Options;
+pub use route::{router, routes};
+pub use serve::serve;

@@ -1,0 +1,171 @@
+//! What can go wrong with a request, and the one place where that becomes a status.
+
+use std::net::SocketAddr;
+
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use codewright_engine as engine;
+use codewright_proto::{ApiError, ParseIdError};
+use http::{HeaderValue, StatusCode, header};
+use serde_json::{Value, json};
+
+/// The engine's name for what a permission answer is about.
+const PERMISSION: &str = "Permission request";
+
+/// Why a request is not answered, or a server not started.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The operator sets a password or listens on loopback.
+    #[error(
+        "refusing to listen on `{address}` without a password: everybody who reaches it could run commands"
+    )]
+    Open {
+        /// Where it should have listened.
+        address: SocketAddr,
+    },
+    /// The engine has no answer.
+    #[error(transparent)]
+    Engine(#[from] engine::Error),
+    /// The client changes the request.
+    #[error("{message}")]
+    Invalid {
+        /// What is wrong with it.
+        message: String,
+        /// Where: `Payload`, `Query` or `Headers`.
+        kind: &'static str,
+    },
+    /// The client names another thing.
+    #[error(transparent)]
+    Id(#[from] ParseIdError),
+    /// The client uses another path.
+    #[error("there is no route `{method} {path}`")]
+    NoRoute {
+        /// The method.
+        method: String,
+        /// The path.
+        path: String,
+    },
+    /// The client uses another method.
+    #[error("`{path}` does not take `{method}`")]
+    NoMethod {
+        /// The method.
+        method: String,
+        /// The path.
+        path: String,
+    },
+    /// The client signs in.
+    #[error("user name or password is wrong")]
+    Unauthorized,
+    /// The client uses a name of this machine.
+    #[error("the host `{host}` is not a name of this machine; set a server password to allow any")]
+    ForeignHost {
+        /// The name that was used.
+        host: String,
+    },
+    /// The operator allows the origin.
+    #[error("web pages of `{origin}` may not change anything here")]
+    ForeignOrigin {
+        /// Where the page came from.
+        origin: String,
+    },
+    /// The client says that the body is JSON.
+    #[error("a request body must have the content type `application/json`")]
+    NotJson,
+    /// The client sends less.
+    #[error("the request body has more than {} MiB", .limit_bytes / 1024 / 1024)]
+    TooLarge {
+        /// The limit.
+        limit_bytes: usize,
+    },
+    /// The client sends faster.
+    #[error("the request body did not arrive in time")]
+    SlowBody,
+    /// The client tries again later.
+    #[error("the request took too long")]
+    Deadline,
+    /// A bug of ours.
+    #[error("unexpected server error")]
+    Panic,
+}
+
+impl Error {
+    /// A request whose query makes no sense.
+    pub(crate) fn query(message: impl Into<String>) -> Self {
+        Self::Invalid { message: message.into(), kind: "Query" }
+    }
+
+    /// What the user may try.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Open { .. } => Some("set OPENCODE_SERVER_PASSWORD, or listen on 127.0.0.1".to_owned()),
+            Self::Engine(error) => error.hint(),
+            Self::Invalid { .. }
+            | Self::Id(_)
+            | Self::NoRoute { .. }
+            | Self::NoMethod { .. }
+            | Self::Unauthorized
+            | Self::ForeignHost { .. }
+            | Self::ForeignOrigin { .. }
+            | Self::NotJson
+            | Self::TooLarge { .. }
+            | Self::SlowBody
+            | Self::Deadline
+            | Self::Panic => None,
+        }
+    }
+
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Engine(engine::Error::NotFound { .. }) | Self::NoRoute { .. } => StatusCode::NOT_FOUND,
+            Self::Engine(engine::Error::Invalid { .. }) | Self::Invalid { .. } => StatusCode::BAD_REQUEST,
+            Self::NoMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::ForeignHost { .. } | Self::ForeignOrigin { .. } => StatusCode::FORBIDDEN,
+            Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
+            Self::Deadline => StatusCode::SERVICE_UNAVAILABLE,
+            // Clients know a malformed id as an unknown error.
+            Self::Open { .. } | Self::Engine(_) | Self::Id(_) | Self::Panic => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
+        }
+    }
+
+    /// The error as clients know it. Only our own sentences get out, never the sources behind
+    /// them: those may quote headers, files and addresses with credentials in them.
+    pub(crate) fn body(&self) -> Value {
+        if let Self::Engine(engine::Error::NotFound { what: PERMISSION, id }) = self {
+            return json!({"_tag": "PermissionNotFoundError", "requestID": id, "message": self.to_string()});
+        }
+        let name = match self.status() {
+            StatusCode::NOT_FOUND => "NotFoundError",
+            StatusCode::INTERNAL_SERVER_ERROR | StatusCode::SERVICE_UNAVAILABLE => "UnknownError",
+            StatusCode::FORBIDDEN => "Forbidden",
+            _ => "BadRequest",
+        };
+        let mut error = ApiError::new(name, self.to_string());
+        match self {
+            Self::Invalid { kind, .. } => drop(error.data.insert("kind".to_owned(), (*kind).into())),
+            Self::Engine(engine::Error::Invalid { .. }) => {
+                drop(error.data.insert("kind".to_owned(), "Payload".into()));
+            }
+            _ => {}
+        }
+        if let Some(hint) = self.hint() {
+            error.data.insert("hint".to_owned(), hint.into());
+        }
+        json!(error)
+    }
+}
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        if matches!(self, Self::Unauthorized) {
+            let realm = HeaderValue::from_static("Basic realm=\"Secure Area\"");
+            return (self.status(), [(header::WWW_AUTHENTICATE, realm)]).into_response();
+        }
+        (self.status(), Json(self.body())).into_response()
+    }
+}

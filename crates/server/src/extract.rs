@@ -1,0 +1,237 @@
+//! What a request says: where, about what, and with which body.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::response::{IntoResponse, Response};
+use codewright_engine::Place;
+use codewright_proto::{MessageId, ParseIdError, PermissionId, SessionId};
+use http::Uri;
+use http::request::Parts;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use percent_encoding::percent_decode_str;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_path_to_error::Segment;
+use tokio::time::timeout;
+
+use crate::Error;
+use crate::state::App;
+
+/// The longest directory that is looked at.
+const MAX_DIRECTORY_BYTES: usize = 4096;
+
+/// The directory a request is about: named by the query, else by the header, else the server's own.
+pub(crate) struct Here {
+    pub(crate) place: Arc<Place>,
+    /// Whether the query named it.
+    pub(crate) in_query: bool,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    directory: Option<String>,
+}
+
+impl FromRequestParts<App> for Here {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let named = query::<Named>(&parts.uri)?.directory.filter(|directory| !directory.is_empty());
+        let in_query = named.is_some();
+        let named = match named {
+            Some(directory) => Some(directory),
+            None => header_directory(parts)?,
+        };
+        // A relative path is meant from the server's own directory.
+        let own = app.engine.default_directory();
+        let directory = named.as_ref().map_or_else(|| own.to_owned(), |named| own.join(named));
+        let long = directory.as_os_str().len() > MAX_DIRECTORY_BYTES;
+        if long || directory.as_os_str().as_encoded_bytes().contains(&0) {
+            return Err(Error::query("`directory` is not the path of a directory"));
+        }
+        Ok(Self { place: app.engine.place(&directory).await?, in_query })
+    }
+}
+
+fn header_directory(parts: &Parts) -> Result<Option<String>, Error> {
+    let Some(value) = parts.headers.get("x-opencode-directory").filter(|value| !value.is_empty()) else {
+        return Ok(None);
+    };
+    let bad = || Error::Invalid {
+        message: "`x-opencode-directory` is not percent-encoded UTF-8".to_owned(),
+        kind: "Headers",
+    };
+    let text = std::str::from_utf8(value.as_bytes()).map_err(|_| bad())?;
+    Ok(Some(percent_decode_str(text).decode_utf8().map_err(|_| bad())?.into_owned()))
+}
+
+/// Reads the query of an address; what is not asked for is skipped.
+pub(crate) fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Error> {
+    let read = Query::try_from_uri(uri);
+    read.map(|Query(value)| value).map_err(|rejection| Error::query(rejection.body_text()))
+}
+
+/// The query of a request.
+pub(crate) struct Params<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequestParts<App> for Params<T> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _app: &App) -> Result<Self, Error> {
+        query(&parts.uri).map(Self)
+    }
+}
+
+/// An id of the address, in the order in which the address names them.
+pub(crate) trait Id: Sized {
+    fn read(text: &str) -> Result<Self, ParseIdError>;
+}
+
+impl Id for SessionId {
+    fn read(text: &str) -> Result<Self, ParseIdError> {
+        Self::parse(text)
+    }
+}
+
+impl Id for MessageId {
+    fn read(text: &str) -> Result<Self, ParseIdError> {
+        Self::parse(text)
+    }
+}
+
+impl Id for PermissionId {
+    fn read(text: &str) -> Result<Self, ParseIdError> {
+        Self::parse(text)
+    }
+}
+
+/// The one id in the address.
+pub(crate) struct One<A>(pub(crate) A);
+
+/// Both ids in the address.
+pub(crate) struct Two<A, B>(pub(crate) A, pub(crate) B);
+
+impl<A: Id> FromRequestParts<App> for One<A> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
+        let Path(id) =
+            Path::<String>::from_request_parts(parts, app).await.map_err(IntoResponse::into_response)?;
+        A::read(&id).map(Self).map_err(|error| Error::Id(error).into_response())
+    }
+}
+
+impl<A: Id, B: Id> FromRequestParts<App> for Two<A, B> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
+        let Path((a, b)) = Path::<(String, String)>::from_request_parts(parts, app)
+            .await
+            .map_err(IntoResponse::into_response)?;
+        let ids = A::read(&a).and_then(|a| Ok(Self(a, B::read(&b)?)));
+        ids.map_err(|error| Error::Id(error).into_response())
+    }
+}
+
+/// The JSON body of a request; an absent body is an empty object.
+pub(crate) struct Payload<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Payload<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request<Body>, app: &App) -> Result<Self, Error> {
+        let limit_bytes = app.options.body_limit_bytes;
+        let collected =
+            timeout(app.options.body_deadline, Limited::new(request.into_body(), limit_bytes).collect());
+        let bytes = match collected.await.map_err(|_| Error::SlowBody)? {
+            Ok(collected) => collected.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => return Err(Error::TooLarge { limit_bytes }),
+            Err(_) => return Err(payload_error("the request body broke off")),
+        };
+        decode(if bytes.is_empty() { b"{}" } else { &bytes }).map(Self)
+    }
+}
+
+/// Reads a body; an error names the place in it.
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path: String = error.path().iter().map(step).collect();
+        let inner = error.into_inner();
+        if !inner.is_data() {
+            return payload_error(format!("the request body is not JSON: {inner}"));
+        }
+        let mut said = inner.to_string();
+        if let Some(place) = said.rfind(" at line ") {
+            said.truncate(place);
+        }
+        match said.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+            Some(field) => payload_error(format!("Missing key\n  at {path}[\"{field}\"]")),
+            None if path.is_empty() => payload_error(said),
+            None => payload_error(format!("{said}\n  at {path}")),
+        }
+    })?;
+    json.end().map_err(|error| payload_error(format!("the request body is not JSON: {error}")))?;
+    Ok(value)
+}
+
+fn payload_error(message: impl Into<String>) -> Error {
+    Error::Invalid { message: message.into(), kind: "Payload" }
+}
+
+fn step(segment: &Segment) -> String {
+    match segment {
+        Segment::Seq { index } => format!("[{index}]"),
+        Segment::Map { key } => format!("[\"{key}\"]"),
+        Segment::Enum { .. } | Segment::Unknown => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use codewright_proto::{PermissionAnswer, PromptInput, SessionInput};
+
+    use super::*;
+
+    #[track_caller]
+    fn check<T: DeserializeOwned>(body: &str, expected: &str) {
+        let Err(error) = decode::<T>(body.as_bytes()) else { panic!("{body} is accepted") };
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn an_error_in_a_body_names_its_place() {
+        check::<PromptInput>("{}", "Missing key\n  at [\"parts\"]");
+        check::<PromptInput>(
+            r#"{"parts":"x"}"#,
+            "invalid type: string \"x\", expected a sequence\n  at [\"parts\"]",
+        );
+        check::<PromptInput>(
+            r#"{"parts":[],"model":{"providerID":"p"}}"#,
+            "Missing key\n  at [\"model\"][\"modelID\"]",
+        );
+        check::<SessionInput>(
+            r#"{"title":5}"#,
+            "invalid type: integer `5`, expected a string\n  at [\"title\"]",
+        );
+        check::<PermissionAnswer>(
+            r#"{"reply":"zzz"}"#,
+            "unknown variant `zzz`, expected one of `once`, `always`, `reject`\n  at [\"reply\"]",
+        );
+    }
+
+    #[test]
+    fn what_is_not_json_is_said_to_be_so() {
+        check::<PromptInput>("{bad", "the request body is not JSON: key must be a string at line 1 column 2");
+        check::<SessionInput>(
+            "{} {}",
+            "the request body is not JSON: trailing characters at line 1 column 4",
+        );
+        check::<SessionInput>(
+            "{",
+            "the request body is not JSON: EOF while parsing an object at line 1 column 1",
+        );
+    }
+}

@@ -1,0 +1,121 @@
+//! What a stream sends: frames of `data:` and, where a reader can resume, `id:`.
+//!
+//! A notice becomes JSON once, however many streams send it: they all send the
+//! same few newest ones, so those are remembered.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use bytes::{BufMut, Bytes, BytesMut};
+use codewright_engine::Published;
+use codewright_proto::{EventId, Fact, Ids, Notice, Signal};
+use serde_json::json;
+
+use crate::directories::Home;
+
+/// How many payloads are remembered.
+const MAX_PAYLOADS: usize = 64;
+/// A longer payload is written anew for every stream.
+const MAX_PAYLOAD_BYTES: usize = 64 * 1024;
+
+/// The newest notices as JSON.
+#[derive(Default)]
+pub(crate) struct Payloads(Mutex<VecDeque<(EventId, Bytes)>>);
+
+impl Payloads {
+    /// The JSON of a notice.
+    pub(crate) fn of(&self, published: &Published) -> Bytes {
+        let id = match published {
+            Published::Event(envelope) => &envelope.id,
+            Published::Signal { id, .. } => id,
+        };
+        // Every change of the queue is one call, so a poisoned queue is whole.
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, payload)) = known.iter().rev().find(|(known, _)| known == id) {
+            return payload.clone();
+        }
+        // Written inside the lock, so that the other streams find it instead of writing it too.
+        let payload = Bytes::from(serde_json::to_vec(published).expect("the vocabulary is JSON"));
+        if payload.len() <= MAX_PAYLOAD_BYTES {
+            if known.len() >= MAX_PAYLOADS {
+                known.pop_front();
+            }
+            known.push_back((id.clone(), payload.clone()));
+        }
+        payload
+    }
+}
+
+/// A frame of `GET /event`.
+pub(crate) fn local(payload: &[u8], position: Option<u64>) -> Bytes {
+    let mut frame = BytesMut::with_capacity(payload.len() + 40);
+    if let Some(position) = position {
+        frame.extend_from_slice(format!("id: {position}\n").as_bytes());
+    }
+    frame.put_slice(b"data: ");
+    frame.put_slice(payload);
+    frame.put_slice(b"\n\n");
+    frame.freeze()
+}
+
+/// A frame of `GET /global/event`.
+pub(crate) fn global(payload: &[u8], home: Option<&Home>) -> Bytes {
+    let mut frame = BytesMut::with_capacity(payload.len() + 200);
+    frame.put_slice(b"data: {");
+    if let Some(home) = home {
+        let place = format!("\"directory\":{},\"project\":{},", json!(home.directory), json!(home.project));
+        frame.put_slice(place.as_bytes());
+    }
+    frame.put_slice(b"\"payload\":");
+    frame.put_slice(payload);
+    frame.put_slice(b"}\n\n");
+    frame.freeze()
+}
+
+/// What the server itself says on a stream.
+pub(crate) fn own(ids: &Ids, signal: Signal) -> Vec<u8> {
+    let notice = Notice { id: ids.event(), fact: Fact::Signal(signal) };
+    serde_json::to_vec(&notice).expect("the vocabulary is JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use codewright_proto::{Clock, ProjectId};
+
+    use super::*;
+
+    #[test]
+    fn frames_have_the_recorded_form() {
+        let home = Home { directory: "/a \"b\"".to_owned(), project: ProjectId::global() };
+        assert_eq!(local(b"{}", None), "data: {}\n\n");
+        assert_eq!(local(b"{}", Some(7)), "id: 7\ndata: {}\n\n");
+        assert_eq!(global(b"{}", None), "data: {\"payload\":{}}\n\n");
+        assert_eq!(
+            global(b"{}", Some(&home)),
+            "data: {\"directory\":\"/a \\\"b\\\"\",\"project\":\"global\",\"payload\":{}}\n\n"
+        );
+    }
+
+    #[test]
+    fn a_notice_is_written_once_and_few_are_remembered() {
+        let ids = Ids::seeded(Clock::stepping(1, 1), 1);
+        let payloads = Payloads::default();
+        let edited = |file: &str| Published::Signal {
+            id: ids.event(),
+            signal: Arc::new(Signal::FileEdited { file: file.to_owned() }),
+        };
+        let first = edited("/a");
+        let written = payloads.of(&first);
+        assert_eq!(payloads.of(&first).as_ptr(), written.as_ptr());
+        assert!(written.ends_with(br#""type":"file.edited","properties":{"file":"/a"}}"#), "{written:?}");
+        for _ in 0..2 * MAX_PAYLOADS {
+            payloads.of(&edited("/b"));
+        }
+        assert_ne!(payloads.of(&first).as_ptr(), written.as_ptr());
+        assert!(payloads.0.lock().unwrap().len() <= MAX_PAYLOADS);
+        let long = edited(&"x".repeat(MAX_PAYLOAD_BYTES));
+        assert_ne!(payloads.of(&long).as_ptr(), payloads.of(&long).as_ptr());
+    }
+}

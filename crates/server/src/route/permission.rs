@@ -1,0 +1,44 @@
+//! Permission requests and their answers.
+
+use axum::Json;
+use axum::extract::State;
+use codewright_proto::{PermissionAnswer, PermissionId, PermissionReply, PermissionRequest, SessionId};
+use serde::Deserialize;
+
+use crate::Error;
+use crate::extract::{One, Payload, Two};
+use crate::state::App;
+
+pub(super) async fn list(State(app): State<App>) -> Result<Json<Vec<PermissionRequest>>, Error> {
+    Ok(Json(app.engine.permissions().await?))
+}
+
+pub(super) async fn reply(
+    State(app): State<App>,
+    One(id): One<PermissionId>,
+    Payload(answer): Payload<PermissionAnswer>,
+) -> Result<Json<bool>, Error> {
+    app.answer(id, answer).await
+}
+
+/// The answer as older clients send it.
+#[derive(Deserialize)]
+pub(super) struct Response {
+    response: PermissionReply,
+}
+
+pub(super) async fn respond(
+    State(app): State<App>,
+    Two(_, id): Two<SessionId, PermissionId>,
+    Payload(answer): Payload<Response>,
+) -> Result<Json<bool>, Error> {
+    app.answer(id, PermissionAnswer { reply: answer.response, message: None }).await
+}
+
+impl crate::state::Server {
+    async fn answer(&self, id: PermissionId, answer: PermissionAnswer) -> Result<Json<bool>, Error> {
+        let engine = self.engine.clone();
+        self.finish(async move { engine.answer_permission(&id, answer).await }).await?;
+        Ok(Json(true))
+    }
+}

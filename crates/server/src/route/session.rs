@@ -1,0 +1,191 @@
+//! Sessions, their messages and their prompts.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::pin::Pin;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use codewright_engine::SessionFilter;
+use codewright_proto::{
+    MessageId, MessageWithParts, PromptInput, Session, SessionId, SessionInput, SessionPatch, SessionStatus,
+};
+use futures_util::stream;
+use http::{StatusCode, header};
+use serde::Deserialize;
+use tokio::time::{sleep, timeout};
+
+use crate::Error;
+use crate::extract::{Here, One, Params, Payload, Two};
+use crate::state::App;
+
+/// How many sessions are listed when the client does not say.
+const DEFAULT_SESSIONS: usize = 100;
+
+#[derive(Deserialize)]
+pub(super) struct Listed {
+    scope: Option<String>,
+    path: Option<String>,
+    roots: Option<String>,
+    start: Option<f64>,
+    search: Option<String>,
+    limit: Option<f64>,
+}
+
+pub(super) async fn list(
+    State(app): State<App>,
+    here: Here,
+    Params(listed): Params<Listed>,
+) -> Result<Json<Vec<Session>>, Error> {
+    let limit = whole("limit", listed.limit)?.map_or(DEFAULT_SESSIONS, |limit| limit as usize);
+    let path = listed.path.filter(|path| !path.is_empty());
+    let everywhere = !here.in_query || path.is_some() || listed.scope.as_deref() == Some("project");
+    let filter = SessionFilter {
+        directory: (!everywhere).then(|| here.place.path().directory),
+        project: Some(here.place.project().id),
+        roots: listed.roots.is_some_and(|roots| roots == "true"),
+        search: listed.search.filter(|search| !search.is_empty()),
+        start: whole("start", listed.start)?,
+        // What is left out below must not count.
+        limit: path.is_none().then_some(limit),
+        ..SessionFilter::default()
+    };
+    let mut sessions = app.engine.sessions(filter).await?;
+    if let Some(path) = path {
+        sessions.retain(|session| {
+            session.path.as_deref().is_some_and(|at| std::path::Path::new(at).starts_with(&path))
+        });
+        sessions.truncate(limit);
+    }
+    Ok(Json(sessions))
+}
+
+fn whole(name: &str, number: Option<f64>) -> Result<Option<u64>, Error> {
+    match number {
+        None => Ok(None),
+        Some(number) if number >= 0.0 && number.is_finite() => Ok(Some(number as u64)),
+        Some(number) => Err(Error::query(format!("`{name}` must not be {number}"))),
+    }
+}
+
+pub(super) async fn create(
+    State(app): State<App>,
+    here: Here,
+    Payload(input): Payload<SessionInput>,
+) -> Result<Json<Session>, Error> {
+    let engine = app.engine.clone();
+    app.finish(async move { engine.create_session(&here.place, input).await }).await.map(Json)
+}
+
+pub(super) async fn statuses(State(app): State<App>) -> Json<BTreeMap<SessionId, SessionStatus>> {
+    Json(app.engine.statuses())
+}
+
+pub(super) async fn read(State(app): State<App>, One(id): One<SessionId>) -> Result<Json<Session>, Error> {
+    Ok(Json(app.engine.session(&id).await?))
+}
+
+pub(super) async fn update(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    Payload(change): Payload<SessionPatch>,
+) -> Result<Json<Session>, Error> {
+    let engine = app.engine.clone();
+    app.finish(async move { engine.update_session(&id, change).await }).await.map(Json)
+}
+
+pub(super) async fn remove(State(app): State<App>, One(id): One<SessionId>) -> Result<Json<bool>, Error> {
+    let engine = app.engine.clone();
+    app.finish(async move { engine.delete_session(&id).await }).await.map(Json)
+}
+
+#[derive(Deserialize)]
+pub(super) struct Page {
+    limit: Option<f64>,
+}
+
+pub(super) async fn messages(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    Params(page): Params<Page>,
+) -> Result<Json<Vec<MessageWithParts>>, Error> {
+    // A limit of nothing has always meant none.
+    let limit = whole("limit", page.limit)?.filter(|limit| *limit > 0).map(|limit| limit as usize);
+    Ok(Json(app.engine.messages(&id, limit).await?))
+}
+
+pub(super) async fn message(
+    State(app): State<App>,
+    Two(id, message): Two<SessionId, MessageId>,
+) -> Result<Json<MessageWithParts>, Error> {
+    Ok(Json(app.engine.message(&id, &message).await?))
+}
+
+/// Answers when the turn has ended.
+///
+/// What is refused at once has its status. Later the answer is a success that has
+/// begun: a blank now and then, which JSON allows before a value, shows the client
+/// and everything between that the server lives.
+pub(super) async fn prompt(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    Payload(input): Payload<PromptInput>,
+) -> Result<Response, Error> {
+    let engine = app.engine.clone();
+    let beat = app.options.heartbeat;
+    let turn = async move { app.finish(async move { engine.prompt(&id, input).await }).await };
+    let mut turn: Turn = Box::pin(turn);
+    if let Ok(ended) = timeout(beat, turn.as_mut()).await {
+        return Ok(Json(ended?).into_response());
+    }
+    let chunks = stream::unfold(Some(turn), move |turn| async move {
+        let mut turn = turn?;
+        let (chunk, rest) = tokio::select! {
+            ended = turn.as_mut() => {
+                let json = ended.map_or_else(|error| error.body().to_string(), |message| {
+                    serde_json::to_string(&message).expect("the vocabulary is JSON")
+                });
+                (Bytes::from(json), None)
+            }
+            () = sleep(beat) => (Bytes::from_static(b" "), Some(turn)),
+        };
+        Some((Ok::<_, Infallible>(chunk), rest))
+    });
+    let chunks = stream::StreamExt::chain(stream::iter([Ok(Bytes::from_static(b" "))]), chunks);
+    Ok(([(header::CONTENT_TYPE, "application/json")], Body::from_stream(chunks)).into_response())
+}
+
+type Turn = Pin<Box<dyn Future<Output = Result<MessageWithParts, Error>> + Send>>;
+
+pub(super) async fn prompt_async(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    Payload(input): Payload<PromptInput>,
+) -> Result<StatusCode, Error> {
+    let engine = app.engine.clone();
+    app.finish(async move { engine.prompt_async(&id, input).await }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn abort(State(app): State<App>, One(id): One<SessionId>) -> Result<Json<bool>, Error> {
+    let engine = app.engine.clone();
+    app.finish(async move { engine.abort(&id).await }).await.map(Json)
+}
+
+#[derive(Deserialize)]
+pub(super) struct ForkInput {
+    #[serde(rename = "messageID")]
+    message_id: Option<MessageId>,
+}
+
+pub(super) async fn fork(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    Payload(input): Payload<ForkInput>,
+) -> Result<Json<Session>, Error> {
+    let engine = app.engine.clone();
+    app.finish(async move { engine.fork_session(&id, input.message_id).await }).await.map(Json)
+}

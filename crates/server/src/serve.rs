@@ -1,0 +1,121 @@
+//! The socket: connections in, requests to the router, and an end in good order.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use futures_util::future::{Either, select};
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+/// Connections served at once; more wait until one ends.
+const MAX_CONNECTIONS: usize = 1024;
+/// How long the head of a request may take, and a connection may be idle between requests.
+const HEAD_DEADLINE: Duration = Duration::from_secs(30);
+/// The largest head of a request.
+const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// The most headers of a request.
+const MAX_HEADERS: usize = 100;
+/// How long open requests may take to end when the server stops.
+const CLOSE_DEADLINE: Duration = Duration::from_secs(5);
+/// How long to wait when no connection can be accepted, such as for want of file handles.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How often in a row accepting may fail before the listener is given up.
+const MAX_ACCEPT_FAILURES: u32 = 600;
+
+/// Tells the streams of a connection that the server stops.
+#[derive(Clone)]
+pub(crate) struct Closing(pub(crate) CancellationToken);
+
+/// Serves a listener until `cancel`, then accepts no more, ends the streams and
+/// gives open requests a moment.
+///
+/// Ends early only when the listener can accept nothing any more.
+pub async fn serve(listener: TcpListener, router: Router, cancel: CancellationToken) -> io::Result<()> {
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut connections = JoinSet::new();
+    // Also cancelled when the listener fails: then nobody serves the connections any more.
+    let closing = cancel.child_token();
+    let result = accept(&listener, &router, &closing, (&room, &mut connections)).await;
+    drop(listener);
+    closing.cancel();
+    let ended = async { while connections.join_next().await.is_some() {} };
+    if timeout(CLOSE_DEADLINE, ended).await.is_err() {
+        connections.shutdown().await;
+    }
+    result
+}
+
+async fn accept(
+    listener: &TcpListener,
+    router: &Router,
+    cancel: &CancellationToken,
+    (room, connections): (&Arc<Semaphore>, &mut JoinSet<()>),
+) -> io::Result<()> {
+    let mut failures = 0;
+    loop {
+        // The ended ones are collected as new ones come, so the set stays bounded.
+        while connections.try_join_next().is_some() {}
+        let accepted = cancel.run_until_cancelled(async {
+            let permit = Arc::clone(room).acquire_owned().await.expect("the semaphore is never closed");
+            listener.accept().await.map(|(socket, _)| (socket, permit))
+        });
+        let Some(accepted) = accepted.await else { return Ok(()) };
+        match accepted {
+            Ok((socket, permit)) => {
+                failures = 0;
+                let (router, cancel) = (router.clone(), cancel.clone());
+                connections.spawn(async move {
+                    serve_connection(socket, router, cancel).await;
+                    drop(permit);
+                });
+            }
+            Err(error) => {
+                failures += 1;
+                if failures > MAX_ACCEPT_FAILURES {
+                    return Err(error);
+                }
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn serve_connection(socket: TcpStream, router: Router, cancel: CancellationToken) {
+    // Frames of a few bytes are wanted now, not when there are more. Without the option all still works.
+    socket.set_nodelay(true).ok();
+    let closing = Closing(cancel.clone());
+    let service = service_fn(move |request: Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(closing.clone());
+        let answered = router.clone().oneshot(request);
+        async move { Ok::<_, Infallible>(answered.await.unwrap_or_else(|never| match never {})) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_DEADLINE)
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .serve_connection(TokioIo::new(socket), service);
+    let connection = std::pin::pin!(connection);
+    // A connection that breaks is the client's affair; there is nobody to tell.
+    match select(connection, std::pin::pin!(cancel.cancelled())).await {
+        Either::Left((ended, _)) => drop(ended),
+        Either::Right(((), mut connection)) => {
+            connection.as_mut().graceful_shutdown();
+            drop(connection.await);
+        }
+    }
+}

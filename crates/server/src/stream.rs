@@ -1,0 +1,189 @@
+//! A stream of events, as one reader sees it.
+//!
+//! Nothing runs on a stream's behalf: the connection asks for the next frame
+//! when it can send one. A reader that does not keep up therefore holds nothing
+//! here; what the feed gave up on it is read from the log. A reader that names
+//! the last event it has seen misses none.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use codewright_engine::{Published, Subscription};
+use codewright_proto::{Envelope, SessionId, Signal};
+use futures_util::stream;
+use http::{HeaderValue, header};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::directories::Home;
+use crate::frame;
+use crate::state::App;
+
+/// How many events are read from the log at a time.
+const PAGE_EVENTS: usize = 128;
+
+/// Which notices a reader wants.
+pub(crate) enum Scope {
+    /// All, each with its directory.
+    Global,
+    /// Those of one directory, or of one session in it.
+    Directory {
+        /// The directory.
+        directory: String,
+        /// The session.
+        session: Option<SessionId>,
+    },
+}
+
+/// One reader's place.
+struct Reader {
+    app: App,
+    scope: Scope,
+    subscription: Subscription,
+    /// Events up to here were sent or are not wanted.
+    seen: u64,
+    /// Whether the log is still being read.
+    catching_up: bool,
+    page: VecDeque<Arc<Envelope>>,
+    heartbeat: Interval,
+    closing: CancellationToken,
+    greeted: bool,
+}
+
+/// Opens a stream: after this, nothing that happens is missed.
+pub(crate) fn open(app: App, scope: Scope, after: Option<u64>, closing: CancellationToken) -> Response {
+    let every = app.options.heartbeat;
+    let mut heartbeat = interval_at(Instant::now() + every, every);
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let reader = Reader {
+        subscription: app.engine.subscribe(),
+        app,
+        scope,
+        seen: after.unwrap_or_default(),
+        catching_up: after.is_some(),
+        page: VecDeque::new(),
+        heartbeat,
+        closing,
+        greeted: false,
+    };
+    let frames = stream::unfold(reader, |mut reader| async move {
+        let frame = reader.next().await?;
+        Some((Ok::<_, Infallible>(frame), reader))
+    });
+    let mut response = Response::new(Body::from_stream(frames));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+impl Reader {
+    /// The next frame; `None` when the stream ends, which a reader takes as a call to come again.
+    async fn next(&mut self) -> Option<Bytes> {
+        if !std::mem::replace(&mut self.greeted, true) {
+            return Some(self.own(Signal::ServerConnected {}));
+        }
+        loop {
+            let published = tokio::select! {
+                biased;
+                () = self.closing.cancelled() => return None,
+                _ = self.heartbeat.tick() => return Some(self.own(Signal::ServerHeartbeat {})),
+                published = published(&self.app, &mut self.subscription, &mut self.page, self.catching_up.then_some(self.seen)) => published?,
+            };
+            let Some(published) = published else {
+                self.catching_up = false;
+                continue;
+            };
+            if let Some(position) = published.position() {
+                // What the log has told comes again from the feed, which began before it.
+                if position <= self.seen {
+                    continue;
+                }
+                self.seen = position;
+            }
+            if let Some(frame) = self.frame(&published).await {
+                return Some(frame);
+            }
+        }
+    }
+
+    /// The frame of a notice, if this reader wants it.
+    async fn frame(&self, published: &Published) -> Option<Bytes> {
+        let home = self.home(published).await;
+        match &self.scope {
+            Scope::Global => {
+                // An event whose session is gone has no directory, and nobody left to care.
+                if home.is_none() && published.position().is_some() {
+                    return None;
+                }
+                Some(frame::global(&self.app.payloads.of(published), home.as_deref()))
+            }
+            Scope::Directory { directory, session } => {
+                let (about, here) = match published {
+                    Published::Event(envelope) => (Some(envelope.event.session_id()), false),
+                    Published::Signal { signal, .. } => (signal.session_id(), is_here(signal, directory)),
+                };
+                let here = here || home.is_some_and(|home| home.directory == *directory);
+                let asked_for = session.as_ref().is_none_or(|session| about == Some(session));
+                (here && asked_for)
+                    .then(|| frame::local(&self.app.payloads.of(published), published.position()))
+            }
+        }
+    }
+
+    async fn home(&self, published: &Published) -> Option<Arc<Home>> {
+        let Self { app, .. } = self;
+        match published {
+            Published::Event(envelope) => app.directories.of_event(&app.engine, &envelope.event).await,
+            Published::Signal { signal, .. } => app.directories.of(&app.engine, signal.session_id()?).await,
+        }
+    }
+
+    fn own(&self, signal: Signal) -> Bytes {
+        let payload = frame::own(&self.app.ids, signal);
+        match self.scope {
+            Scope::Global => frame::global(&payload, None),
+            Scope::Directory { .. } => frame::local(&payload, None),
+        }
+    }
+}
+
+/// The next notice from the log, while there is one, and then from the feed.
+///
+/// `Some(None)` says that the log has been read; `None` that nothing will follow.
+async fn published(
+    app: &App,
+    subscription: &mut Subscription,
+    page: &mut VecDeque<Arc<Envelope>>,
+    after: Option<u64>,
+) -> Option<Option<Published>> {
+    if let Some(after) = after {
+        if page.is_empty() {
+            // A log that cannot be read ends the stream: the reader comes back and continues.
+            let events = app.engine.events_after(after, PAGE_EVENTS).await.ok()?;
+            *page = events.into_iter().map(Arc::new).collect();
+        }
+        return Some(page.pop_front().map(Published::Event));
+    }
+    subscription.next().await.ok().map(Some)
+}
+
+/// Whether a signal that speaks of no session concerns a directory.
+fn is_here(signal: &Signal, directory: &str) -> bool {
+    match signal {
+        Signal::FileEdited { file } => std::path::Path::new(file).starts_with(directory),
+        Signal::SessionError { session_id: None, .. } => true,
+        Signal::SessionError { .. }
+        | Signal::PartDelta { .. }
+        | Signal::SessionStatus { .. }
+        | Signal::SessionIdle { .. }
+        | Signal::SessionDiff { .. }
+        | Signal::ServerConnected {}
+        | Signal::ServerHeartbeat {} => false,
+    }
+}

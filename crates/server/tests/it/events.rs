@@ -1,0 +1,219 @@
+//! Streams: what they begin with, whom they tell what, and that they can be resumed.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use codewright_client::Client;
+use codewright_proto::{Event, PromptInput, SessionId, SessionInput};
+use codewright_server::Options;
+use codewright_testkit::Script;
+use http::Response;
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::bench::{Bench, PATIENCE, event, quick, request, says, send, until};
+
+/// A stream as its bytes.
+struct Raw {
+    response: Response<Body>,
+    text: String,
+}
+
+impl Raw {
+    async fn open(router: &Router, path: &str, last: Option<u64>) -> Self {
+        let mut asked = request("GET", path);
+        if let Some(last) = last {
+            asked = asked.header("last-event-id", last);
+        }
+        let response = send(router, asked.body(Body::empty()).unwrap()).await;
+        assert_eq!(response.status(), 200);
+        Self { response, text: String::new() }
+    }
+
+    /// The next frame: its id and its JSON.
+    async fn next(&mut self) -> (Option<u64>, Value) {
+        loop {
+            if let Some(end) = self.text.find("\n\n") {
+                let frame: String = self.text.drain(..end + 2).collect();
+                let (id, data) = match frame.strip_prefix("id: ").and_then(|rest| rest.split_once('\n')) {
+                    Some((id, rest)) => (Some(id.parse().unwrap()), rest),
+                    None => (None, frame.as_str()),
+                };
+                let data = data.strip_prefix("data: ").unwrap().strip_suffix("\n\n").unwrap();
+                return (id, serde_json::from_str(data).unwrap());
+            }
+            let chunk = timeout(PATIENCE, self.response.body_mut().frame()).await.unwrap().unwrap().unwrap();
+            self.text.push_str(std::str::from_utf8(chunk.data_ref().unwrap()).unwrap());
+        }
+    }
+
+    /// The next frame of what really happened.
+    async fn next_event(&mut self) -> (Option<u64>, Value) {
+        loop {
+            let (id, data) = self.next().await;
+            if !data.to_string().contains("\"server.") {
+                return (id, data);
+            }
+        }
+    }
+}
+
+async fn note(client: &Client, session: &SessionId, text: &str) {
+    let input = PromptInput { no_reply: Some(true), ..says(text) };
+    client.prompt(session, &input).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_stream_greets_and_then_beats() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(quick());
+    for (path, wrapped) in [("/event", false), ("/global/event", true)] {
+        let mut raw = Raw::open(&router, path, None).await;
+        let headers = raw.response.headers();
+        assert_eq!(headers["content-type"], "text/event-stream");
+        assert_eq!(headers["cache-control"], "no-cache, no-transform");
+        assert_eq!(headers["x-accel-buffering"], "no");
+        for kind in ["server.connected", "server.heartbeat", "server.heartbeat"] {
+            let (id, mut notice) = raw.next().await;
+            if wrapped {
+                assert_eq!(notice.as_object().unwrap().len(), 1, "{notice}");
+                notice = notice["payload"].take();
+            }
+            assert_eq!(id, None);
+            assert!(notice["id"].as_str().unwrap().starts_with("evt_"), "{notice}");
+            assert_eq!((&notice["type"], &notice["properties"]), (&json!(kind), &json!({})));
+        }
+    }
+}
+
+#[tokio::test]
+async fn events_travel_in_the_recorded_form() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(quick());
+    let mut local = Raw::open(&router, "/event", None).await;
+    let mut global = Raw::open(&router, "/global/event", None).await;
+    let session = bench.client().create_session(&SessionInput::default()).await.unwrap();
+    let (id, notice) = local.next_event().await;
+    assert!(id.is_some());
+    let properties = json!({"sessionID": session.id, "info": session});
+    assert_eq!((&notice["type"], &notice["properties"]), (&json!("session.created"), &properties));
+    let (id, wrapped) = global.next_event().await;
+    assert_eq!(id, None, "only `/event` can be resumed");
+    let directory = bench.project.directory().to_str().unwrap();
+    assert_eq!(wrapped, json!({"directory": directory, "project": "global", "payload": notice}));
+}
+
+#[tokio::test]
+async fn a_stream_tells_of_its_directory_and_its_session_alone() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(quick());
+    let here = Client::in_process(router.clone());
+    let other =
+        bench.project.write("other/opencode.json", bench.project.read("opencode.json").unwrap()).unwrap();
+    let other = other.parent().unwrap().to_str().unwrap();
+    let there = here.in_directory(other);
+    let own = here.create_session(&SessionInput::default()).await.unwrap();
+    let mut local = Raw::open(&router, "/event", None).await;
+    let mut narrow = Raw::open(&router, &format!("/event?sessionID={}", own.id), None).await;
+    let mut elsewhere = Raw::open(&router, &format!("/event?directory={other}"), None).await;
+
+    let foreign = there.create_session(&SessionInput::default()).await.unwrap();
+    note(&there, &foreign.id, "foreign").await;
+    let second = here.create_session(&SessionInput::default()).await.unwrap();
+    note(&here, &own.id, "own").await;
+
+    assert_eq!(local.next_event().await.1["properties"]["sessionID"], json!(second.id));
+    assert_eq!(local.next_event().await.1["properties"]["sessionID"], json!(own.id));
+    assert_eq!(narrow.next_event().await.1["properties"]["sessionID"], json!(own.id));
+    assert_eq!(elsewhere.next_event().await.1["properties"]["sessionID"], json!(foreign.id));
+    // Events that carry only an id are told apart as well.
+    for _ in 0..3 {
+        let (_, notice) = elsewhere.next_event().await;
+        assert_eq!(notice["properties"]["sessionID"], json!(foreign.id), "{notice}");
+    }
+}
+
+#[tokio::test]
+async fn a_resumed_stream_has_no_gap_and_nothing_twice() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(quick());
+    let client = Client::in_process(router.clone());
+    let mut whole = Raw::open(&router, "/event", None).await;
+    let session = client.create_session(&SessionInput::default()).await.unwrap();
+    for turn in 0..200 {
+        note(&client, &session.id, &format!("before {turn}")).await;
+    }
+    let (first, _) = whole.next_event().await;
+    let (second, _) = whole.next_event().await;
+    assert!(first < second);
+
+    // More happens while the stream is being resumed.
+    let mut resumed = Raw::open(&router, "/event", second).await;
+    let (told, ()) = tokio::join!(
+        async {
+            let mut told = Vec::new();
+            loop {
+                let (id, notice) = resumed.next_event().await;
+                told.push((id, notice["id"].clone()));
+                if notice["properties"]["part"]["text"] == "after 49" {
+                    return told;
+                }
+            }
+        },
+        async {
+            for turn in 0..50 {
+                note(&client, &session.id, &format!("after {turn}")).await;
+            }
+        }
+    );
+    assert_eq!(resumed.text, "");
+    let mut expected = Vec::new();
+    loop {
+        let (id, notice) = whole.next_event().await;
+        expected.push((id, notice["id"].clone()));
+        if notice["properties"]["part"]["text"] == "after 49" {
+            break;
+        }
+    }
+    assert!(told.iter().map(|(id, _)| id).is_sorted());
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
+async fn the_client_resumes_over_a_socket() {
+    let bench = Bench::new(Script::new()).await;
+    let listening = bench.listen(quick()).await;
+    let client = Client::http(&listening.url, None, None).unwrap();
+    let mut events = client.events().await.unwrap();
+    let session = client.create_session(&SessionInput::default()).await.unwrap();
+    until(&mut events, |notice| matches!(event(notice), Some(Event::SessionCreated { .. }))).await;
+    let position = events.position().unwrap();
+    drop(events);
+    note(&client, &session.id, "missed").await;
+    let mut events = client.events_after(position).await.unwrap();
+    until(&mut events, |notice| matches!(event(notice), Some(Event::MessageUpdated { .. }))).await;
+}
+
+#[tokio::test]
+async fn a_position_that_is_none_is_refused() {
+    let bench = Bench::new(Script::new()).await;
+    for (path, header) in [("/event", "evt_1"), ("/event?sessionID=nope", "")] {
+        let asked = request("GET", path).header("last-event-id", header);
+        let status = send(&bench.router(quick()), asked.body(Body::empty()).unwrap()).await.status();
+        assert!(status.is_client_error() || status.is_server_error(), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn stopping_the_server_ends_its_streams() {
+    let bench = Bench::new(Script::new()).await;
+    let mut listening = bench.listen(Options { heartbeat: Duration::from_secs(3600), ..quick() }).await;
+    let client = Client::http(&listening.url, None, None).unwrap();
+    let mut events = client.events().await.unwrap();
+    listening.cancel.cancel();
+    assert_eq!(timeout(PATIENCE, events.next()).await.unwrap().unwrap(), None);
+    timeout(PATIENCE, listening.task.join_next()).await.unwrap().unwrap().unwrap().unwrap();
+    assert!(client.health().await.is_err(), "nobody listens any more");
+}

@@ -1,0 +1,256 @@
+//! Routes and their shapes.
+
+use std::collections::BTreeSet;
+
+use axum::body::Body;
+use codewright_client::{Client, SessionQuery};
+use codewright_proto::SessionInput;
+use codewright_server::{Options, routes};
+use codewright_testkit::Script;
+use serde_json::{Value, json};
+
+use crate::bench::{Bench, quick, read, request, says, send};
+
+async fn describes_itself(client: Client, bench: &Bench) {
+    let directory = bench.project.directory().to_str().unwrap();
+    let health = client.health().await.unwrap();
+    assert_eq!((health.healthy, health.version.as_str()), (true, "1.18.33"));
+    assert_eq!(client.path().await.unwrap().directory, directory);
+    assert_eq!(client.project().await.unwrap().id.as_str(), "global");
+    assert_eq!(client.config().await.unwrap()["model"], "mock/plain-model");
+    assert!(client.agents().await.unwrap().as_array().unwrap().iter().any(|agent| agent["name"] == "build"));
+    let providers = client.providers().await.unwrap();
+    assert!(providers["providers"].as_array().unwrap().iter().any(|provider| provider["id"] == "mock"));
+    assert_eq!(providers["default"]["mock"], "plain-model");
+    assert!(client.statuses().await.unwrap().is_empty());
+    assert!(client.permissions().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_server_describes_itself_in_process_and_over_a_socket() {
+    let bench = Bench::new(Script::new()).await;
+    describes_itself(bench.client(), &bench).await;
+    let listening = bench.listen(quick()).await;
+    describes_itself(Client::http(&listening.url, None, None).unwrap(), &bench).await;
+}
+
+#[tokio::test]
+async fn a_session_lives_and_dies_in_the_recorded_shapes() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(quick());
+    let make = |body: &'static str| {
+        let request = request("POST", "/session").header("content-type", "application/json");
+        send(&router, request.body(Body::from(body)).unwrap())
+    };
+    let (status, made) = read(make(r#"{"title":"My session"}"#).await).await;
+    assert_eq!(status, 200);
+    let keys: BTreeSet<_> = made.as_object().unwrap().keys().map(String::as_str).collect();
+    let recorded =
+        ["id", "slug", "projectID", "directory", "path", "cost", "tokens", "title", "version", "time"];
+    assert_eq!(keys, BTreeSet::from(recorded));
+    let usage = json!({"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}});
+    assert_eq!((&made["title"], &made["tokens"]), (&json!("My session"), &usage));
+    let (status, untitled) =
+        read(send(&router, request("POST", "/session").body(Body::empty()).unwrap()).await).await;
+    assert_eq!(status, 200, "a body is not needed");
+    assert!(untitled["title"].as_str().unwrap().starts_with("New session - "), "{untitled}");
+
+    let client = Client::in_process(router.clone());
+    let listed = client.sessions(&SessionQuery::default()).await.unwrap();
+    assert_eq!(listed.len(), 2);
+    let session = listed.iter().find(|session| session.title == "My session").unwrap();
+    let child = SessionInput { parent_id: Some(session.id.clone()), ..SessionInput::default() };
+    let child = client.create_session(&child).await.unwrap();
+    assert_eq!(child.parent_id.as_ref(), Some(&session.id));
+    let roots = SessionQuery { roots: true, ..SessionQuery::default() };
+    assert!(client.sessions(&roots).await.unwrap().iter().all(|session| session.id != child.id));
+    let one = SessionQuery { limit: Some(1), ..SessionQuery::default() };
+    assert_eq!(client.sessions(&one).await.unwrap().len(), 1);
+    let named = SessionQuery { search: Some("my SESS".to_owned()), ..SessionQuery::default() };
+    assert_eq!(client.sessions(&named).await.unwrap(), std::slice::from_ref(session));
+    let elsewhere = SessionQuery { directory: Some("/".to_owned()), ..SessionQuery::default() };
+    assert!(client.sessions(&elsewhere).await.unwrap().is_empty());
+
+    let patch = codewright_proto::SessionPatch { title: Some("Renamed".to_owned()), permission: None };
+    assert_eq!(client.update_session(&session.id, &patch).await.unwrap().title, "Renamed");
+    assert_eq!(client.session(&session.id).await.unwrap().title, "Renamed");
+    assert!(client.messages(&session.id, None).await.unwrap().is_empty());
+    assert!(client.abort(&session.id).await.unwrap(), "stopping an idle session is a success");
+    assert!(client.delete_session(&session.id).await.unwrap());
+    let error = client.session(&session.id).await.unwrap_err();
+    assert!(error.is_not_found());
+    assert_eq!(error.to_string(), format!("Session not found: {}", session.id));
+}
+
+#[tokio::test]
+async fn prompts_without_reply_are_messages_and_forks_copy_them() {
+    let bench = Bench::new(Script::new()).await;
+    let client = bench.client();
+    let session = client.create_session(&SessionInput::default()).await.unwrap();
+    for text in ["one", "two", "three"] {
+        let input = codewright_proto::PromptInput { no_reply: Some(true), ..says(text) };
+        client.prompt(&session.id, &input).await.unwrap();
+    }
+    let messages = client.messages(&session.id, None).await.unwrap();
+    assert_eq!(messages.len(), 3);
+    assert_eq!(client.messages(&session.id, Some(1)).await.unwrap(), &messages[2..]);
+    assert_eq!(client.message(&session.id, messages[1].info.id()).await.unwrap(), messages[1]);
+    let fork = client.fork(&session.id, Some(messages[2].info.id())).await.unwrap();
+    assert_eq!(client.messages(&fork.id, None).await.unwrap().len(), 2);
+    let whole = client.fork(&session.id, None).await.unwrap();
+    assert_eq!(client.messages(&whole.id, None).await.unwrap().len(), 3);
+}
+
+/// Asks each row's method, path and body, and expects its status and JSON.
+async fn refuses(bench: &Bench, rows: &[(&str, &str, &str, u16, Value)]) {
+    let router = bench.router(quick());
+    for (method, path, body, status, expected) in rows {
+        let mut request = request(method, path);
+        if !body.is_empty() {
+            request = request.header("content-type", "application/json");
+        }
+        let response = send(&router, request.body(Body::from((*body).to_owned())).unwrap()).await;
+        assert_eq!(response.headers()["content-type"], "application/json", "{method} {path}");
+        let (answered, json) = read(response).await;
+        assert_eq!((answered.as_u16(), &json), (*status, expected), "{method} {path} {body}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_has_the_recorded_names_and_statuses() {
+    let bench = Bench::new(Script::new()).await;
+    let session = bench.client().create_session(&SessionInput::default()).await.unwrap().id;
+    let own = |rest: &str| format!("/session/{session}{rest}");
+    let missing = |what: &str| json!({"name": "NotFoundError", "data": {"message": what}});
+    let gone = || missing("Session not found: ses_x0000");
+    let text = r#"{"parts":[{"type":"text","text":"x"}]}"#;
+    let permission = || {
+        let message = "Permission request not found: per_nope";
+        json!({"_tag": "PermissionNotFoundError", "requestID": "per_nope", "message": message})
+    };
+    let message = missing("Message not found: msg_nope");
+    let rows = [
+        ("GET", "/session/ses_x0000", "", 404, gone()),
+        ("PATCH", "/session/ses_x0000", r#"{"title":"x"}"#, 404, gone()),
+        ("DELETE", "/session/ses_x0000", "", 404, gone()),
+        ("GET", "/session/ses_x0000/message", "", 404, gone()),
+        ("POST", "/session/ses_x0000/message", text, 404, gone()),
+        ("POST", "/session/ses_x0000/prompt", text, 404, gone()),
+        ("POST", "/session/ses_x0000/prompt_async", text, 404, gone()),
+        ("POST", "/session/ses_x0000/fork", "", 404, gone()),
+        ("GET", &own("/message/msg_nope"), "", 404, message),
+        ("POST", "/permission/per_nope/reply", r#"{"reply":"once"}"#, 404, permission()),
+        ("POST", &own("/permissions/per_nope"), r#"{"response":"once"}"#, 404, permission()),
+        ("GET", "/nope/route", "", 404, missing("there is no route `GET /nope/route`")),
+        ("GET", "/", "", 404, missing("there is no route `GET /`")),
+    ];
+    refuses(&bench, &rows).await;
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_has_the_recorded_names_and_statuses() {
+    let bench = Bench::new(Script::new()).await;
+    let session = bench.client().create_session(&SessionInput::default()).await.unwrap().id;
+    let prompt = format!("/session/{session}/message");
+    let bad =
+        |message: &str, kind: &str| json!({"name": "BadRequest", "data": {"message": message, "kind": kind}});
+    let reply = "unknown variant `zzz`, expected one of `once`, `always`, `reject`\n  at [\"reply\"]";
+    let parts = "invalid type: string \"x\", expected a sequence\n  at [\"parts\"]";
+    let syntax = "the request body is not JSON: key must be a string at line 1 column 2";
+    let title = "invalid type: integer `5`, expected a string\n  at [\"title\"]";
+    let id = "`nope` is not a valid id: it must start with `ses_` and hold letters, digits, `_` or `-`";
+    let method = "`/session` does not take `PUT`";
+    let rows = [
+        ("POST", "/permission/per_nope/reply", r#"{"reply":"zzz"}"#, 400, bad(reply, "Payload")),
+        ("POST", &prompt, r#"{"parts":"x"}"#, 400, bad(parts, "Payload")),
+        ("POST", &prompt, "{bad", 400, bad(syntax, "Payload")),
+        ("POST", &prompt, "", 400, bad("Missing key\n  at [\"parts\"]", "Payload")),
+        ("POST", "/session", r#"{"title":5}"#, 400, bad(title, "Payload")),
+        ("GET", "/session?limit=-1", "", 400, bad("`limit` must not be -1", "Query")),
+        ("GET", "/session/nope", "", 500, json!({"name": "UnknownError", "data": {"message": id}})),
+        ("PUT", "/session", "", 405, json!({"name": "BadRequest", "data": {"message": method}})),
+    ];
+    refuses(&bench, &rows).await;
+}
+
+#[tokio::test]
+async fn a_wrong_method_is_told_the_right_ones() {
+    let bench = Bench::new(Script::new()).await;
+    let response =
+        send(&bench.router(quick()), request("PUT", "/session").body(Body::empty()).unwrap()).await;
+    let allowed = response.headers()["allow"].to_str().unwrap();
+    assert!(allowed.contains("GET") && allowed.contains("POST"), "{allowed}");
+}
+
+#[tokio::test]
+async fn the_directory_is_taken_from_the_query_before_the_header() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(quick());
+    let own = bench.project.directory().to_str().unwrap();
+    for directory in ["one place", "other"] {
+        std::fs::create_dir(bench.project.path(directory)).unwrap();
+    }
+    let (one, other) = (format!("{own}/one place"), format!("{own}/other"));
+    let escaped = one.replace('/', "%2F").replace(' ', "%20");
+    for (query, header, expected) in [
+        (String::new(), None, own),
+        (format!("?directory={escaped}"), None, &one),
+        (String::new(), Some(escaped.as_str()), &one),
+        (format!("?directory={other}"), Some(escaped.as_str()), &other),
+        ("?directory=other".to_owned(), None, &other),
+    ] {
+        let mut request = request("GET", &format!("/path{query}"));
+        if let Some(header) = header {
+            request = request.header("x-opencode-directory", header);
+        }
+        let (status, path) = read(send(&router, request.body(Body::empty()).unwrap()).await).await;
+        assert_eq!((status.as_u16(), &path["directory"]), (200, &json!(expected)), "{query} {header:?}");
+    }
+    for (query, header) in [("?directory=%00", ""), ("", "%FF"), ("?directory=missing", "")] {
+        let request = request("GET", &format!("/path{query}")).header("x-opencode-directory", header);
+        let (status, error) = read(send(&router, request.body(Body::empty()).unwrap()).await).await;
+        assert_eq!((status.as_u16(), &error["name"]), (400, &json!("BadRequest")));
+    }
+}
+
+#[tokio::test]
+async fn a_body_beyond_the_limit_is_refused() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(Options { body_limit_bytes: 1024 * 1024, ..quick() });
+    let request = request("POST", "/session").header("content-type", "application/json");
+    let body = format!("{{\"title\":\"{}\"}}", "x".repeat(1024 * 1024));
+    let (status, error) = read(send(&router, request.body(Body::from(body)).unwrap()).await).await;
+    assert_eq!(status, 413);
+    assert_eq!(error["data"]["message"], "the request body has more than 1 MiB");
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_arrive_is_given_up() {
+    let bench = Bench::new(Script::new()).await;
+    let options = Options { body_deadline: std::time::Duration::from_millis(20), ..quick() };
+    let request = request("POST", "/session").header("content-type", "application/json");
+    let never = futures_util::stream::pending::<Result<bytes::Bytes, std::io::Error>>();
+    let response = send(&bench.router(options), request.body(Body::from_stream(never)).unwrap()).await;
+    assert_eq!(response.status(), 408);
+}
+
+#[tokio::test]
+async fn a_broken_configuration_is_named_without_its_secrets() {
+    let bench = Bench::new(Script::new()).await;
+    bench
+        .project
+        .write("broken/opencode.json", r#"{"provider":{"x":{"options":{"apiKey":"sk-secret"}}},"model":5}"#)
+        .unwrap();
+    let path = format!("/config?directory={}", bench.project.path("broken").display());
+    let response = send(&bench.router(quick()), request("GET", &path).body(Body::empty()).unwrap()).await;
+    let (status, error) = read(response).await;
+    assert_eq!((status.as_u16(), &error["name"]), (500, &json!("UnknownError")), "{error}");
+    assert!(error["data"]["message"].as_str().unwrap().contains("opencode.json"), "{error}");
+    assert!(!error.to_string().contains("sk-secret"), "{error}");
+}
+
+#[test]
+fn no_route_is_listed_twice() {
+    let listed = routes();
+    assert_eq!(listed.iter().collect::<BTreeSet<_>>().len(), listed.len());
+}

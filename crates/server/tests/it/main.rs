@@ -1,0 +1,9 @@
+//! The server with a real engine and a scripted model, called directly and over a socket.
+
+#![allow(clippy::unwrap_used, reason = "a step that fails is a test that fails")]
+
+mod bench;
+mod events;
+mod http;
+mod prompt;
+mod security;

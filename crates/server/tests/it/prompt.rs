@@ -1,0 +1,121 @@
+//! Prompts: waiting, not waiting, going away, being asked.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use codewright_client::Client;
+use codewright_proto::{
+    Event, Fact, Message, MessageWithParts, Part, PartBody, PermissionAnswer, PermissionReply, SessionInput,
+    SessionStatus, Signal,
+};
+use codewright_testkit::{Script, Turn};
+use http_body_util::BodyExt;
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::bench::{Bench, PATIENCE, event, quick, read, request, says, send, until};
+
+fn texts(parts: &[Part]) -> String {
+    let text = |part: &Part| match &part.body {
+        PartBody::Text(text) => Some(text.text.to_string()),
+        _ => None,
+    };
+    parts.iter().filter_map(text).collect()
+}
+
+#[tokio::test]
+async fn a_prompt_is_answered_by_the_model() {
+    let bench = Bench::new(Script::new().text("Hello there")).await;
+    let client = bench.client();
+    let session = client.create_session(&SessionInput::default()).await.unwrap();
+    let answer = client.prompt(&session.id, &says("Hi")).await.unwrap();
+    assert!(matches!(answer.info, Message::Assistant(_)));
+    assert_eq!(texts(&answer.parts), "Hello there");
+    assert_eq!(bench.model.problems(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_long_answer_is_preceded_by_blanks() {
+    let slow = Turn::steps().delay(Duration::from_millis(400)).text("At last");
+    let bench = Bench::new(Script::new().turn(slow)).await;
+    let router = bench.router(quick());
+    let session = bench.client().create_session(&SessionInput::default()).await.unwrap();
+    let asked = request("POST", &format!("/session/{}/message", session.id))
+        .header("content-type", "application/json")
+        .body(Body::from(r#"{"parts":[{"type":"text","text":"Hi"}]}"#))
+        .unwrap();
+    let response = timeout(PATIENCE, send(&router, asked)).await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["content-type"], "application/json");
+    let bytes = timeout(PATIENCE, response.into_body().collect()).await.unwrap().unwrap().to_bytes();
+    assert!(bytes.starts_with(b"  "), "the answer takes several heartbeats");
+    let answer: MessageWithParts = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!(texts(&answer.parts), "At last");
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_does_not_stop_the_turn() {
+    let slow = Turn::steps().delay(Duration::from_millis(300)).text("Nobody waited");
+    let bench = Bench::new(Script::new().turn(slow)).await;
+    let listening = bench.listen(quick()).await;
+    let client = Client::http(&listening.url, None, None).unwrap();
+    let session = client.create_session(&SessionInput::default()).await.unwrap();
+    let mut events = client.events().await.unwrap();
+    let impatient = Client::http(&listening.url, None, None).unwrap();
+    let input = says("Hi");
+    tokio::select! {
+        answer = impatient.prompt(&session.id, &input) => panic!("answered too soon: {answer:?}"),
+        _ = until(&mut events, |notice| {
+            matches!(&notice.fact, Fact::Signal(Signal::SessionStatus { status: SessionStatus::Busy, .. }))
+        }) => {}
+    }
+    drop(impatient);
+    until(&mut events, |notice| matches!(notice.fact, Fact::Signal(Signal::SessionIdle { .. }))).await;
+    let messages = client.messages(&session.id, None).await.unwrap();
+    assert_eq!(texts(&messages.last().unwrap().parts), "Nobody waited");
+}
+
+#[tokio::test]
+async fn a_turn_is_followed_by_events_and_can_be_stopped() {
+    let bench = Bench::new(Script::new().turn(Turn::steps().text("Begun").hang())).await;
+    let client = bench.client();
+    let session = client.create_session(&SessionInput::default()).await.unwrap();
+    let mut events = client.events().await.unwrap();
+    client.prompt_async(&session.id, &says("Hi")).await.unwrap();
+    until(&mut events, |notice| matches!(&notice.fact, Fact::Signal(Signal::PartDelta { .. }))).await;
+    assert_eq!(client.statuses().await.unwrap()[&session.id], SessionStatus::Busy);
+    assert!(client.abort(&session.id).await.unwrap());
+    until(&mut events, |notice| matches!(notice.fact, Fact::Signal(Signal::SessionIdle { .. }))).await;
+    assert!(client.statuses().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_permission_is_asked_listed_and_answered_by_both_routes() {
+    let command = json!({"command": "echo hi", "description": "says hi"});
+    let script = Script::new().tool("bash", command.clone()).tool("bash", command).text("Done");
+    let bench = Bench::configured(script, |config| config["permission"] = json!({"bash": "ask"})).await;
+    let router = bench.router(quick());
+    let client = Client::in_process(router.clone());
+    let session = client.create_session(&SessionInput::default()).await.unwrap();
+    let mut events = client.events().await.unwrap();
+    client.prompt_async(&session.id, &says("Hi")).await.unwrap();
+    for deprecated in [false, true] {
+        let asked =
+            until(&mut events, |notice| matches!(event(notice), Some(Event::PermissionAsked(_)))).await;
+        let Some(Event::PermissionAsked(asked)) = event(&asked) else { unreachable!("checked above") };
+        assert_eq!(client.permissions().await.unwrap(), std::slice::from_ref(asked));
+        if deprecated {
+            let path = format!("/session/{}/permissions/{}", session.id, asked.id);
+            let reply = request("POST", &path).header("content-type", "application/json");
+            let reply = send(&router, reply.body(Body::from(r#"{"response":"once"}"#)).unwrap()).await;
+            assert_eq!(read(reply).await, (http::StatusCode::OK, json!(true)));
+        } else {
+            let answer = PermissionAnswer { reply: PermissionReply::Once, message: None };
+            assert!(client.reply_permission(&asked.id, &answer).await.unwrap());
+        }
+    }
+    until(&mut events, |notice| matches!(notice.fact, Fact::Signal(Signal::SessionIdle { .. }))).await;
+    let messages = client.messages(&session.id, None).await.unwrap();
+    assert_eq!(texts(&messages.last().unwrap().parts), "Done");
+    assert!(client.permissions().await.unwrap().is_empty());
+}
