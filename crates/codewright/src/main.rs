@@ -1,3 +1,56 @@
 //! The command line of Codewright, and the wiring of its rooms.
+//!
+//! One file a command. What is wrong is said on standard error in words a person can
+//! act on; the exit code is 0 for a turn that was answered, 1 for a failure, and 130
+//! or 143 for one that was interrupted.
 
-fn main() {}
+mod clean;
+mod cli;
+mod command;
+mod connection;
+mod style;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+use clap::error::ErrorKind;
+
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // A closed terminal cannot be told anything.
+            drop(error.print());
+            let asked = error.kind() == ErrorKind::DisplayHelp;
+            return if asked { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        }
+    };
+    if cli.version {
+        return print(&format!("{}\n", connection::VERSION));
+    }
+    let Some(command) = cli.command else {
+        style::error_text("the terminal client is not in this version yet; the commands are:");
+        print(&Cli::command().render_help().to_string());
+        return ExitCode::FAILURE;
+    };
+    let result = match command {
+        Command::Run(args) => command::run::main(args),
+        Command::Serve(args) => command::serve::main(&args),
+        Command::Demo(args) => command::demo::main(args),
+    };
+    result.unwrap_or_else(|error| {
+        style::error(&error);
+        ExitCode::FAILURE
+    })
+}
+
+fn print(text: &str) -> ExitCode {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Nobody reads it.
+        Err(_) => ExitCode::FAILURE,
+    }
+}

@@ -1,0 +1,100 @@
+//! Text that is safe to show on a terminal.
+//!
+//! What comes from a model, a tool or a file name may hold control sequences that
+//! move the cursor, retitle the window or write the clipboard. None is let through:
+//! only line feeds and tabs survive of all control characters.
+
+/// Removes control sequences and control characters from a whole text.
+pub(crate) fn clean(text: &str) -> String {
+    if !text.chars().any(is_control) {
+        return text.to_owned();
+    }
+    let mut cleaned = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' => skip_sequence(&mut chars),
+            '\u{9b}' => skip_parameters(&mut chars),
+            // A carriage return before a line feed says nothing; alone it would overwrite the line.
+            '\r' if chars.peek() == Some(&'\n') => {}
+            '\r' => cleaned.push('\n'),
+            c if is_control(c) => {}
+            c => cleaned.push(c),
+        }
+    }
+    cleaned
+}
+
+/// Removes control characters from a piece of a stream, whose sequences may be cut anywhere.
+///
+/// Without its escape character a sequence is only odd text.
+pub(crate) fn clean_piece(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.chars().any(is_control) {
+        text.chars().filter(|c| !is_control(*c)).collect::<String>().into()
+    } else {
+        text.into()
+    }
+}
+
+/// Control characters but line feed and tab, and the characters that turn text around.
+fn is_control(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn skip_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    match chars.next() {
+        Some('[') => skip_parameters(chars),
+        // Strings for the terminal (OSC, DCS, APC, PM, SOS) end with BEL or ESC and a backslash.
+        Some(']' | 'P' | '_' | '^' | 'X') => {
+            while let Some(c) = chars.next() {
+                if c == '\u{7}' || c == '\u{9c}' {
+                    return;
+                }
+                if c == '\u{1b}' {
+                    chars.next_if_eq(&'\\');
+                    return;
+                }
+            }
+        }
+        Some('(' | ')' | '*' | '+' | '#' | '%') => drop(chars.next()),
+        Some(_) | None => {}
+    }
+}
+
+fn skip_parameters(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    while let Some(c) = chars.next_if(|c| (' '..='~').contains(c)) {
+        if ('@'..='~').contains(&c) {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_control_sequence_survives() {
+        for (text, expected) in [
+            ("plain \u{e4}\n\ttext", "plain \u{e4}\n\ttext"),
+            ("\u{1b}[31mred\u{1b}[0m", "red"),
+            ("\u{1b}]0;title\u{7}after", "after"),
+            ("\u{1b}]52;c;aGk=\u{1b}\\after", "after"),
+            ("\u{1b}P1;2|x\u{1b}\\after", "after"),
+            ("a\r\nb\rc", "a\nb\nc"),
+            ("\u{9b}2Jx", "x"),
+            ("\u{1b}(Bx\u{8}y", "xy"),
+            ("open \u{1b}[", "open "),
+            ("\u{202e}evil", "evil"),
+        ] {
+            assert_eq!(clean(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_piece_loses_its_escapes() {
+        assert_eq!(clean_piece("a\u{1b}[31m\n"), "a[31m\n");
+        assert_eq!(clean_piece("plain"), "plain");
+    }
+}

@@ -1,0 +1,143 @@
+//! The flags of every command.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// An AI coding agent for your terminal.
+#[derive(Debug, Parser)]
+#[command(name = "codewright", disable_version_flag = true)]
+pub(crate) struct Cli {
+    /// Print the version number
+    #[arg(short, long, global = true)]
+    pub(crate) version: bool,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Work on a prompt and print the answer
+    Run(RunArgs),
+    /// Start a server that clients attach to
+    Serve(ServeArgs),
+    /// See the agent fix a bug, without a key and without a network
+    Demo(DemoArgs),
+}
+
+/// Flags that existing scripts pass to every command.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Common {
+    /// Print logs to standard error
+    #[arg(long)]
+    pub(crate) print_logs: bool,
+    /// How much is logged
+    #[arg(long, value_name = "LEVEL", ignore_case = true, value_parser = ["DEBUG", "INFO", "WARN", "ERROR"])]
+    pub(crate) log_level: Option<String>,
+    /// Run without external plugins
+    #[arg(long)]
+    pub(crate) pure: bool,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct RunArgs {
+    /// The prompt; piped standard input is added to it
+    pub(crate) message: Vec<String>,
+    /// Run a command of the configuration, with the message as its arguments
+    #[arg(long, value_name = "NAME")]
+    pub(crate) command: Option<String>,
+    /// Continue the last session of this directory
+    #[arg(short, long = "continue")]
+    pub(crate) continue_last: bool,
+    /// Continue a session
+    #[arg(short, long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Fork the session before continuing it
+    #[arg(long)]
+    pub(crate) fork: bool,
+    /// Share the session
+    #[arg(long)]
+    pub(crate) share: bool,
+    /// The model, as provider/model
+    #[arg(short, long, value_name = "PROVIDER/MODEL")]
+    pub(crate) model: Option<String>,
+    /// The agent
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Text for people, or one JSON object a line
+    #[arg(long, value_enum, default_value_t = Format::Default)]
+    pub(crate) format: Format,
+    /// Attach a file or directory; may be given more than once
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) file: Vec<PathBuf>,
+    /// A title for the session; the prompt's beginning if no value is given
+    #[arg(long, value_name = "TITLE", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) title: Option<String>,
+    /// Attach to a running server, such as http://localhost:4096
+    #[arg(long, value_name = "URL")]
+    pub(crate) attach: Option<String>,
+    /// The server's password (else OPENCODE_SERVER_PASSWORD)
+    #[arg(short, long, value_name = "PASSWORD")]
+    pub(crate) password: Option<String>,
+    /// The server's user name (else OPENCODE_SERVER_USERNAME or `opencode`)
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) username: Option<String>,
+    /// The directory to work in; on the server's machine when attaching
+    #[arg(long, value_name = "PATH")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Accepted for compatibility: `run` needs no port
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// A named set of the model's options
+    #[arg(long, value_name = "NAME")]
+    pub(crate) variant: Option<String>,
+    /// Show the model's reasoning
+    #[arg(long)]
+    pub(crate) thinking: bool,
+    /// Not in this version
+    #[arg(short, long)]
+    pub(crate) interactive: bool,
+    /// Allow every call that would ask for permission; denials still hold
+    #[arg(long)]
+    pub(crate) auto: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    #[default]
+    Default,
+    Json,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ServeArgs {
+    /// The port; without one 4096 if it is free, else any
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    pub(crate) port: u16,
+    /// The address to listen on; beyond this machine a password is needed
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub(crate) hostname: String,
+    /// An origin of web pages that may use the server; may be given more than once
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) cors: Vec<String>,
+    /// Not in this version
+    #[arg(long)]
+    pub(crate) mdns: bool,
+    /// Not in this version
+    #[arg(long, value_name = "DOMAIN")]
+    pub(crate) mdns_domain: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DemoArgs {
+    /// Keep the project that the demo works on, and say where it is
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Text for people, or one JSON object a line
+    #[arg(long, value_enum, default_value_t = Format::Default)]
+    pub(crate) format: Format,
+}

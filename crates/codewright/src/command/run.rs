@@ -1,0 +1,295 @@
+//! `run`: one prompt, answered and printed.
+//!
+//! The command is a client like any other. It watches the session's events from
+//! before the prompt is sent until the session is idle, so that nothing is missed.
+//! One interrupt stops the turn and keeps the session; a second one leaves at once.
+
+mod json;
+mod people;
+mod prompt;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use codewright_client::{Client, Events, SessionQuery};
+use codewright_config::Env;
+use codewright_proto::{
+    Action, Event, Fact, ModelRef, Notice, PermissionAnswer, PermissionReply, PermissionRequest, PromptInput,
+    PromptModel, Rule, Session, SessionId, SessionInput, Signal,
+};
+use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
+
+use crate::cli::{Format, RunArgs};
+use crate::connection::{Connection, Credentials, client_error, interrupted, working_directory};
+use crate::style;
+
+/// How long a stopped turn may take to end.
+const STOP_DEADLINE: Duration = Duration::from_secs(10);
+/// The longest title made from a prompt.
+const MAX_TITLE_CHARS: usize = 50;
+const SIGINT: u8 = 2;
+const SIGTERM: u8 = 15;
+
+pub(crate) fn main(args: RunArgs) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let code = runtime.block_on(run(args));
+    // A read of standard input that never ends must not hold the program.
+    runtime.shutdown_background();
+    code
+}
+
+async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
+    check(&args)?;
+    let text = prompt::text(&args).await?;
+    let env = Env::from_process();
+    let connection = match &args.attach {
+        Some(url) => {
+            let credentials =
+                Credentials { username: args.username.clone(), password: args.password.clone() };
+            Connection::remote(&env, url, credentials, args.dir.clone())?
+        }
+        None => Connection::local(env, &working_directory(args.dir.as_deref())?).await?,
+    };
+    turn_and_close(connection, &args, text).await
+}
+
+/// Runs a turn over a connection and ends the connection, whatever came of the turn.
+pub(crate) async fn turn_and_close(
+    connection: Connection,
+    args: &RunArgs,
+    text: String,
+) -> anyhow::Result<ExitCode> {
+    let code = turn(&connection, args, text).await;
+    connection.close().await;
+    code
+}
+
+/// Refuses what this version cannot do, before anything is done.
+fn check(args: &RunArgs) -> anyhow::Result<()> {
+    if args.interactive {
+        bail!("--interactive is not supported by this version");
+    }
+    if let Some(command) = &args.command {
+        bail!("the command `{command}` was not found: commands are not supported by this version");
+    }
+    if args.fork && !args.continue_last && args.session.is_none() {
+        bail!("--fork requires --continue or --session");
+    }
+    if args.share {
+        style::warning("--share is not supported by this version: the session stays on this machine");
+    }
+    Ok(())
+}
+
+async fn turn(connection: &Connection, args: &RunArgs, text: String) -> anyhow::Result<ExitCode> {
+    let client = &connection.client;
+    // Before anything else is done, so that an interrupt at any moment is heard.
+    let mut signals = Signals::new()?;
+    let parts = prompt::parts(args, text)?;
+    let agent = known_agent(client, args.agent.as_deref()).await?;
+    let model = args.model.as_deref().map(parse_model).transpose()?;
+    let mut events = client.events().await.map_err(client_error)?;
+    let session = session(connection, args, &parts).await?;
+    let input = PromptInput {
+        model: model.map(|(provider_id, model_id)| PromptModel { provider_id, model_id, variant: None }),
+        agent,
+        variant: args.variant.clone(),
+        parts,
+        ..PromptInput::default()
+    };
+    let mut output: Box<dyn Output> = match args.format {
+        Format::Default => Box::new(people::People::new(args.thinking)),
+        Format::Json => Box::new(json::Json::new(args.thinking)),
+    };
+    client.prompt_async(&session.id, &input).await.map_err(client_error)?;
+    let mut watch = Watch { client, id: &session.id, auto: args.auto, failed: false, output: &mut *output };
+    watch.to_the_end(&mut events, &mut signals).await
+}
+
+/// What shows a turn.
+trait Output {
+    /// Shows one thing that happened; an error means that nobody reads any more.
+    fn notice(&mut self, notice: &Notice) -> std::io::Result<()>;
+    /// Shows that a call asked for permission and what was answered for the user.
+    fn permission(&mut self, request: &PermissionRequest, allowed: bool) -> std::io::Result<()>;
+    /// Shows that the turn is over.
+    fn end(&mut self) -> std::io::Result<()>;
+}
+
+/// The signals that end a turn.
+struct Signals {
+    interrupt: UnixSignal,
+    terminate: UnixSignal,
+}
+
+impl Signals {
+    fn new() -> anyhow::Result<Self> {
+        let interrupt = signal(SignalKind::interrupt()).context("cannot listen for interrupts")?;
+        let terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
+        Ok(Self { interrupt, terminate })
+    }
+
+    async fn next(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.interrupt.recv() => SIGINT,
+            _ = self.terminate.recv() => SIGTERM,
+        }
+    }
+}
+
+/// One turn, watched.
+struct Watch<'a> {
+    client: &'a Client,
+    id: &'a SessionId,
+    auto: bool,
+    failed: bool,
+    output: &'a mut dyn Output,
+}
+
+/// Why watching stopped.
+enum Stop {
+    Idle,
+    /// Nobody reads what is printed.
+    Unread,
+}
+
+impl Watch<'_> {
+    async fn to_the_end(&mut self, events: &mut Events, signals: &mut Signals) -> anyhow::Result<ExitCode> {
+        let stopped = tokio::select! {
+            stop = self.until_idle(events) => Ok(stop?),
+            signal = signals.next() => Err(signal),
+        };
+        match stopped {
+            Ok(Stop::Idle) => {
+                // Nobody is left to be told when this fails.
+                drop(self.output.end());
+                Ok(if self.failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+            }
+            Ok(Stop::Unread) => {
+                self.client.abort(self.id).await.map_err(client_error)?;
+                Ok(ExitCode::FAILURE)
+            }
+            Err(signal) => {
+                tokio::select! {
+                    done = self.stop(events) => done?,
+                    _ = signals.next() => {}
+                }
+                Ok(interrupted(signal))
+            }
+        }
+    }
+
+    /// Stops the turn and shows its end.
+    async fn stop(&mut self, events: &mut Events) -> anyhow::Result<()> {
+        let (client, id) = (self.client, self.id);
+        let stopped = async {
+            let (aborted, shown) =
+                futures_util::future::join(client.abort(id), self.until_idle(events)).await;
+            aborted.map_err(client_error)?;
+            shown.map(|_| ())
+        };
+        tokio::time::timeout(STOP_DEADLINE, stopped).await.context("the turn did not stop in time")?
+    }
+
+    async fn until_idle(&mut self, events: &mut Events) -> anyhow::Result<Stop> {
+        loop {
+            let notice = events.next().await.map_err(client_error)?;
+            let Some(notice) = notice else { bail!("the server ended before the turn did") };
+            if notice.session_id() != Some(self.id) {
+                continue;
+            }
+            if let Fact::Event(Event::PermissionAsked(request)) = &notice.fact {
+                self.answer(request).await?;
+            }
+            let is_error = matches!(&notice.fact, Fact::Signal(Signal::SessionError { .. }));
+            self.failed |= is_error;
+            if self.output.notice(&notice).is_err() {
+                return Ok(Stop::Unread);
+            }
+            if matches!(&notice.fact, Fact::Signal(Signal::SessionIdle { .. })) {
+                return Ok(Stop::Idle);
+            }
+        }
+    }
+
+    /// There is no one to ask: `--auto` allows, else the call is refused.
+    async fn answer(&mut self, request: &PermissionRequest) -> anyhow::Result<()> {
+        let reply = if self.auto { PermissionReply::Once } else { PermissionReply::Reject };
+        // A closed output is noticed with the next thing that is shown.
+        drop(self.output.permission(request, self.auto));
+        let answer = PermissionAnswer { reply, message: None };
+        match self.client.reply_permission(&request.id, &answer).await {
+            // Another client was faster, or the turn has ended meanwhile.
+            Err(error) if error.is_not_found() => Ok(()),
+            other => other.map(|_| ()).map_err(client_error),
+        }
+    }
+}
+
+/// The session to continue, a fork of it, or a new one.
+async fn session(
+    connection: &Connection,
+    args: &RunArgs,
+    parts: &[codewright_proto::PartInput],
+) -> anyhow::Result<Session> {
+    let client = &connection.client;
+    let found = match (&args.session, args.continue_last) {
+        (Some(id), _) => {
+            let id = SessionId::parse(id).map_err(|_| anyhow::anyhow!("Session not found"))?;
+            match client.session(&id).await {
+                Err(error) if error.is_not_found() => bail!("Session not found"),
+                other => Some(other.map_err(client_error)?),
+            }
+        }
+        (None, true) => {
+            let query = SessionQuery { roots: true, limit: Some(1), ..SessionQuery::default() };
+            client.sessions(&query).await.map_err(client_error)?.into_iter().next()
+        }
+        (None, false) => None,
+    };
+    match found {
+        Some(session) if args.fork => client.fork(&session.id, None).await.map_err(client_error),
+        Some(session) => Ok(session),
+        None => {
+            let input = new_session(args, parts)?;
+            client.create_session(&input).await.map_err(client_error)
+        }
+    }
+}
+
+fn new_session(args: &RunArgs, parts: &[codewright_proto::PartInput]) -> anyhow::Result<SessionInput> {
+    // Nobody can answer a question or a change of plan here.
+    let unanswerable = ["question", "plan_enter", "plan_exit"];
+    let model = args.model.as_deref().map(parse_model).transpose()?;
+    Ok(SessionInput {
+        title: args
+            .title
+            .as_ref()
+            .map(|title| if title.is_empty() { prompt::title(parts) } else { title.clone() }),
+        agent: None,
+        model: model.map(|(provider_id, id)| ModelRef { id, provider_id, variant: args.variant.clone() }),
+        permission: Some(unanswerable.map(|name| Rule::new(name, "*", Action::Deny)).into()),
+        ..SessionInput::default()
+    })
+}
+
+/// The wanted agent if it exists; else a warning, and the default one.
+async fn known_agent(client: &Client, wanted: Option<&str>) -> anyhow::Result<Option<String>> {
+    let Some(wanted) = wanted else { return Ok(None) };
+    let agents = client.agents().await.map_err(client_error)?;
+    let agent = agents.as_array().into_iter().flatten().find(|agent| agent["name"] == *wanted);
+    let problem = match agent {
+        None => "not found",
+        Some(agent) if agent["mode"] == "subagent" => "is a subagent, not a primary agent",
+        Some(_) => return Ok(Some(wanted.to_owned())),
+    };
+    style::warning(&format!("agent \"{wanted}\" {problem}. Falling back to default agent"));
+    Ok(None)
+}
+
+fn parse_model(written: &str) -> anyhow::Result<(String, String)> {
+    let model = codewright_config::parse_model(written)
+        .with_context(|| format!("`--model {written}` is not written provider/model"))?;
+    Ok((model.provider_id, model.model_id))
+}

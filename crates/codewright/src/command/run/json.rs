@@ -1,0 +1,92 @@
+//! One JSON object a line, for programs.
+//!
+//! `{type, timestamp, sessionID, part}` with the types `step_start`, `text`,
+//! `reasoning` (only when asked for), `tool_use` and `step_finish`, and
+//! `{type: "error", timestamp, sessionID, error}`. Parts come whole, once each.
+
+use std::collections::HashSet;
+use std::io::Write as _;
+
+use codewright_proto::{
+    Clock, Event, Fact, Message, MessageId, Notice, Part, PartBody, PartId, PermissionRequest, Signal,
+};
+use serde_json::{Value, json};
+
+use super::{Output, people};
+
+pub(super) struct Json {
+    thinking: bool,
+    clock: Clock,
+    /// Messages of users, whose parts are not printed.
+    prompts: HashSet<MessageId>,
+    /// Parts that were printed; each is printed once.
+    printed: HashSet<PartId>,
+}
+
+impl Json {
+    pub(super) fn new(thinking: bool) -> Self {
+        Self { thinking, clock: Clock::system(), prompts: HashSet::new(), printed: HashSet::new() }
+    }
+
+    fn line(&self, kind: &str, session: &str, key: &str, value: Value) -> std::io::Result<()> {
+        let line =
+            json!({ "type": kind, "timestamp": self.clock.now_ms(), "sessionID": session, key: value });
+        let mut stdout = std::io::stdout().lock();
+        writeln!(stdout, "{line}")?;
+        stdout.flush()
+    }
+
+    /// The type of line for a part, once it is whole.
+    fn kind(&self, part: &Part) -> Option<&'static str> {
+        match &part.body {
+            PartBody::StepStart { .. } => Some("step_start"),
+            PartBody::StepFinish(_) => Some("step_finish"),
+            PartBody::Text(text) => {
+                let whole = text.time.is_some_and(|time| time.end.is_some()) && !text.text.is_empty();
+                whole.then_some("text")
+            }
+            PartBody::Reasoning { text, time, .. } => {
+                (self.thinking && time.end.is_some() && !text.is_empty()).then_some("reasoning")
+            }
+            PartBody::Tool(call) => (!call.state.is_open()).then_some("tool_use"),
+            PartBody::File { .. }
+            | PartBody::Snapshot { .. }
+            | PartBody::Patch { .. }
+            | PartBody::Agent { .. }
+            | PartBody::Subtask { .. }
+            | PartBody::Retry { .. }
+            | PartBody::Compaction { .. } => None,
+        }
+    }
+}
+
+impl Output for Json {
+    fn notice(&mut self, notice: &Notice) -> std::io::Result<()> {
+        match &notice.fact {
+            Fact::Event(Event::MessageUpdated { info: Message::User(prompt), .. }) => {
+                self.prompts.insert(prompt.id.clone());
+                Ok(())
+            }
+            Fact::Event(Event::PartUpdated { part, .. }) if !self.prompts.contains(&part.message_id) => {
+                let Some(kind) = self.kind(part) else { return Ok(()) };
+                if !self.printed.insert(part.id.clone()) {
+                    return Ok(());
+                }
+                self.line(kind, part.session_id.as_str(), "part", serde_json::to_value(part)?)
+            }
+            Fact::Signal(Signal::SessionError { session_id: Some(session), error }) => {
+                self.line("error", session.as_str(), "error", serde_json::to_value(error)?)
+            }
+            Fact::Event(_) | Fact::Signal(_) => Ok(()),
+        }
+    }
+
+    fn permission(&mut self, request: &PermissionRequest, allowed: bool) -> std::io::Result<()> {
+        people::tell_permission(request, allowed);
+        Ok(())
+    }
+
+    fn end(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

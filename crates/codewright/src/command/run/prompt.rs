@@ -1,0 +1,138 @@
+//! What is asked: the words of the command line, standard input and attached files.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use codewright_proto::PartInput;
+
+use super::MAX_TITLE_CHARS;
+use crate::cli::RunArgs;
+use crate::connection::working_directory;
+use crate::style;
+
+/// What is read of standard input at most.
+const MAX_STDIN_BYTES: u64 = 16 * 1024 * 1024;
+/// After this long without the end of standard input the user is told what is waited for.
+const STDIN_NOTICE: Duration = Duration::from_secs(3);
+/// Then the prompt goes without it.
+const STDIN_DEADLINE: Duration = Duration::from_secs(10 * 60);
+
+/// The message, with standard input behind it.
+pub(super) async fn text(args: &RunArgs) -> anyhow::Result<String> {
+    let message = join(&args.message);
+    let piped = if std::io::stdin().is_terminal() { String::new() } else { stdin().await? };
+    let text = match (message.is_empty(), piped.is_empty()) {
+        (_, true) => message,
+        (true, false) => piped,
+        (false, false) => format!("{message}\n{piped}"),
+    };
+    if text.trim().is_empty() {
+        bail!("You must provide a message or a command");
+    }
+    Ok(text)
+}
+
+/// One argument is the message as it is; of several, those with blanks are quoted to stay apart.
+fn join(words: &[String]) -> String {
+    if let [message] = words {
+        return message.clone();
+    }
+    let quote = |word: &String| {
+        if word.contains(' ') { format!("\"{}\"", word.replace('"', "\\\"")) } else { word.clone() }
+    };
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+async fn stdin() -> anyhow::Result<String> {
+    let read = tokio::task::spawn_blocking(|| {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().take(MAX_STDIN_BYTES + 1).read_to_end(&mut bytes).map(|_| bytes)
+    });
+    let mut read = std::pin::pin!(read);
+    let done = match tokio::time::timeout(STDIN_NOTICE, &mut read).await {
+        Ok(done) => done,
+        Err(_) => {
+            style::warning("waiting for the end of standard input; use </dev/null if there is none");
+            match tokio::time::timeout(STDIN_DEADLINE, read).await {
+                Ok(done) => done,
+                Err(_) => {
+                    bail!("standard input did not end within {} minutes", STDIN_DEADLINE.as_secs() / 60)
+                }
+            }
+        }
+    };
+    let bytes = done.context("reading standard input failed")?.context("cannot read standard input")?;
+    if bytes.len() as u64 > MAX_STDIN_BYTES {
+        bail!("standard input is longer than {} MiB; attach it with --file", MAX_STDIN_BYTES / (1024 * 1024));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The parts of the prompt: files first, as their text explains what follows.
+pub(super) fn parts(args: &RunArgs, text: String) -> anyhow::Result<Vec<PartInput>> {
+    let base = working_directory(None)?;
+    let mut parts =
+        args.file.iter().map(|path| file(&base.join(path))).collect::<anyhow::Result<Vec<_>>>()?;
+    parts.push(PartInput::text(text));
+    Ok(parts)
+}
+
+fn file(path: &Path) -> anyhow::Result<PartInput> {
+    let metadata = std::fs::metadata(path).with_context(|| format!("File not found: {}", path.display()))?;
+    let mime = if metadata.is_dir() { "application/x-directory" } else { mime(path) };
+    let filename = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let url = format!("file://{}", escape(&path.to_string_lossy()));
+    Ok(PartInput::File { id: None, mime: mime.to_owned(), filename, url, source: None })
+}
+
+fn mime(path: &Path) -> &'static str {
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    match extension.as_str() {
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "pdf" => "application/pdf",
+        _ => "text/plain",
+    }
+}
+
+/// Escapes what would end the path of an address.
+fn escape(path: &str) -> String {
+    path.replace('%', "%25").replace('?', "%3F").replace('#', "%23").replace(' ', "%20")
+}
+
+/// A title made of the prompt's first line.
+pub(super) fn title(parts: &[PartInput]) -> String {
+    let text = parts.iter().find_map(|part| match part {
+        PartInput::Text { text, .. } => Some(text.as_str()),
+        PartInput::File { .. } | PartInput::Agent { .. } | PartInput::Subtask { .. } => None,
+    });
+    let line = text.unwrap_or_default().lines().next().unwrap_or_default();
+    if line.chars().count() <= MAX_TITLE_CHARS {
+        return line.to_owned();
+    }
+    line.chars().take(MAX_TITLE_CHARS).chain(['\u{2026}']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_argument_is_the_message_and_several_stay_apart() {
+        let words = |words: &[&str]| join(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        assert_eq!(words(&["fix the \"test\""]), "fix the \"test\"");
+        assert_eq!(words(&["fix", "this"]), "fix this");
+        assert_eq!(words(&["rename", "a b", "to", "c"]), "rename \"a b\" to c");
+        assert_eq!(words(&[]), "");
+    }
+
+    #[test]
+    fn a_title_is_the_beginning_of_the_prompt() {
+        assert_eq!(title(&[PartInput::text("short\nmore")]), "short");
+        assert_eq!(title(&[PartInput::text("x".repeat(80))]).chars().count(), MAX_TITLE_CHARS + 1);
+    }
+}

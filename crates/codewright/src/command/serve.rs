@@ -1,0 +1,104 @@
+//! `serve`: a server that any number of clients attach to.
+
+use std::io::Write as _;
+use std::net::{IpAddr, SocketAddr};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use codewright_config::{Env, env};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::ServeArgs;
+use crate::connection::{open_engine, working_directory};
+use crate::style;
+
+/// Where clients look for a server first.
+const USUAL_PORT: u16 = 4096;
+const WORKERS: usize = 2;
+
+pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
+    runtime.block_on(serve(args))
+}
+
+async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
+    let env = Env::from_process();
+    let options = codewright_server::Options {
+        username: env.filled(env::SERVER_USERNAME).unwrap_or("opencode").to_owned(),
+        password: env.filled(env::SERVER_PASSWORD).map(str::to_owned),
+        cors: args.cors.clone(),
+        ..codewright_server::Options::default()
+    };
+    if args.mdns || args.mdns_domain.is_some() {
+        style::warning("--mdns is not supported by this version");
+    }
+    let ip = ip(&args.hostname)?;
+    options.check(SocketAddr::new(ip, args.port)).map_err(|error| match error.hint() {
+        Some(hint) => anyhow::anyhow!("{error}\n{hint}"),
+        None => error.into(),
+    })?;
+    let engine = open_engine(env, &working_directory(None)?).await?;
+    let listener = listen(ip, args.port).await?;
+    let address = listener.local_addr().context("the listening address is unknown")?;
+    if options.password.is_none() {
+        style::warning(
+            "OPENCODE_SERVER_PASSWORD is not set: every program on this machine may use the server",
+        );
+    }
+    let mut stdout = std::io::stdout();
+    // Clients that start a server wait for this line; whoever closed its output does not.
+    drop(writeln!(stdout, "{} server listening on http://{address}", program_name()));
+    drop(stdout.flush());
+    let cancel = CancellationToken::new();
+    let router = codewright_server::router(engine.clone(), options);
+    let server = codewright_server::serve(listener, router, cancel.clone());
+    let mut server = std::pin::pin!(server);
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        ended = &mut server => ended.context("the server ended")?,
+        _ = interrupt.recv() => stop(&cancel, server, &mut interrupt).await?,
+        _ = terminate.recv() => stop(&cancel, server, &mut terminate).await?,
+    }
+    engine.close().await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Ends the server in order, or at once when the signal comes again.
+async fn stop(
+    cancel: &CancellationToken,
+    server: std::pin::Pin<&mut impl Future<Output = std::io::Result<()>>>,
+    again: &mut tokio::signal::unix::Signal,
+) -> anyhow::Result<()> {
+    cancel.cancel();
+    tokio::select! {
+        ended = server => ended.context("the server ended"),
+        _ = again.recv() => Ok(()),
+    }
+}
+
+fn ip(hostname: &str) -> anyhow::Result<IpAddr> {
+    if hostname == "localhost" {
+        return Ok(IpAddr::from([127, 0, 0, 1]));
+    }
+    hostname.parse().with_context(|| format!("`--hostname {hostname}` is not an IP address or `localhost`"))
+}
+
+async fn listen(ip: IpAddr, port: u16) -> anyhow::Result<TcpListener> {
+    if port == 0
+        && let Ok(listener) = TcpListener::bind(SocketAddr::new(ip, USUAL_PORT)).await
+    {
+        return Ok(listener);
+    }
+    let address = SocketAddr::new(ip, port);
+    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
+}
+
+/// The name that the program was started under: existing clients start `opencode` and wait for that name.
+fn program_name() -> &'static str {
+    let first = std::env::args_os().next().unwrap_or_default();
+    let name = std::path::Path::new(&first).file_stem().unwrap_or_default();
+    if name == "opencode" { "opencode" } else { "codewright" }
+}

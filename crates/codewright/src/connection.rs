@@ -1,0 +1,116 @@
+//! The way to an engine: one of our own in this process, or a server's.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use codewright_client::Client;
+use codewright_config::{Dirs, Env, env};
+use codewright_engine::{Engine, Options};
+use codewright_proto::Clock;
+
+/// The program version.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What a command talks to.
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    engine: Option<Engine>,
+}
+
+/// Credentials for a server.
+#[derive(Debug, Default)]
+pub(crate) struct Credentials {
+    pub(crate) username: Option<String>,
+    pub(crate) password: Option<String>,
+}
+
+impl Connection {
+    /// An engine in this process, called without a socket.
+    pub(crate) async fn local(env: Env, directory: &Path) -> anyhow::Result<Self> {
+        let engine = open_engine(env, directory).await?;
+        // The directory is opened at once: what is wrong with its configuration is said before anything else.
+        let place = match engine.place(engine.default_directory()).await {
+            Ok(place) => place,
+            Err(error) => return Err(explained(error)),
+        };
+        for warning in place.warnings() {
+            crate::style::warning(&warning);
+        }
+        let options = codewright_server::Options::default();
+        let client = Client::in_process(codewright_server::router(engine.clone(), options));
+        Ok(Self { client, engine: Some(engine) })
+    }
+
+    /// A server at an address.
+    pub(crate) fn remote(
+        env: &Env,
+        url: &str,
+        credentials: Credentials,
+        directory: Option<PathBuf>,
+    ) -> anyhow::Result<Self> {
+        let password = credentials.password.or_else(|| env.filled(env::SERVER_PASSWORD).map(str::to_owned));
+        let username = credentials.username.or_else(|| env.filled(env::SERVER_USERNAME).map(str::to_owned));
+        let auth = password.map(|password| (username.unwrap_or_else(|| "opencode".to_owned()), password));
+        let name = directory.as_ref().map(|path| path.to_string_lossy().into_owned());
+        Ok(Self { client: Client::http(url, auth, name).map_err(client_error)?, engine: None })
+    }
+
+    /// Ends what runs in this process.
+    pub(crate) async fn close(self) {
+        let Some(engine) = self.engine else { return };
+        if let Err(error) = engine.close().await {
+            crate::style::warning(&error.to_string());
+        }
+    }
+}
+
+/// Opens the engine of this process.
+pub(crate) async fn open_engine(env: Env, directory: &Path) -> anyhow::Result<Engine> {
+    let dirs = Dirs::new(&env).map_err(|error| explained(error.into()))?;
+    let directory =
+        directory.canonicalize().with_context(|| format!("cannot work in `{}`", directory.display()))?;
+    let options = Options { directory, env, dirs, version: VERSION, clock: Clock::system() };
+    Engine::open(options).await.map_err(explained)
+}
+
+/// The directory that a command works in.
+pub(crate) fn working_directory(wanted: Option<&Path>) -> anyhow::Result<PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "the one place that asks for the process's directory")]
+    let current = std::env::current_dir().context("the current directory is gone")?;
+    Ok(wanted.map_or_else(|| current.clone(), |wanted| current.join(wanted)))
+}
+
+/// An engine's error with what the user may try.
+pub(crate) fn explained(error: codewright_engine::Error) -> anyhow::Error {
+    let hint = error.hint();
+    let error = anyhow::Error::from(error);
+    with_hint(error, hint)
+}
+
+/// A client's error with what the user may try; the server's hints come with its answer.
+pub(crate) fn client_error(error: codewright_client::Error) -> anyhow::Error {
+    let hint = match &error {
+        codewright_client::Error::Api { error, .. } => {
+            error.data.get("hint").and_then(|hint| hint.as_str()).map(str::to_owned)
+        }
+        other => other.hint().map(str::to_owned),
+    };
+    with_hint(anyhow::Error::from(error), hint)
+}
+
+fn with_hint(error: anyhow::Error, hint: Option<String>) -> anyhow::Error {
+    let Some(hint) = hint else { return error };
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    anyhow::anyhow!("{text}\n{hint}")
+}
+
+/// The exit code of a program that a signal ended.
+pub(crate) fn interrupted(signal: u8) -> ExitCode {
+    ExitCode::from(128 + signal)
+}
