@@ -4,6 +4,8 @@
 //! call needs, and the call. Tools never ask for leave themselves and never see
 //! a session: whoever runs them does both, the same way for every tool.
 
+#![warn(missing_docs)]
+
 mod ask;
 mod cx;
 mod error;

@@ -200,7 +200,7 @@ fn command_ask(command: &str, line: &Line) -> Option<Ask> {
             ask.always.push(always);
         }
     };
-    for simple in line.commands.iter().filter(|simple| simple.name() != Some("cd")) {
+    for simple in line.commands.iter().filter(|simple| simple.redirected || simple.name() != Some("cd")) {
         let always = arity::prefix(&simple.words).map_or_else(|| simple.text.clone(), |prefix| prefix + " *");
         add(simple.text.clone(), always);
     }

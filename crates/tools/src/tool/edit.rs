@@ -119,6 +119,10 @@ fn change(place: &Place, input: &Input) -> Result<Change, ToolError> {
         let diff = unified(&name, "", &TextFile::parse(&input.new_string).text);
         return Ok(Change { content: input.new_string.clone(), diff });
     }
+    if !place.real.is_file() {
+        // Opening a pipe or a device could wait forever.
+        return tell(&format!("Not a regular file: {name}"));
+    }
     if input.old_string.is_empty() {
         return tell(
             "oldString cannot be empty when editing an existing file. Provide the exact text to replace, \

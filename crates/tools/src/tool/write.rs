@@ -83,15 +83,20 @@ pub(super) fn asks(place: &Place, patterns: Vec<String>, diff: &Diff) -> Vec<Ask
     Ask::outside_file(place).into_iter().chain([edit]).collect()
 }
 
-fn refuse_directory(place: &Place) -> Result<(), ToolError> {
-    if !place.real.is_dir() {
-        return Ok(());
+fn refuse_special(place: &Place) -> Result<(), ToolError> {
+    let path = place.path.display();
+    if place.real.is_dir() {
+        return Err(ToolError::Model(format!("BadResource: FileSystem.readFile ({path})")));
     }
-    Err(ToolError::Model(format!("BadResource: FileSystem.readFile ({})", place.path.display())))
+    if place.real.exists() && !place.real.is_file() {
+        // Opening a pipe or a device could wait forever.
+        return Err(ToolError::Model(format!("Not a regular file: {path}")));
+    }
+    Ok(())
 }
 
 fn compare(place: &Place, content: &str) -> Result<Diff, ToolError> {
-    refuse_directory(place)?;
+    refuse_special(place)?;
     let old = if place.real.is_file() {
         // Too large to compare is shown like new; the write itself does not depend on it.
         read_bytes(&place.real, MAX_TEXT_BYTES).unwrap_or_default()
@@ -104,7 +109,7 @@ fn compare(place: &Place, content: &str) -> Result<Diff, ToolError> {
 
 /// Whether the file exists, and the content with the mark the file had.
 fn prepare(place: &Place, content: String) -> Result<(bool, String), ToolError> {
-    refuse_directory(place)?;
+    refuse_special(place)?;
     let mut start = [0; BOM.len()];
     let exists = place.real.exists();
     let marked = exists

@@ -157,7 +157,7 @@ async fn leave_is_asked_for_commands_and_places() {
     std::fs::write(outside.join("x.txt"), "x").expect("written");
     project.file("sub/x", "");
     std::os::unix::fs::symlink(&outside, project.root.join("link")).expect("linked");
-    let cases: [(&str, &[&str]); 16] = [
+    let cases: [(&str, &[&str]); 18] = [
         ("cat $O/outside/x.txt", &["outside"]),
         ("cat ../outside/x.txt ../outside/y.txt", &["outside"]),
         ("cat 'link/x.txt'", &["outside"]),
@@ -168,6 +168,8 @@ async fn leave_is_asked_for_commands_and_places() {
         ("ls ~/", &["home"]),
         ("cat $HOME/secret", &["home"]),
         ("echo \"$(cat $O/outside/x.txt)\"", &["outside"]),
+        ("cat {$O/outside/x.txt,sub/x}", &["outside"]),
+        ("cat $O/{outside,home}/x.txt", &["outside", "home"]),
         ("ls $O/outside/*.txt", &["outside"]),
         ("cat sub/../sub/x sub/missing", &[]),
         ("ls 2>/dev/null >/dev/null", &[]),

@@ -68,6 +68,8 @@ async fn what_cannot_be_applied_leaves_the_file_alone() {
     project.file("t/dup.txt", "foo\nbar\nfoo\n");
     project.file("t/latin.txt", b"caf\xe9\n");
     project.file("t/sub/x", "");
+    let made = std::process::Command::new("mkfifo").arg(project.root.join("pipe")).status().expect("mkfifo");
+    assert!(made.success());
     let call =
         |path: &str, old: &str, new: &str| json!({"filePath": path, "oldString": old, "newString": new});
     let cases = [
@@ -89,6 +91,7 @@ async fn what_cannot_be_applied_leaves_the_file_alone() {
             call("$P/t/dup.txt", "", "overwrite"),
             "oldString cannot be empty when editing an existing file. Provide the exact text to replace, or use write for an intentional full-file replacement.",
         ),
+        (call("$P/pipe", "a", "b"), "Not a regular file: $P/pipe"),
         (call("$P/t/sub", "a", "b"), "Path is a directory, not a file: $P/t/sub"),
         (call("$P/t/latin.txt", "caf", "b"), "`$P/t/latin.txt` is not valid UTF-8 text"),
     ];

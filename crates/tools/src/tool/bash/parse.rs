@@ -27,6 +27,8 @@ pub(super) struct Simple {
     pub(super) text: String,
     /// Its name and arguments; `None` where only the shell knows.
     pub(super) words: Vec<Option<String>>,
+    /// Whether its text has redirections.
+    pub(super) redirected: bool,
 }
 
 impl Simple {
@@ -101,7 +103,7 @@ impl<'a> Words<'a> {
                 _ => words.push(self.word(child)),
             }
         }
-        Simple { text, words }
+        Simple { text, words, redirected: outer.is_some() }
     }
 
     fn redirects(&self, node: Node) -> String {

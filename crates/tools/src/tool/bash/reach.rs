@@ -83,6 +83,9 @@ struct Search<'a> {
 impl Search<'_> {
     /// Judges a path; one that does not exist counts only if it is surely one.
     fn visit(&mut self, path: &str, surely: bool) -> Result<(), ToolError> {
+        if let Some(choices) = choices(path) {
+            return choices.iter().try_for_each(|choice| self.visit(choice, surely));
+        }
         let path = without_glob(path);
         if path.is_empty() || DEVICES.contains(&path) || path.starts_with("/dev/fd/") {
             return Ok(());
@@ -136,4 +139,19 @@ fn without_glob(path: &str) -> &str {
         Some(wild) => path[..wild].rfind('/').map_or("", |slash| &path[..=slash]),
         None => path,
     }
+}
+
+/// The words `a{b,c}d` stands for, once its first braces are taken apart.
+fn choices(word: &str) -> Option<Vec<String>> {
+    let (before, rest) = word.split_once('{')?;
+    let (inside, after) = rest.split_once('}')?;
+    // Taken apart again from here on, a word of many braces would double with each.
+    let after = after.replace(['{', '}'], "");
+    Some(
+        inside
+            .split(',')
+            .take(MAX_PATHS)
+            .map(|choice| format!("{}{after}", format!("{before}{choice}").replace('{', "")))
+            .collect(),
+    )
 }

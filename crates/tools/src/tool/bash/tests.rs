@@ -81,6 +81,7 @@ fn what_is_not_understood_needs_leave_as_a_whole_too() {
 #[test]
 fn changing_the_directory_needs_no_leave() {
     assert_eq!(command_ask("cd a", &parse("cd a", None)), None);
+    check("cd a > b", &["cd a > b"], &["cd *"]);
 }
 
 #[test]

@@ -117,7 +117,8 @@ fn of_several_places_the_one_quoted_exactly_is_meant() {
 fn all_places_can_be_asked_for() {
     let found = locate("foo\nbar\nfoo\n", "foo", Wanted::All).expect("found");
     assert_eq!(found.ranges, [0..3, 8..11]);
-    assert_eq!(locate("aaa", "aa", Wanted::All).expect("found").ranges, [0..2]);
+    let overlapping = locate("aaa", "aa", Wanted::All).expect("found").ranges;
+    assert_eq!((overlapping.len(), overlapping[0].clone()), (1, 0..2));
 }
 
 proptest! {
