@@ -13,8 +13,8 @@ mod style;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
 use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser as _};
 
 use cli::{Cli, Command};
 

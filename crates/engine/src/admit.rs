@@ -118,7 +118,8 @@ async fn expand(
             parts.push((id, PartBody::Text(text)));
         }
         PartInput::File { id, mime, filename, url, source } => {
-            let url = expand_file(inner, place, &mime, filename.as_deref(), url, parts).await?;
+            let attached = Attached { mime: &mime, filename: filename.as_deref(), url };
+            let url = expand_file(inner, place, attached, parts).await?;
             parts.push((id, PartBody::File { mime, filename, url, source }));
         }
         PartInput::Agent { id, name, source } => {
@@ -132,15 +133,21 @@ async fn expand(
     Ok(())
 }
 
+/// A file of a prompt.
+struct Attached<'a> {
+    mime: &'a str,
+    filename: Option<&'a str>,
+    url: String,
+}
+
 /// Adds what a file says before it; the address the file is stored with.
 async fn expand_file(
     inner: &Arc<Inner>,
     place: &Arc<Place>,
-    mime: &str,
-    filename: Option<&str>,
-    url: String,
+    file: Attached<'_>,
     parts: &mut Parts,
 ) -> Result<String, Error> {
+    let Attached { mime, filename, url } = file;
     let is_text = mime.starts_with("text/") || mime == "application/x-directory";
     if let Some(data) = url.strip_prefix("data:") {
         if is_text {

@@ -245,13 +245,11 @@ impl Engine {
     pub async fn close(self) -> Result<(), Error> {
         self.0.tasks.close();
         // Titles may still arrive; whoever does not make it in time is cancelled.
-        if tokio::time::timeout(CLOSE_GRACE, self.0.tasks.wait()).await.is_err() {}
+        let _ = tokio::time::timeout(CLOSE_GRACE, self.0.tasks.wait()).await;
         self.0.cancel.cancel();
-        if tokio::time::timeout(ABORT_WAIT, self.0.tasks.wait()).await.is_err() {}
-        if let Err(error) = self.0.store.clone().close().await {
-            return Err(error.into());
-        }
-        Ok(())
+        // What does not end even now is left behind; the store is closed all the same.
+        let _ = tokio::time::timeout(ABORT_WAIT, self.0.tasks.wait()).await;
+        Ok(self.0.store.clone().close().await?)
     }
 
     async fn admit(&self, id: &SessionId, input: PromptInput) -> Result<(MessageId, Option<Turn>), Error> {
@@ -264,7 +262,7 @@ impl Engine {
     async fn stop(&self, id: &SessionId) {
         if let Some(turn) = self.0.runs.cancel(id) {
             // The turn was told to end; if it cannot, the caller need not wait for it.
-            if tokio::time::timeout(ABORT_WAIT, turn.ended()).await.is_err() {}
+            let _ = tokio::time::timeout(ABORT_WAIT, turn.ended()).await;
         }
     }
 }

@@ -51,7 +51,7 @@ impl Turn {
     /// Waits until the run that answers the prompt has ended.
     pub(crate) async fn ended(mut self) {
         // An error means that the run is gone, which is an end as well.
-        if self.0.wait_for(|ended| *ended).await.is_err() {}
+        drop(self.0.wait_for(|ended| *ended).await);
     }
 }
 

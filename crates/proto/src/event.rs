@@ -247,6 +247,7 @@ pub struct Envelope {
 }
 
 /// An event or a signal.
+#[expect(clippy::large_enum_variant, reason = "a notice lives as long as it takes to write it out")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Fact {

@@ -104,7 +104,7 @@ async fn turn(connection: &Connection, args: &RunArgs, text: String) -> anyhow::
     };
     client.prompt_async(&session.id, &input).await.map_err(client_error)?;
     let mut watch = Watch { client, id: &session.id, auto: args.auto, failed: false, output: &mut *output };
-    watch.to_the_end(&mut events, &mut signals).await
+    watch.watch(&mut events, &mut signals).await
 }
 
 /// What shows a turn.
@@ -155,7 +155,7 @@ enum Stop {
 }
 
 impl Watch<'_> {
-    async fn to_the_end(&mut self, events: &mut Events, signals: &mut Signals) -> anyhow::Result<ExitCode> {
+    async fn watch(&mut self, events: &mut Events, signals: &mut Signals) -> anyhow::Result<ExitCode> {
         let stopped = tokio::select! {
             stop = self.until_idle(events) => Ok(stop?),
             signal = signals.next() => Err(signal),

@@ -92,23 +92,23 @@ impl Gate {
         if answer.reply == PermissionReply::Always {
             self.approve(&request);
         }
-        let mut answered = vec![(request.id.clone(), answer.reply, answer.message)];
+        let mut answered = vec![(request.clone(), answer.reply, answer.message)];
         for other in self.waiting().into_iter().filter(|other| other.id != *id) {
             let same_session = other.session_id == request.session_id;
             match answer.reply {
                 // One refusal ends the turn, so its other questions are moot.
                 PermissionReply::Reject if same_session => {
-                    answered.push((other.id, PermissionReply::Reject, None))
+                    answered.push((other, PermissionReply::Reject, None));
                 }
                 PermissionReply::Always if self.approved(&other) => {
-                    answered.push((other.id, PermissionReply::Always, None));
+                    answered.push((other, PermissionReply::Always, None));
                 }
                 PermissionReply::Once | PermissionReply::Always | PermissionReply::Reject => {}
             }
         }
-        let events = answered.into_iter().map(|(request_id, reply, message)| Event::PermissionReplied {
-            session_id: request.session_id.clone(),
-            request_id,
+        let events = answered.into_iter().map(|(request, reply, message)| Event::PermissionReplied {
+            session_id: request.session_id,
+            request_id: request.id,
             reply,
             message,
         });

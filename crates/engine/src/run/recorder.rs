@@ -20,6 +20,7 @@ pub(crate) const CALL_ABORTED: &str = "Tool execution aborted";
 
 /// Something to store or to show, in the order it happened.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "few at a time, and moved at most twice")]
 pub(crate) enum Record {
     Event(Event),
     Signal(Signal),

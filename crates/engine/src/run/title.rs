@@ -48,7 +48,7 @@ pub(crate) fn start(
                 session.title = title;
             }
         });
-        if named.await.is_err() {}
+        drop(named.await);
     };
     place.tasks.spawn(work);
 }
