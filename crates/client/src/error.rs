@@ -60,14 +60,14 @@ pub enum Error {
 impl Error {
     /// What the user may try.
     #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Address { .. } => Some("give an address like `http://127.0.0.1:4096`"),
             Self::Unreachable { .. } => Some("check that the server runs and that the address is right"),
             Self::Unauthorized => Some("give the password that the server was started with"),
             Self::Protocol { .. } => Some("check that the address belongs to a codewright server"),
             Self::Timeout { .. } => Some("check that the server is not stopped or overloaded"),
-            Self::Api { .. } => None,
+            Self::Api { error, .. } => error.data.get("hint")?.as_str(),
         }
     }
 

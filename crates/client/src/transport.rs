@@ -29,7 +29,7 @@ pub(crate) type Body = UnsyncBoxBody<Bytes, Cause>;
 /// The way to one server.
 #[derive(Clone)]
 pub(crate) enum Transport {
-    Http(hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>),
+    Http(Box<hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>>),
     InProcess(BoxCloneSyncService<Request<Full<Bytes>>, Response<Body>, Infallible>),
 }
 
@@ -43,7 +43,7 @@ impl Transport {
             .pool_idle_timeout(IDLE_CONNECTION)
             .pool_timer(TokioTimer::new())
             .build(connector);
-        Self::Http(pool)
+        Self::Http(Box::new(pool))
     }
 
     pub(crate) fn in_process<S, B>(service: S) -> Self

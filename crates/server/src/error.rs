@@ -31,7 +31,7 @@ pub enum Error {
     Invalid {
         /// What is wrong with it.
         message: String,
-        /// Where: `Payload`, `Query` or `Headers`.
+        /// Where: `Payload`, `Query`, `Params` or `Headers`.
         kind: &'static str,
     },
     /// The client names another thing.
@@ -83,6 +83,9 @@ pub enum Error {
     /// The client tries again later.
     #[error("the request took too long")]
     Deadline,
+    /// The client asks the next server.
+    #[error("the server is stopping")]
+    Closing,
     /// A bug of ours.
     #[error("unexpected server error")]
     Panic,
@@ -111,6 +114,7 @@ impl Error {
             | Self::TooLarge { .. }
             | Self::SlowBody
             | Self::Deadline
+            | Self::Closing
             | Self::Panic => None,
         }
     }
@@ -125,7 +129,7 @@ impl Error {
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
-            Self::Deadline => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Deadline | Self::Closing => StatusCode::SERVICE_UNAVAILABLE,
             // Clients know a malformed id as an unknown error.
             Self::Open { .. } | Self::Engine(_) | Self::Id(_) | Self::Panic => {
                 StatusCode::INTERNAL_SERVER_ERROR
@@ -145,7 +149,12 @@ impl Error {
             StatusCode::FORBIDDEN => "Forbidden",
             _ => "BadRequest",
         };
-        let mut error = ApiError::new(name, self.to_string());
+        let message = match self {
+            // A provider's own words may repeat what it was sent.
+            Self::Engine(engine::Error::Provider(_)) => "the model provider failed".to_owned(),
+            other => other.to_string(),
+        };
+        let mut error = ApiError::new(name, message);
         match self {
             Self::Invalid { kind, .. } => drop(error.data.insert("kind".to_owned(), (*kind).into())),
             Self::Engine(engine::Error::Invalid { .. }) => {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use axum::response::{IntoResponse, Response};
 use codewright_engine::Place;
 use codewright_proto::{MessageId, ParseIdError, PermissionId, SessionId};
 use http::Uri;
@@ -114,25 +114,26 @@ pub(crate) struct One<A>(pub(crate) A);
 pub(crate) struct Two<A, B>(pub(crate) A, pub(crate) B);
 
 impl<A: Id> FromRequestParts<App> for One<A> {
-    type Rejection = Response;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
-        let Path(id) =
-            Path::<String>::from_request_parts(parts, app).await.map_err(IntoResponse::into_response)?;
-        A::read(&id).map(Self).map_err(|error| Error::Id(error).into_response())
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let Path(id) = Path::<String>::from_request_parts(parts, app).await.map_err(bad_path)?;
+        Ok(Self(A::read(&id)?))
     }
 }
 
 impl<A: Id, B: Id> FromRequestParts<App> for Two<A, B> {
-    type Rejection = Response;
+    type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
-        let Path((a, b)) = Path::<(String, String)>::from_request_parts(parts, app)
-            .await
-            .map_err(IntoResponse::into_response)?;
-        let ids = A::read(&a).and_then(|a| Ok(Self(a, B::read(&b)?)));
-        ids.map_err(|error| Error::Id(error).into_response())
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let ids = Path::<(String, String)>::from_request_parts(parts, app).await;
+        let Path((a, b)) = ids.map_err(bad_path)?;
+        Ok(Self(A::read(&a)?, B::read(&b)?))
     }
+}
+
+fn bad_path(rejection: PathRejection) -> Error {
+    Error::Invalid { message: rejection.body_text(), kind: "Params" }
 }
 
 /// The JSON body of a request; an absent body is an empty object.

@@ -5,8 +5,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
+use axum::{Extension, Router};
 use futures_util::future::{Either, select};
 use http::Request;
 use hyper::body::Incoming;
@@ -35,9 +35,16 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How often in a row accepting may fail before the listener is given up.
 const MAX_ACCEPT_FAILURES: u32 = 600;
 
-/// Tells the streams of a connection that the server stops.
+/// Tells what waits on a connection that the server stops.
 #[derive(Clone)]
-pub(crate) struct Closing(pub(crate) CancellationToken);
+pub(crate) struct Closing(CancellationToken);
+
+impl Closing {
+    /// The token of a request's connection; without a socket nobody ever closes it.
+    pub(crate) fn token(closing: Option<Extension<Self>>) -> CancellationToken {
+        closing.map(|Extension(Self(token))| token).unwrap_or_default()
+    }
+}
 
 /// Serves a listener until `cancel`, then accepts no more, ends the streams and
 /// gives open requests a moment.

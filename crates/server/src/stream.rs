@@ -44,10 +44,11 @@ struct Reader {
     app: App,
     scope: Scope,
     subscription: Subscription,
-    /// Events up to here were sent or are not wanted.
+    /// While the log is being read: the last event that was read, or that the reader named.
+    replay: Option<u64>,
+    /// The last event from the log or the feed. What the reader named does not count: it may
+    /// come from a log that is no more.
     seen: u64,
-    /// Whether the log is still being read.
-    catching_up: bool,
     page: VecDeque<Arc<Envelope>>,
     heartbeat: Interval,
     closing: CancellationToken,
@@ -63,8 +64,8 @@ pub(crate) fn open(app: App, scope: Scope, after: Option<u64>, closing: Cancella
         subscription: app.engine.subscribe(),
         app,
         scope,
-        seen: after.unwrap_or_default(),
-        catching_up: after.is_some(),
+        replay: after,
+        seen: 0,
         page: VecDeque::new(),
         heartbeat,
         closing,
@@ -89,15 +90,20 @@ impl Reader {
             return Some(self.own(Signal::ServerConnected {}));
         }
         loop {
-            let published = tokio::select! {
-                biased;
-                () = self.closing.cancelled() => return None,
-                _ = self.heartbeat.tick() => return Some(self.own(Signal::ServerHeartbeat {})),
-                published = published(&self.app, &mut self.subscription, &mut self.page, self.catching_up.then_some(self.seen)) => published?,
-            };
-            let Some(published) = published else {
-                self.catching_up = false;
-                continue;
+            let published = match self.replay {
+                Some(after) if !self.closing.is_cancelled() => match self.logged(after).await? {
+                    Some(envelope) => Published::Event(envelope),
+                    None => {
+                        self.replay = None;
+                        continue;
+                    }
+                },
+                _ => tokio::select! {
+                    biased;
+                    () = self.closing.cancelled() => return None,
+                    _ = self.heartbeat.tick() => return Some(self.own(Signal::ServerHeartbeat {})),
+                    published = self.subscription.next() => published.ok()?,
+                },
             };
             if let Some(position) = published.position() {
                 // What the log has told comes again from the feed, which began before it.
@@ -110,6 +116,20 @@ impl Reader {
                 return Some(frame);
             }
         }
+    }
+
+    /// The next event of the log; `Some(None)` at its end, `None` when it cannot be read.
+    async fn logged(&mut self, after: u64) -> Option<Option<Arc<Envelope>>> {
+        if self.page.is_empty() {
+            // Ends the stream: the reader comes back and continues.
+            let events = self.app.engine.events_after(after, PAGE_EVENTS).await.ok()?;
+            self.page = events.into_iter().map(Arc::new).collect();
+        }
+        let next = self.page.pop_front();
+        if let Some(envelope) = &next {
+            self.replay = Some(envelope.position);
+        }
+        Some(next)
     }
 
     /// The frame of a notice, if this reader wants it.
@@ -151,26 +171,6 @@ impl Reader {
             Scope::Directory { .. } => frame::local(&payload, None),
         }
     }
-}
-
-/// The next notice from the log, while there is one, and then from the feed.
-///
-/// `Some(None)` says that the log has been read; `None` that nothing will follow.
-async fn published(
-    app: &App,
-    subscription: &mut Subscription,
-    page: &mut VecDeque<Arc<Envelope>>,
-    after: Option<u64>,
-) -> Option<Option<Published>> {
-    if let Some(after) = after {
-        if page.is_empty() {
-            // A log that cannot be read ends the stream: the reader comes back and continues.
-            let events = app.engine.events_after(after, PAGE_EVENTS).await.ok()?;
-            *page = events.into_iter().map(Arc::new).collect();
-        }
-        return Some(page.pop_front().map(Published::Event));
-    }
-    subscription.next().await.ok().map(Some)
 }
 
 /// Whether a signal that speaks of no session concerns a directory.

@@ -6,7 +6,6 @@ use axum::response::Response;
 use codewright_proto::SessionId;
 use http::HeaderMap;
 use serde::Deserialize;
-use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 use crate::extract::{Here, Params};
@@ -29,24 +28,20 @@ pub(super) async fn local(
 ) -> Result<Response, Error> {
     let session = wanted.session_id.as_deref().map(SessionId::parse).transpose()?;
     let directory = here.place.path().directory;
-    Ok(open(app, Scope::Directory { directory, session }, last_event(&headers)?, token(closing)))
+    Ok(open(app, Scope::Directory { directory, session }, last_event(&headers)?, Closing::token(closing)))
 }
 
 pub(super) async fn global(State(app): State<App>, closing: Option<Extension<Closing>>) -> Response {
-    open(app, Scope::Global, None, token(closing))
+    open(app, Scope::Global, None, Closing::token(closing))
 }
 
 /// The position behind which a reader continues.
 fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Error> {
     let Some(value) = headers.get("last-event-id").filter(|value| !value.is_empty()) else { return Ok(None) };
-    let position = value.to_str().ok().and_then(|value| value.trim().parse().ok());
-    position.map(Some).ok_or_else(|| Error::Invalid {
+    let position = value.to_str().ok().and_then(|value| value.trim().parse::<u64>().ok());
+    // Positions are stored as signed numbers.
+    position.map(|position| Some(position.min(i64::MAX as u64))).ok_or_else(|| Error::Invalid {
         message: "`Last-Event-ID` is not the id of an event of this stream".to_owned(),
         kind: "Headers",
     })
-}
-
-/// Without a socket nobody closes it.
-fn token(closing: Option<Extension<Closing>>) -> CancellationToken {
-    closing.map(|Extension(Closing(token))| token).unwrap_or_default()
 }

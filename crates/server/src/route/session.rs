@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::pin::Pin;
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use bytes::Bytes;
 use codewright_engine::SessionFilter;
 use codewright_proto::{
@@ -20,6 +20,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::Error;
 use crate::extract::{Here, One, Params, Payload, Two};
+use crate::serve::Closing;
 use crate::state::App;
 
 /// How many sessions are listed when the client does not say.
@@ -132,11 +133,16 @@ pub(super) async fn message(
 pub(super) async fn prompt(
     State(app): State<App>,
     One(id): One<SessionId>,
+    closing: Option<Extension<Closing>>,
     Payload(input): Payload<PromptInput>,
 ) -> Result<Response, Error> {
     let engine = app.engine.clone();
     let beat = app.options.heartbeat;
-    let turn = async move { app.finish(async move { engine.prompt(&id, input).await }).await };
+    let closing = Closing::token(closing);
+    let turn = async move {
+        let waiting = app.finish(async move { engine.prompt(&id, input).await });
+        closing.run_until_cancelled(waiting).await.unwrap_or(Err(Error::Closing))
+    };
     let mut turn: Turn = Box::pin(turn);
     if let Ok(ended) = timeout(beat, turn.as_mut()).await {
         return Ok(Json(ended?).into_response());

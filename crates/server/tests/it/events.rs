@@ -182,6 +182,17 @@ async fn a_resumed_stream_has_no_gap_and_nothing_twice() {
 }
 
 #[tokio::test]
+async fn a_position_of_another_log_loses_nothing() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(quick());
+    for position in [1_000_000, u64::MAX] {
+        let mut raw = Raw::open(&router, "/event", Some(position)).await;
+        let session = bench.client().create_session(&SessionInput::default()).await.unwrap();
+        assert_eq!(raw.next_event().await.1["properties"]["sessionID"], json!(session.id));
+    }
+}
+
+#[tokio::test]
 async fn the_client_resumes_over_a_socket() {
     let bench = Bench::new(Script::new()).await;
     let listening = bench.listen(quick()).await;

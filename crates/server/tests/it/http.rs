@@ -167,6 +167,7 @@ async fn what_makes_no_sense_has_the_recorded_names_and_statuses() {
         ("POST", &prompt, "", 400, bad("Missing key\n  at [\"parts\"]", "Payload")),
         ("POST", "/session", r#"{"title":5}"#, 400, bad(title, "Payload")),
         ("GET", "/session?limit=-1", "", 400, bad("`limit` must not be -1", "Query")),
+        ("GET", "/session/%FF", "", 400, bad("Invalid URL: Invalid UTF-8 in `sessionID`", "Params")),
         ("GET", "/session/nope", "", 500, json!({"name": "UnknownError", "data": {"message": id}})),
         ("PUT", "/session", "", 405, json!({"name": "BadRequest", "data": {"message": method}})),
     ];
@@ -232,6 +233,17 @@ async fn a_body_that_does_not_arrive_is_given_up() {
     let never = futures_util::stream::pending::<Result<bytes::Bytes, std::io::Error>>();
     let response = send(&bench.router(options), request.body(Body::from_stream(never)).unwrap()).await;
     assert_eq!(response.status(), 408);
+}
+
+#[tokio::test]
+async fn a_request_that_takes_too_long_is_ended() {
+    let bench = Bench::new(Script::new()).await;
+    let options = Options { deadline: std::time::Duration::from_millis(20), ..quick() };
+    let request = request("POST", "/session").header("content-type", "application/json");
+    let never = futures_util::stream::pending::<Result<bytes::Bytes, std::io::Error>>();
+    let response = send(&bench.router(options), request.body(Body::from_stream(never)).unwrap()).await;
+    let (status, error) = read(response).await;
+    assert_eq!((status.as_u16(), &error["data"]["message"]), (503, &json!("the request took too long")));
 }
 
 #[tokio::test]

@@ -7,3 +7,4 @@ mod events;
 mod http;
 mod prompt;
 mod security;
+mod socket;

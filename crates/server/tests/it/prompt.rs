@@ -119,3 +119,20 @@ async fn a_permission_is_asked_listed_and_answered_by_both_routes() {
     assert_eq!(texts(&messages.last().unwrap().parts), "Done");
     assert!(client.permissions().await.unwrap().is_empty());
 }
+
+#[tokio::test]
+async fn a_server_that_stops_does_not_keep_waiting_prompts() {
+    let bench = Bench::new(Script::new().turn(Turn::steps().text("Begun").hang())).await;
+    let mut listening = bench.listen(quick()).await;
+    let client = Client::http(&listening.url, None, None).unwrap();
+    let session = client.create_session(&SessionInput::default()).await.unwrap();
+    let mut events = client.events().await.unwrap();
+    let input = says("Hi");
+    let (answer, ()) = tokio::join!(client.prompt(&session.id, &input), async {
+        until(&mut events, |notice| matches!(&notice.fact, Fact::Signal(Signal::PartDelta { .. }))).await;
+        listening.cancel.cancel();
+    });
+    assert_eq!(answer.unwrap_err().to_string(), "the server is stopping");
+    timeout(PATIENCE, listening.task.join_next()).await.unwrap().unwrap().unwrap().unwrap();
+    bench.client().abort(&session.id).await.unwrap();
+}
