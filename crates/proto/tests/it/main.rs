@@ -51,9 +51,7 @@ fn recorded_sessions_are_read_and_written_without_loss() {
         "retry-429",
         "tool-errors",
         "permission-reject",
-        "command-subtask",
         "overflow-error-compaction",
-        "structured-output",
         "shell",
     ] {
         check_session(name);
