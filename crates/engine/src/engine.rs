@@ -52,6 +52,9 @@ pub struct Options {
 #[derive(Clone)]
 pub struct Engine(Arc<Inner>);
 
+/// A directory that is open, or being opened.
+type PlaceCell = Arc<tokio::sync::OnceCell<Arc<Place>>>;
+
 pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) llm: codewright_llm::Client,
@@ -69,7 +72,7 @@ pub(crate) struct Inner {
     pub(crate) cancel: CancellationToken,
     pub(crate) tasks: TaskTracker,
     directory: PathBuf,
-    places: tokio::sync::Mutex<HashMap<PathBuf, (u64, Arc<Place>)>>,
+    places: tokio::sync::Mutex<HashMap<PathBuf, (u64, PlaceCell)>>,
     /// Session rows are read, changed and written whole; one change at a time.
     sessions: tokio::sync::Mutex<()>,
 }
@@ -77,7 +80,10 @@ pub(crate) struct Inner {
 impl Engine {
     /// Opens the store and makes everything ready; no directory is looked at yet.
     pub async fn open(options: Options) -> Result<Self, Error> {
-        let Options { directory, env, dirs, version, clock } = options;
+        let Options { directory, env, mut dirs, version, clock } = options;
+        // Rules are held against resolved paths, so those that name our own folders must be resolved too.
+        dirs.data = resolved(&dirs.data);
+        dirs.tmp = resolved(&dirs.tmp);
         let ids = Ids::new(clock.clone());
         let store = Store::open(&dirs.data.join("codewright.db"), ids.clone(), clock.clone()).await?;
         let set = [("AGENT", "1".to_owned()), ("OPENCODE", "1".to_owned()), ("CODEWRIGHT", "1".to_owned())];
@@ -267,6 +273,16 @@ impl Engine {
     }
 }
 
+/// The path with the links of its existing part followed.
+fn resolved(path: &Path) -> PathBuf {
+    let mut existing = path.ancestors().filter_map(|above| Some((above, above.canonicalize().ok()?)));
+    let Some((above, real)) = existing.next() else { return path.to_owned() };
+    match path.strip_prefix(above) {
+        Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
+        _ => real,
+    }
+}
+
 impl Inner {
     pub(crate) async fn session(&self, id: &SessionId) -> Result<Session, Error> {
         self.store.session(id).await?.ok_or_else(|| Error::not_found("Session", id))
@@ -286,21 +302,28 @@ impl Inner {
         Ok(info)
     }
 
+    /// Opened by the first who needs it; others wait for that directory only.
     pub(crate) async fn place(&self, directory: &Path) -> Result<Arc<Place>, Error> {
+        let cell = self.place_cell(directory).await;
+        let open = async { Place::open(self, directory).await.map(Arc::new) };
+        cell.get_or_try_init(|| open).await.cloned()
+    }
+
+    async fn place_cell(&self, directory: &Path) -> PlaceCell {
         let mut places = self.places.lock().await;
         let now = self.clock.now_ms();
-        if let Some((used, place)) = places.get_mut(directory) {
+        if let Some((used, cell)) = places.get_mut(directory) {
             *used = now;
-            return Ok(place.clone());
+            return cell.clone();
         }
-        let place = Arc::new(Place::open(self, directory).await?);
         if places.len() >= MAX_PLACES
             && let Some(oldest) =
                 places.iter().min_by_key(|(_, (used, _))| *used).map(|(path, _)| path.clone())
         {
             places.remove(&oldest);
         }
-        places.insert(directory.to_owned(), (now, place.clone()));
-        Ok(place)
+        let cell = PlaceCell::default();
+        places.insert(directory.to_owned(), (now, cell.clone()));
+        cell
     }
 }

@@ -120,6 +120,18 @@ impl Models {
         model.filter(|_| official).cloned()
     }
 
+    /// Listed models whose names are close to one that is not listed.
+    pub(crate) fn nearest(&self, model: &Model) -> Vec<String> {
+        let listed = self.providers.iter().flat_map(|provider| &provider.models);
+        if listed.clone().any(|known| known.provider_id == model.provider_id && known.id == model.id) {
+            return Vec::new();
+        }
+        match self.unknown(format!("{}/{}", model.provider_id, model.id)) {
+            Error::UnknownModel { nearest, .. } => nearest,
+            _ => Vec::new(),
+        }
+    }
+
     fn unknown(&self, wanted: String) -> Error {
         let names = self.providers.iter().flat_map(|provider| {
             provider.models.iter().map(|model| format!("{}/{}", model.provider_id, model.id))

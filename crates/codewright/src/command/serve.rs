@@ -52,6 +52,7 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     drop(writeln!(stdout, "{} server listening on http://{address}", program_name()));
     drop(stdout.flush());
     let cancel = CancellationToken::new();
+    let tasks = options.tasks.clone();
     let router = codewright_server::router(engine.clone(), options);
     let server = codewright_server::serve(listener, router, cancel.clone());
     let mut server = std::pin::pin!(server);
@@ -63,6 +64,9 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         _ = terminate.recv() => stop(&cancel, server, &mut terminate).await?,
     }
     engine.close().await?;
+    // What clients began and left is finished with the engine; nothing new can come.
+    tasks.close();
+    tasks.wait().await;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -68,8 +68,8 @@ struct OpenCall {
     id: PartId,
     call_id: String,
     tool: String,
-    /// When it began to run, and with what.
-    running: Option<(u64, Value)>,
+    /// When it began to run, with what, and what it last showed.
+    running: Option<(u64, Value, Option<Map>)>,
     closed: bool,
 }
 
@@ -156,10 +156,18 @@ impl Recorder {
         let call = &mut self.calls[at];
         call.tool = update.tool;
         call.closed = !update.state.is_open();
-        if let ToolState::Running { input, time, .. } = &update.state {
-            call.running = Some((time.start, input.clone()));
+        let mut state = update.state;
+        match &mut state {
+            ToolState::Running { input, time, metadata, .. } => {
+                call.running = Some((time.start, input.clone(), metadata.clone()));
+            }
+            // What a call showed while it worked stays when it fails.
+            ToolState::Error { metadata, .. } if metadata.is_none() => {
+                *metadata = call.running.take().and_then(|(_, _, shown)| shown);
+            }
+            ToolState::Pending { .. } | ToolState::Completed { .. } | ToolState::Error { .. } => {}
         }
-        self.record_call(at, update.state);
+        self.record_call(at, state);
     }
 
     /// Gives up an attempt: what it said is emptied, so that the next one does not repeat it.
@@ -205,9 +213,10 @@ impl Recorder {
                 continue;
             }
             call.closed = true;
-            let (start, input) = call.running.take().unwrap_or((now, Value::Object(Map::new())));
+            let (start, input, metadata) =
+                call.running.take().unwrap_or((now, Value::Object(Map::new()), None));
             let time = ToolSpan { start, end: now, compacted: None };
-            let state = ToolState::Error { input, error: CALL_ABORTED.to_owned(), metadata: None, time };
+            let state = ToolState::Error { input, error: CALL_ABORTED.to_owned(), metadata, time };
             self.record_call(at, state);
         }
         self.message.error = error;

@@ -97,7 +97,21 @@ pub(crate) async fn step(
             account(inner, id, recorder.message()).await
         }
         Attempt::Aborted => fail(inner, recorder, MessageError::aborted()).await,
-        Attempt::Failed(error) => fail(inner, recorder, message_error(&error)).await,
+        Attempt::Failed(error) => {
+            let mut known = message_error(&error);
+            suggest(&step, &mut known);
+            fail(inner, recorder, known).await
+        }
+    }
+}
+
+/// A provider that does not know the model may know one of a like name.
+fn suggest(step: &Step, error: &mut MessageError) {
+    if let MessageError::APIError { message, status_code: Some(404), .. } = error {
+        let nearest = step.place.models.nearest(&step.model);
+        if !nearest.is_empty() {
+            message.push_str(&format!(" (did you mean {}?)", nearest.join(", ")));
+        }
     }
 }
 

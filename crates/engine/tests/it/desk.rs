@@ -1,0 +1,128 @@
+//! An engine with a project, a home of its own and a scripted model.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codewright_config::{Dirs, Env};
+use codewright_engine::{Engine, Options, Place, Published, Subscription};
+use codewright_proto::{
+    Clock, Fact, MessageWithParts, PartBody, PartInput, PromptInput, Session, SessionInput, Signal, ToolState,
+};
+use codewright_scripted::{Script, Server};
+use serde_json::{Value, json};
+
+/// Longer than anything here takes, on a machine with other work.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
+
+pub(crate) struct Desk {
+    pub(crate) engine: Engine,
+    pub(crate) place: Arc<Place>,
+    pub(crate) server: Server,
+    pub(crate) project: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Desk {
+    pub(crate) async fn new(script: Script) -> Self {
+        Self::with(script, json!({})).await
+    }
+
+    /// A desk whose configuration has more in it.
+    pub(crate) async fn with(script: Script, more: Value) -> Self {
+        let server = Server::start(script).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let project = root.join("project");
+        std::fs::create_dir_all(project.join(".git")).unwrap();
+        let mut config = json!({
+            "model": "mock/plain-model",
+            "provider": { "mock": {
+                "npm": "@ai-sdk/openai-compatible",
+                "options": { "baseURL": format!("{}/v1", server.url()), "apiKey": "sk-mock" },
+                "models": { "plain-model": { "limit": { "context": 200_000, "output": 32_000 } } },
+            } },
+        });
+        for (key, value) in more.as_object().unwrap() {
+            config[key] = value.clone();
+        }
+        let env = Env::from_pairs([
+            ("HOME".to_owned(), root.join("home").to_string_lossy().into_owned()),
+            ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
+            ("OPENCODE_CONFIG_CONTENT".to_owned(), config.to_string()),
+        ]);
+        let dirs = Dirs::new(&env).unwrap();
+        let options =
+            Options { directory: project.clone(), env, dirs, version: "0.0.0-test", clock: Clock::system() };
+        let engine = Engine::open(options).await.unwrap();
+        let place = engine.place(&project).await.unwrap();
+        Self { engine, place, server, project, _folder: folder }
+    }
+
+    pub(crate) async fn session(&self) -> Session {
+        let input = SessionInput { title: Some("Test".to_owned()), ..SessionInput::default() };
+        self.engine.create_session(&self.place, input).await.unwrap()
+    }
+
+    pub(crate) async fn prompt(&self, session: &Session, text: &str) -> MessageWithParts {
+        let prompt = self.engine.prompt(&session.id, prompt(text));
+        tokio::time::timeout(DEADLINE, prompt).await.expect("the turn ends").unwrap()
+    }
+
+    pub(crate) async fn transcript(&self, session: &Session) -> Vec<MessageWithParts> {
+        self.engine.messages(&session.id, None).await.unwrap()
+    }
+
+    /// Nothing that was sent broke the rules of the protocol.
+    pub(crate) fn assert_clean(&self) {
+        assert_eq!(self.server.problems(), Vec::<String>::new());
+    }
+}
+
+pub(crate) fn prompt(text: &str) -> PromptInput {
+    PromptInput { parts: vec![PartInput::text(text)], ..PromptInput::default() }
+}
+
+/// The text of a message.
+pub(crate) fn text(message: &MessageWithParts) -> String {
+    let texts = message.parts.iter().filter_map(|part| match &part.body {
+        PartBody::Text(text) => Some(text.text.to_string()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+/// The states of all calls, oldest first.
+pub(crate) fn calls(transcript: &[MessageWithParts]) -> Vec<(String, ToolState)> {
+    let parts = transcript.iter().flat_map(|message| &message.parts);
+    let calls = parts.filter_map(|part| match &part.body {
+        PartBody::Tool(call) => Some((call.tool.clone(), call.state.clone())),
+        _ => None,
+    });
+    calls.collect()
+}
+
+/// Waits for the first thing that `wanted` takes.
+pub(crate) async fn wait_for<T>(
+    feed: &mut Subscription,
+    mut wanted: impl FnMut(&Published) -> Option<T>,
+) -> T {
+    let search = async {
+        loop {
+            let published = feed.next().await.unwrap();
+            if let Some(found) = wanted(&published) {
+                return found;
+            }
+        }
+    };
+    tokio::time::timeout(DEADLINE, search).await.expect("it happens")
+}
+
+/// Waits until a delta was shown.
+pub(crate) async fn wait_for_delta(feed: &mut Subscription) {
+    wait_for(feed, |published| match published.notice().fact {
+        Fact::Signal(Signal::PartDelta { .. }) => Some(()),
+        _ => None,
+    })
+    .await;
+}

@@ -1,0 +1,163 @@
+//! Questions and answers: once, always, reject, reject with a word, rules that forbid.
+
+use codewright_proto::{
+    Action, Event, Fact, PermissionAnswer, PermissionReply, PermissionRequest, Rule, SessionInput, ToolState,
+};
+use codewright_scripted::{Script, Turn};
+use serde_json::json;
+
+use crate::desk::{Desk, calls, prompt, text, wait_for};
+
+fn bash(command: &str) -> Turn {
+    Turn::steps().tool("bash", json!({ "command": command })).into()
+}
+
+fn ask_for_bash() -> serde_json::Value {
+    json!({ "permission": { "bash": "ask" } })
+}
+
+async fn asked(feed: &mut codewright_engine::Subscription) -> PermissionRequest {
+    wait_for(feed, |published| match published.notice().fact {
+        Fact::Event(Event::PermissionAsked(request)) => Some(request),
+        _ => None,
+    })
+    .await
+}
+
+fn answer(reply: PermissionReply, message: Option<&str>) -> PermissionAnswer {
+    PermissionAnswer { reply, message: message.map(str::to_owned) }
+}
+
+#[tokio::test]
+async fn a_call_waits_for_leave_and_runs_with_it() {
+    let desk = Desk::with(Script::new().turn(bash("echo one && ls")).text("done"), ask_for_bash()).await;
+    let session = desk.session().await;
+    let mut feed = desk.engine.subscribe();
+    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    let request = asked(&mut feed).await;
+    assert_eq!(request.permission, "bash");
+    assert_eq!(request.patterns, ["echo one", "ls"]);
+    assert_eq!(request.always, ["echo *", "ls *"]);
+    assert_eq!(request.metadata["command"], "echo one && ls");
+    assert_eq!(desk.engine.permissions().await.unwrap(), [request.clone()]);
+    desk.engine.answer_permission(&request.id, answer(PermissionReply::Once, None)).await.unwrap();
+    idle(&mut feed).await;
+    let calls = calls(&desk.transcript(&session).await);
+    assert!(matches!(&calls[0].1, ToolState::Completed { output, .. } if output.starts_with("one\n")));
+    assert!(desk.engine.permissions().await.unwrap().is_empty());
+    let again = desk.engine.answer_permission(&request.id, answer(PermissionReply::Once, None)).await;
+    assert!(again.unwrap_err().to_string().contains("not found"));
+}
+
+#[tokio::test]
+async fn always_saves_the_next_question_and_no_other() {
+    let script = Script::new().turn(bash("echo one")).turn(bash("echo two")).turn(bash("ls")).text("done");
+    let desk = Desk::with(script, ask_for_bash()).await;
+    let session = desk.session().await;
+    let mut feed = desk.engine.subscribe();
+    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    let first = asked(&mut feed).await;
+    desk.engine.answer_permission(&first.id, answer(PermissionReply::Always, None)).await.unwrap();
+    let second = asked(&mut feed).await;
+    assert_eq!(second.patterns, ["ls"]);
+    desk.engine.answer_permission(&second.id, answer(PermissionReply::Once, None)).await.unwrap();
+    idle(&mut feed).await;
+    assert_eq!(calls(&desk.transcript(&session).await).len(), 3);
+}
+
+#[tokio::test]
+async fn a_refusal_ends_the_turn_and_a_word_with_it_does_not() {
+    let script = Script::new().turn(bash("echo one")).turn(bash("echo two")).text("used python");
+    let desk = Desk::with(script, ask_for_bash()).await;
+    let session = desk.session().await;
+    let mut feed = desk.engine.subscribe();
+    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    let request = asked(&mut feed).await;
+    desk.engine.answer_permission(&request.id, answer(PermissionReply::Reject, None)).await.unwrap();
+    idle(&mut feed).await;
+    assert_eq!(desk.server.main_requests().len(), 1);
+    desk.engine.prompt_async(&session.id, prompt("again")).await.unwrap();
+    let request = asked(&mut feed).await;
+    let reply = answer(PermissionReply::Reject, Some("use python instead"));
+    desk.engine.answer_permission(&request.id, reply).await.unwrap();
+    idle(&mut feed).await;
+    let transcript = desk.transcript(&session).await;
+    let errors: Vec<_> = calls(&transcript)
+        .into_iter()
+        .map(|(_, state)| match state {
+            ToolState::Error { error, .. } => error,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let refused = "The user rejected permission to use this specific tool call";
+    assert_eq!(errors[0], format!("{refused}."));
+    assert_eq!(errors[1], format!("{refused} with the following feedback: use python instead"));
+    assert_eq!(text(transcript.last().unwrap()), "used python");
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn a_rule_that_forbids_is_told_and_the_turn_goes_on() {
+    let desk = Desk::new(Script::new().turn(bash("echo one")).text("understood")).await;
+    let rules = vec![Rule::new("bash", "echo *", Action::Deny)];
+    let input = SessionInput { title: Some("t".into()), permission: Some(rules), ..SessionInput::default() };
+    let session = desk.engine.create_session(&desk.place, input).await.unwrap();
+    assert_eq!(text(&desk.prompt(&session, "go").await), "understood");
+    let calls = calls(&desk.transcript(&session).await);
+    let ToolState::Error { error, .. } = &calls[0].1 else { panic!("{:?}", calls[0]) };
+    assert!(error.contains(r#"{"permission":"bash","pattern":"echo *","action":"deny"}"#), "{error}");
+}
+
+#[tokio::test]
+async fn what_was_allowed_always_does_not_beat_a_rule_that_forbids() {
+    let script = Script::new().turn(bash("echo one")).text("a").turn(bash("echo two")).text("b");
+    let desk = Desk::with(script, ask_for_bash()).await;
+    let first = desk.session().await;
+    let mut feed = desk.engine.subscribe();
+    desk.engine.prompt_async(&first.id, prompt("go")).await.unwrap();
+    let request = asked(&mut feed).await;
+    desk.engine.answer_permission(&request.id, answer(PermissionReply::Always, None)).await.unwrap();
+    idle(&mut feed).await;
+    let rules = vec![Rule::new("bash", "*", Action::Ask), Rule::new("bash", "echo *", Action::Deny)];
+    let input = SessionInput { title: Some("t".into()), permission: Some(rules), ..SessionInput::default() };
+    let second = desk.engine.create_session(&desk.place, input).await.unwrap();
+    desk.prompt(&second, "go").await;
+    let calls = calls(&desk.transcript(&second).await);
+    assert!(matches!(&calls[0].1, ToolState::Error { .. }), "{:?}", calls[0]);
+}
+
+#[tokio::test]
+async fn the_third_identical_call_of_an_answer_asks() {
+    let glob = json!({ "pattern": "*.md" });
+    let turn = Turn::tools([("glob", glob.clone()), ("glob", glob.clone()), ("glob", glob)]);
+    let desk = Desk::new(Script::new().turn(turn).text("done")).await;
+    let session = desk.session().await;
+    let mut feed = desk.engine.subscribe();
+    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    let request = asked(&mut feed).await;
+    assert_eq!(request.permission, "doom_loop");
+    assert_eq!((request.patterns.as_slice(), request.tool.is_none()), (&["glob".to_owned()][..], true));
+    desk.engine.answer_permission(&request.id, answer(PermissionReply::Once, None)).await.unwrap();
+    idle(&mut feed).await;
+}
+
+#[tokio::test]
+async fn an_abort_withdraws_the_question() {
+    let desk = Desk::with(Script::new().turn(bash("echo one")).text("after"), ask_for_bash()).await;
+    let session = desk.session().await;
+    let mut feed = desk.engine.subscribe();
+    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    asked(&mut feed).await;
+    desk.engine.abort(&session.id).await.unwrap();
+    assert!(desk.engine.permissions().await.unwrap().is_empty());
+    assert_eq!(text(&desk.prompt(&session, "again").await), "after");
+    desk.assert_clean();
+}
+
+async fn idle(feed: &mut codewright_engine::Subscription) {
+    wait_for(feed, |published| match published.notice().fact {
+        Fact::Signal(codewright_proto::Signal::SessionIdle { .. }) => Some(()),
+        _ => None,
+    })
+    .await;
+}

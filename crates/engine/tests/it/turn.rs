@@ -1,0 +1,260 @@
+//! Whole turns: answers, calls, failures, interruptions.
+
+use codewright_proto::{Event, Fact, Message, MessageError, PartBody, SessionStatus, Signal, ToolState};
+use codewright_scripted::{Script, Turn};
+use serde_json::json;
+
+use crate::desk::{Desk, calls, prompt, text, wait_for, wait_for_delta};
+
+#[tokio::test]
+async fn a_prompt_is_answered_and_counted() {
+    let desk = Desk::new(Script::new().text("Hello.")).await;
+    let session = desk.session().await;
+    let answer = desk.prompt(&session, "hi").await;
+    assert_eq!(text(&answer), "Hello.");
+    let Message::Assistant(info) = &answer.info else { panic!("an answer") };
+    assert_eq!(info.finish.as_deref(), Some("stop"));
+    assert!(info.time.completed.is_some() && info.tokens.input > 0);
+    let session = desk.engine.session(&session.id).await.unwrap();
+    assert_eq!(session.tokens.input, info.tokens.input);
+    assert_eq!(session.model.unwrap().id, "plain-model");
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn calls_of_one_answer_run_beside_each_other() {
+    // Each waits for the other's file: one after the other they would never end.
+    let wait = |mine: &str, other: &str| {
+        format!(
+            "touch {mine}; n=0; while [ ! -e {other} ] && [ $n -lt 200 ]; do sleep 0.05; n=$((n+1)); done; test -e {other} && echo met"
+        )
+    };
+    let turn = Turn::steps()
+        .tool("bash", json!({ "command": wait("a", "b") }))
+        .tool("bash", json!({ "command": wait("b", "a") }));
+    let desk = Desk::new(Script::new().turn(turn).text("done")).await;
+    let session = desk.session().await;
+    desk.prompt(&session, "go").await;
+    for (_, state) in calls(&desk.transcript(&session).await) {
+        assert!(matches!(&state, ToolState::Completed { output, .. } if output == "met\n"), "{state:?}");
+    }
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_be_understood_is_told_and_the_turn_goes_on() {
+    let turn = Turn::steps()
+        .tool("nonexistent_tool", json!({}))
+        .tool("READ", json!({ "filePath": "a.txt" }))
+        .tool("read", "{bad json")
+        .tool("read", json!({ "file": "x" }));
+    let desk = Desk::new(Script::new().turn(turn).text("went on")).await;
+    std::fs::write(desk.project.join("a.txt"), "one\n").unwrap();
+    let session = desk.session().await;
+    assert_eq!(text(&desk.prompt(&session, "go").await), "went on");
+    let calls = calls(&desk.transcript(&session).await);
+    let names: Vec<_> = calls.iter().map(|(tool, _)| tool.as_str()).collect();
+    assert_eq!(names, ["invalid", "read", "invalid", "read"]);
+    let ToolState::Completed { input, output, title, .. } = &calls[0].1 else { panic!("completed") };
+    assert_eq!(title, "Invalid Tool");
+    assert_eq!(input["tool"], "nonexistent_tool");
+    assert!(output.contains("Available tools: bash, edit, glob, grep, invalid, read, write."), "{output}");
+    assert!(matches!(&calls[1].1, ToolState::Completed { output, .. } if output.contains("1: one")));
+    let expected =
+        "The read tool was called with invalid arguments: SchemaError(Missing key\n  at [\"filePath\"]).";
+    assert!(
+        matches!(&calls[3].1, ToolState::Error { error, .. } if error.starts_with(expected)),
+        "{:?}",
+        calls[3]
+    );
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn a_broken_stream_is_repeated_without_doubling_text() {
+    let broken = Turn::text("Partial text").disconnect();
+    let desk = Desk::new(Script::new().turn(broken).text("Second attempt.")).await;
+    let session = desk.session().await;
+    let answer = desk.prompt(&session, "go").await;
+    assert_eq!(text(&answer), "Second attempt.");
+    let starts = answer.parts.iter().filter(|part| matches!(part.body, PartBody::StepStart { .. })).count();
+    assert_eq!(starts, 2);
+    // The next request must not repeat what was given up.
+    desk.prompt(&session, "again").await;
+    let sent = desk.server.main_requests().pop().unwrap().body.to_string();
+    assert!(!sent.contains("Partial"), "{sent}");
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_after_a_call_does_not_repeat_the_call() {
+    let broken = Turn::steps()
+        .tool("bash", json!({ "command": "echo x >> count" }))
+        .delay(std::time::Duration::from_millis(300))
+        .disconnect();
+    let desk = Desk::new(Script::new().turn(broken).text("went on")).await;
+    let session = desk.session().await;
+    assert_eq!(text(&desk.prompt(&session, "go").await), "went on");
+    let count = std::fs::read_to_string(desk.project.join("count")).unwrap();
+    assert_eq!(count, "x\n");
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn a_busy_provider_is_waited_for_and_said_to_be_busy() {
+    let busy = Turn::http_error(429)
+        .header("retry-after-ms", "20")
+        .body(json!({ "error": { "message": "Rate limit reached" } }));
+    let desk = Desk::new(Script::new().turn(busy).text("After retry.")).await;
+    let session = desk.session().await;
+    let mut feed = desk.engine.subscribe();
+    assert_eq!(text(&desk.prompt(&session, "go").await), "After retry.");
+    let message = wait_for(&mut feed, |published| match published.notice().fact {
+        Fact::Signal(Signal::SessionStatus {
+            status: SessionStatus::Retry { attempt: 1, message, .. },
+            ..
+        }) => Some(message),
+        _ => None,
+    });
+    assert_eq!(message.await, "Rate limit reached");
+}
+
+#[tokio::test]
+async fn a_refusal_of_the_provider_is_kept_and_the_session_goes_on() {
+    let refused = Turn::http_error(401).body(json!({ "error": { "message": "Invalid key" } }));
+    let desk = Desk::new(Script::new().turn(refused).text("fine")).await;
+    let session = desk.session().await;
+    let answer = desk.prompt(&session, "go").await;
+    let Message::Assistant(info) = &answer.info else { panic!("an answer") };
+    let expected = matches!(
+        &info.error,
+        Some(MessageError::APIError { message, status_code: Some(401), is_retryable: false, .. }) if message == "Invalid key"
+    );
+    assert!(expected, "{:?}", info.error);
+    assert_eq!(text(&desk.prompt(&session, "again").await), "fine");
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn an_abort_while_the_model_speaks_keeps_what_was_said() {
+    let desk = Desk::new(Script::new().turn(Turn::text("Starting to speak").hang()).text("after")).await;
+    let session = desk.session().await;
+    let mut feed = desk.engine.subscribe();
+    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    wait_for_delta(&mut feed).await;
+    assert!(desk.engine.abort(&session.id).await.unwrap());
+    assert!(desk.engine.statuses().is_empty());
+    let transcript = desk.transcript(&session).await;
+    let Message::Assistant(info) = &transcript[1].info else { panic!("an answer") };
+    assert_eq!(info.error, Some(MessageError::aborted()));
+    assert_eq!(text(&transcript[1]), "Starting to speak");
+    assert_eq!(text(&desk.prompt(&session, "again").await), "after");
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn an_abort_while_a_command_runs_ends_it_with_what_it_had() {
+    let turn = Turn::steps().tool("bash", json!({ "command": "echo start; sleep 300; echo end" }));
+    let desk = Desk::new(Script::new().turn(turn).text("after")).await;
+    let session = desk.session().await;
+    let mut feed = desk.engine.subscribe();
+    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    wait_for(&mut feed, |published| {
+        let Fact::Event(Event::PartUpdated { part, .. }) = published.notice().fact else { return None };
+        let PartBody::Tool(call) = part.body else { return None };
+        let ToolState::Running { metadata: Some(shown), .. } = call.state else { return None };
+        (shown["output"] == "start\n").then_some(())
+    })
+    .await;
+    desk.engine.abort(&session.id).await.unwrap();
+    let calls = calls(&desk.transcript(&session).await);
+    let ToolState::Completed { output, metadata, .. } = &calls[0].1 else { panic!("{:?}", calls[0]) };
+    assert!(output.starts_with("start\n") && output.contains("<shell_metadata>"), "{output}");
+    assert!(metadata["exit"].is_null());
+    assert_eq!(text(&desk.prompt(&session, "again").await), "after");
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn a_prompt_during_a_turn_is_answered_by_the_same_run() {
+    let first = Turn::steps().tool("bash", json!({ "command": "sleep 1" }));
+    let desk = Desk::new(Script::new().turn(first).text("both answered")).await;
+    let session = desk.session().await;
+    let (engine, id) = (desk.engine.clone(), session.id.clone());
+    let mut feed = desk.engine.subscribe();
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(async move { engine.prompt(&id, prompt("first")).await });
+    wait_for(&mut feed, |published| {
+        let Fact::Event(Event::PartUpdated { part, .. }) = published.notice().fact else { return None };
+        matches!(part.body, PartBody::Tool(_)).then_some(())
+    })
+    .await;
+    let second = desk.prompt(&session, "second").await;
+    let first = tasks.join_next().await.unwrap().unwrap().unwrap();
+    assert_eq!((text(&first).as_str(), text(&second).as_str()), ("both answered", "both answered"));
+    let sent = desk.server.main_requests();
+    assert_eq!(sent.len(), 2);
+    assert!(sent[1].body.to_string().contains("second"));
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn a_new_session_is_named_in_the_background() {
+    let desk = Desk::new(Script::new().title("A good name").text("Hello.")).await;
+    let session =
+        desk.engine.create_session(&desk.place, codewright_proto::SessionInput::default()).await.unwrap();
+    assert!(session.title.starts_with("New session - "));
+    let mut feed = desk.engine.subscribe();
+    desk.prompt(&session, "hi").await;
+    wait_for(&mut feed, |published| {
+        let Fact::Event(Event::SessionUpdated { info, .. }) = published.notice().fact else { return None };
+        (info.title == "A good name").then_some(())
+    })
+    .await;
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn reasoning_is_recorded_and_sent_back() {
+    let turn = Turn::steps().reasoning("Let me think.").text("42").tool("glob", json!({ "pattern": "*" }));
+    let desk = Desk::new(Script::new().turn(turn).text("done")).await;
+    let session = desk.session().await;
+    desk.prompt(&session, "go").await;
+    let transcript = desk.transcript(&session).await;
+    let thought = transcript[1].parts.iter().any(|part| {
+        matches!(&part.body, PartBody::Reasoning { text, time, .. } if &**text == "Let me think." && time.end.is_some())
+    });
+    assert!(thought, "{:?}", transcript[1].parts);
+    let sent = desk.server.main_requests().pop().unwrap();
+    assert_eq!(sent.body["messages"][2]["reasoning_content"], "Let me think.");
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn an_answer_that_reaches_the_limit_ends_the_turn() {
+    let turn = Turn::text("cut off").finish(codewright_scripted::Finish::Length);
+    let desk = Desk::new(Script::new().turn(turn)).await;
+    let session = desk.session().await;
+    let answer = desk.prompt(&session, "go").await;
+    let Message::Assistant(info) = &answer.info else { panic!("an answer") };
+    assert_eq!(info.finish.as_deref(), Some("length"));
+    assert_eq!(desk.server.main_requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_fork_has_the_messages_under_new_ids() {
+    let desk = Desk::new(Script::new().text("one").text("two")).await;
+    let session = desk.session().await;
+    desk.prompt(&session, "hi").await;
+    let fork = desk.engine.fork_session(&session.id, None).await.unwrap();
+    assert_eq!(fork.title, "Test (fork #1)");
+    assert_eq!(text(&desk.prompt(&fork, "more").await), "two");
+    assert_eq!(desk.transcript(&session).await.len(), 2);
+    let copied = desk.transcript(&fork).await;
+    assert_eq!(copied.len(), 4);
+    let Message::Assistant(answer) = &copied[1].info else { panic!("an answer") };
+    assert_eq!(&answer.parent_id, copied[0].info.id());
+    let sent = desk.server.main_requests().pop().unwrap();
+    assert_eq!(sent.body["messages"][2]["content"], "one");
+    desk.assert_clean();
+}
