@@ -94,8 +94,11 @@ pub(super) fn session(connection: &Connection, id: &SessionId) -> Result<Option<
 
 /// The sessions that a filter lets through, most recently updated first.
 pub(super) fn sessions(connection: &Connection, filter: &SessionFilter) -> Result<Vec<Session>, Fault> {
-    let mut conditions = Vec::new();
+    let mut conditions = vec!["true"];
     let mut values: Vec<Box<dyn ToSql>> = Vec::new();
+    if filter.roots {
+        conditions.push("parent_id IS NULL");
+    }
     let mut demand = |condition, value: Box<dyn ToSql>| {
         conditions.push(condition);
         values.push(value);
@@ -110,31 +113,18 @@ pub(super) fn sessions(connection: &Connection, filter: &SessionFilter) -> Resul
         demand("parent_id = ?", Box::new(parent.to_string()));
     }
     if let Some(search) = &filter.search {
-        demand(r"title LIKE ? ESCAPE '\'", Box::new(format!("%{}%", escape_like(search))));
+        // Unlike a LIKE pattern, this has no special characters and no length limit.
+        demand("instr(lower(title), lower(?)) > 0", Box::new(search.clone()));
     }
     if let Some(start) = filter.start {
         demand("time_updated >= ?", Box::new(number(start)));
     }
-    if filter.roots {
-        demand("parent_id IS NULL AND ?", Box::new(true));
-    }
     let limit = filter.limit.unwrap_or(MAX_SESSIONS).min(MAX_SESSIONS);
     values.push(Box::new(number(limit as u64)));
-    let condition = if conditions.is_empty() { "true".to_owned() } else { conditions.join(" AND ") };
+    let condition = conditions.join(" AND ");
     let sql =
         format!("SELECT {COLUMNS} FROM session WHERE {condition} ORDER BY time_updated DESC, id LIMIT ?");
     fetch(connection, &sql, params_from_iter(values), read)
-}
-
-fn escape_like(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        if matches!(character, '%' | '_' | '\\') {
-            escaped.push('\\');
-        }
-        escaped.push(character);
-    }
-    escaped
 }
 
 fn read(row: &Row<'_>) -> Result<Session, Fault> {

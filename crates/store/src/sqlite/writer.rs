@@ -42,7 +42,7 @@ pub(super) struct Append {
 type Stored = Result<Vec<Arc<Envelope>>, Error>;
 
 /// Envelopes with the size of their JSON, as the feed takes them.
-type Sized = Vec<(Arc<Envelope>, usize)>;
+type Weighed = Vec<(Arc<Envelope>, usize)>;
 
 pub(super) struct Writer {
     pub(super) path: PathBuf,
@@ -123,7 +123,7 @@ impl Writer {
     }
 
     /// Stores each append or says why not; fails as a whole if the transaction does.
-    fn transact(&mut self, appends: Vec<Vec<(Event, Record)>>) -> Result<Vec<Result<Sized, Error>>, Fault> {
+    fn transact(&mut self, appends: Vec<Vec<(Event, Record)>>) -> Result<Vec<Result<Weighed, Error>>, Fault> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut outcomes = Vec::with_capacity(appends.len());
         for records in appends {
@@ -149,7 +149,7 @@ fn execute(connection: &Connection, sql: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-fn store(connection: &Connection, records: Vec<(Event, Record)>, stamps: &Stamps) -> Result<Sized, Fault> {
+fn store(connection: &Connection, records: Vec<(Event, Record)>, stamps: &Stamps) -> Result<Weighed, Fault> {
     let time = stamps.clock.now_ms();
     let mut envelopes = Vec::with_capacity(records.len());
     for (event, record) in records {

@@ -105,7 +105,7 @@ async fn an_append_is_all_or_nothing_and_harms_no_other() {
         match outcome {
             Ok(envelopes) => assert!(at % 2 == 0 && envelopes.len() == 2),
             Err(error) => {
-                assert_eq!((at % 2, error.to_string()), (1, "there is no message `msg_unknown`".to_owned()))
+                assert_eq!((at % 2, error.to_string()), (1, "there is no message `msg_unknown`".to_owned()));
             }
         }
     }
@@ -255,6 +255,7 @@ async fn sessions_are_filtered_and_the_latest_comes_first() {
     check(SessionFilter { search: Some("100%".into()), ..all() }, &["ses_1"]).await;
     check(SessionFilter { search: Some("FIX".into()), ..all() }, &["ses_2", "ses_1"]).await;
     check(SessionFilter { search: Some("' OR 1=1".into()), ..all() }, &[]).await;
+    check(SessionFilter { search: Some("x".repeat(100_000)), ..all() }, &[]).await;
     check(SessionFilter { start: Some(20), ..all() }, &["ses_2", "ses_4", "ses_3"]).await;
     check(SessionFilter { roots: true, start: Some(11), limit: Some(1), ..all() }, &["ses_2"]).await;
     check(SessionFilter { limit: Some(0), ..all() }, &[]).await;

@@ -43,6 +43,29 @@ async fn events_and_signals_come_in_order() {
 }
 
 #[tokio::test]
+async fn a_waiting_reader_is_woken_and_may_give_up_waiting() {
+    let store = in_memory().await;
+    let mut subscription = store.subscribe();
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(async move {
+        // Gives up again and again; nothing may get lost with the waiting.
+        let mut positions = Vec::new();
+        while positions.len() < 200 {
+            let pause = std::time::Duration::from_micros(200);
+            if let Ok(item) = tokio::time::timeout(pause, subscription.next()).await {
+                positions.push(item.expect("open").position().expect("an event"));
+            }
+        }
+        positions
+    });
+    for at in 0..200 {
+        store.append(vec![created(&format!("ses_{at}"))]).await.expect("stored");
+    }
+    let positions = tokio::time::timeout(std::time::Duration::from_secs(30), tasks.join_next()).await;
+    assert!(positions.expect("in time").expect("a task").expect("no panic").into_iter().eq(1..=200));
+}
+
+#[tokio::test]
 async fn a_refused_append_is_not_published() {
     let store = in_memory().await;
     let mut subscription = store.subscribe();

@@ -82,6 +82,23 @@ async fn what_was_acknowledged_is_there_after_a_drop() {
 }
 
 #[tokio::test]
+async fn what_was_acknowledged_is_in_the_files_at_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let store = open(&path).await;
+    for at in 0..50 {
+        store.append(vec![created(&format!("ses_{at}"))]).await.expect("stored");
+    }
+    // What a killed process leaves behind.
+    let copy = directory.path().join("copy.db");
+    fs::copy(&path, &copy).expect("copied");
+    fs::copy(path.with_file_name("store.db-wal"), copy.with_file_name("copy.db-wal")).expect("copied");
+    let copied = open(&copy).await;
+    assert_eq!(copied.last_position(), 50);
+    assert_eq!(copied.sessions(Default::default()).await.expect("readable").len(), 50);
+}
+
+#[tokio::test]
 async fn a_closed_store_says_so() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = open(&directory.path().join("store.db")).await;
