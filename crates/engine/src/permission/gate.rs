@@ -112,8 +112,11 @@ impl Gate {
             reply,
             message,
         });
-        self.store.append(events.collect()).await?;
-        Ok(())
+        match self.store.append(events.collect()).await {
+            // Somebody else was faster, or the turn was stopped.
+            Err(codewright_store::Error::Unknown { .. }) => Err(Error::not_found("Permission request", id)),
+            other => other.map(|_| ()).map_err(Error::from),
+        }
     }
 
     fn decide(&self, rules: &[Rule], permission: &str, pattern: &str) -> Action {
@@ -176,8 +179,11 @@ impl Gate {
                 let session_id = asker.session_id.clone();
                 let reply = PermissionReply::Reject;
                 let withdrawn = Event::PermissionReplied { session_id, request_id: id, reply, message: None };
-                self.store.append(vec![withdrawn]).await?;
-                Ok(Verdict::Cancelled)
+                match self.store.append(vec![withdrawn]).await {
+                    // It was answered in the same moment, which no longer matters.
+                    Ok(_) | Err(codewright_store::Error::Unknown { .. }) => Ok(Verdict::Cancelled),
+                    Err(error) => Err(error.into()),
+                }
             }
         }
     }

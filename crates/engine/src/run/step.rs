@@ -265,7 +265,13 @@ impl<'a> Conversation<'a> {
         let mut tick = pin!(tokio::time::sleep_until(frame));
         loop {
             // What has arrived already is taken without waiting: most deltas come in bursts.
-            while let Some(event) = stream.next().now_or_never() {
+            loop {
+                while let Some(event) = stream.try_next() {
+                    if let Some(end) = self.heard(Some(Ok(event))).await? {
+                        return Ok(end);
+                    }
+                }
+                let Some(event) = stream.next().now_or_never() else { break };
                 if let Some(end) = self.heard(event).await? {
                     return Ok(end);
                 }

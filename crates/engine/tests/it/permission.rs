@@ -39,7 +39,7 @@ async fn a_call_waits_for_leave_and_runs_with_it() {
     assert_eq!(request.patterns, ["echo one", "ls"]);
     assert_eq!(request.always, ["echo *", "ls *"]);
     assert_eq!(request.metadata["command"], "echo one && ls");
-    assert_eq!(desk.engine.permissions().await.unwrap(), [request.clone()]);
+    assert_eq!(desk.engine.permissions().await.unwrap(), std::slice::from_ref(&request));
     desk.engine.answer_permission(&request.id, answer(PermissionReply::Once, None)).await.unwrap();
     idle(&mut feed).await;
     let calls = calls(&desk.transcript(&session).await);
