@@ -1,3 +1,73 @@
 //! Checks and measurements of the workspace.
+//!
+//! The checks are tests of this package: which room may look into which, that
+//! every room keeps the house's lints, that links and module docs are there.
+//! The measurements are `cargo xtask bench`; it runs this program again for
+//! the two parts that must not share a process with it, the model and the
+//! clock.
 
-fn main() {}
+mod bench;
+mod measure;
+mod model;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+
+const HELP: &str = "\
+Checks and measurements of the workspace. The checks are tests: cargo test -p xtask
+
+Usage: cargo xtask COMMAND
+
+Commands:
+  bench [--bin PATH] [--against PATH]... [--runs N] [--only NAME]...
+      Measures the program against the scripted model: wall, CPU (user and
+      system, with all waited-for children) and peak memory (of the largest
+      process), as medians with least and most.
+      --bin PATH      The program; without it the release build, built first
+      --against PATH  Another program with the same command line, run in turn
+                      with the first; its figures are also shown as ratios
+      --runs N        Counted runs a case, after one that is not (default 7)
+      --only NAME     version, hi, edit, stream, pipe or size; edit, stream and
+                      pipe measure hi too, as their figures are beyond its
+      Ends with 1 if a run failed, never because a limit was exceeded.
+  scripted [--port P] [--script FILE]
+      Serves the scripted model until interrupted; P is 0 for any free port
+      (default 18080). FILE is a script in JSON; without it `[[scn:hi]]`,
+      `[[scn:stream:BYTES:DELTAS]]` and `[[scn:paced:COUNT:PER_SECOND]]` in a
+      prompt pick the answer.
+";
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let command = args.next().unwrap_or_default();
+    let rest: Vec<String> = args.collect();
+    match run(&command, &rest) {
+        Ok(code) => code,
+        Err(error) => {
+            // Nobody is left to be told if this cannot be written.
+            writeln!(std::io::stderr(), "error: {error:#}").unwrap_or_default();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
+    match command {
+        "bench" => return bench::main(rest),
+        "scripted" => model::by_hand(rest)?,
+        // The parts of a benchmark that run as processes of their own.
+        measure::COMMAND => measure::main(rest)?,
+        model::COMMAND => model::main()?,
+        "help" | "-h" | "--help" => std::io::stdout().write_all(HELP.as_bytes())?,
+        "" => bail!("a command is missing; `cargo xtask --help` lists them"),
+        other => bail!("there is no command `{other}`; `cargo xtask --help` lists them"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The value that follows a flag.
+fn value<'a>(flag: &str, rest: &mut impl Iterator<Item = &'a String>) -> Result<&'a str> {
+    rest.next().map(String::as_str).with_context(|| format!("`{flag}` needs a value"))
+}

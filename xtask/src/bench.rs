@@ -1,0 +1,150 @@
+//! What the program costs, and what another one costs beside it.
+//!
+//! A case is run once to warm the machine and then so many times by each
+//! program in turn, so that a busy minute falls on all of them. A run counts
+//! only if it did its work: its exit code, the answer in its output and the
+//! requests the model got are looked at each time.
+
+mod case;
+mod place;
+mod report;
+mod spread;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, Result, bail};
+
+use case::{Case, Run};
+use place::Place;
+use report::Measured;
+
+use crate::model::Model;
+
+/// Counted runs of each case unless said otherwise.
+const RUNS: usize = 7;
+/// More runs say no more.
+const RUNS_LIMIT: usize = 1000;
+
+struct Options {
+    program: Option<PathBuf>,
+    against: Vec<PathBuf>,
+    runs: usize,
+    only: Vec<String>,
+}
+
+/// A program that is measured.
+struct Program {
+    name: String,
+    path: PathBuf,
+    place: Place,
+}
+
+/// Measures, prints, and says whether every run did its work.
+pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
+    let options = Options::parse(rest)?;
+    let cases = case::chosen(&options.only)?;
+    let ours = match options.program {
+        Some(path) => path,
+        None => build()?,
+    };
+    let mut model = Model::start()?;
+    let mut programs = vec![Program::new("ours", &ours, &model.url)?];
+    for path in &options.against {
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        let name = if options.against.len() > 1 { format!("{name}#{}", programs.len()) } else { name.into() };
+        programs.push(Program::new(&name, path, &model.url)?);
+    }
+    print(&report::head(&programs, options.runs)?)?;
+    let mut measured = Measured::default();
+    for case in cases {
+        let runs = run_case(case, &programs, &mut model, options.runs)?;
+        measured.insert(case, runs);
+        print(&report::case(case, &programs, &measured))?;
+    }
+    let failures = measured.failures(&programs);
+    print(&report::foot(&failures)?)?;
+    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Options {
+    fn parse(rest: &[String]) -> Result<Self> {
+        let mut options = Self { program: None, against: Vec::new(), runs: RUNS, only: Vec::new() };
+        let mut rest = rest.iter();
+        while let Some(flag) = rest.next() {
+            match flag.as_str() {
+                "--bin" => options.program = Some(crate::value(flag, &mut rest)?.into()),
+                "--against" => options.against.push(crate::value(flag, &mut rest)?.into()),
+                "--only" => options.only.push(crate::value(flag, &mut rest)?.to_owned()),
+                "--runs" => {
+                    let written = crate::value(flag, &mut rest)?;
+                    let runs = written.parse().ok().filter(|runs| (1..=RUNS_LIMIT).contains(runs));
+                    options.runs = runs.with_context(|| {
+                        format!("`--runs {written}` is not a number from 1 to {RUNS_LIMIT}")
+                    })?;
+                }
+                other => bail!("`bench` has no flag `{other}`"),
+            }
+        }
+        Ok(options)
+    }
+}
+
+impl Program {
+    fn new(name: &str, path: &Path, url: &str) -> Result<Self> {
+        let path = path.canonicalize().with_context(|| format!("there is no `{}`", path.display()))?;
+        Ok(Self { name: name.to_owned(), path, place: Place::new(url)? })
+    }
+}
+
+/// The runs of a case by each program, or why it could not be measured.
+fn run_case(
+    case: Case,
+    programs: &[Program],
+    model: &mut Model,
+    runs: usize,
+) -> Result<Vec<Result<Vec<Run>>>> {
+    let mut all: Vec<Result<Vec<Run>>> = programs.iter().map(|_| Ok(Vec::new())).collect();
+    for round in 0..=case.runs(runs) {
+        for (program, done) in programs.iter().zip(&mut all) {
+            // A program that failed once is not asked again.
+            let Ok(counted) = done else { continue };
+            match case.run(program, model) {
+                Ok(_) if round == 0 => {}
+                Ok(run) => counted.push(run),
+                Err(error) => *done = Err(error),
+            }
+        }
+    }
+    // What is still on its way belongs to this case, not to the next.
+    model.seen()?;
+    Ok(all)
+}
+
+/// Builds the release binary; returns its path.
+fn build() -> Result<PathBuf> {
+    let cargo = option_env!("CARGO").unwrap_or("cargo");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;
+    let status = Command::new(cargo)
+        .args(["build", "--release", "--package", "codewright"])
+        .current_dir(root)
+        .status()
+        .context("cannot start cargo")?;
+    if !status.success() {
+        bail!("the release build failed");
+    }
+    let metadata = Command::new(cargo)
+        .args(["metadata", "--offline", "--no-deps", "--format-version", "1"])
+        .current_dir(root)
+        .output()?;
+    let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout)?;
+    let target = metadata["target_directory"].as_str().context("cargo names no target directory")?;
+    Ok(Path::new(target).join("release/codewright"))
+}
+
+fn print(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}

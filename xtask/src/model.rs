@@ -1,0 +1,180 @@
+//! The scripted model as a process of its own: what it costs is not the
+//! program's, and its clock is the machine's.
+//!
+//! It answers one line with one line: whatever it is told, it says which
+//! requests came since it was last asked. It ends with its standard input.
+
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+use codewright_scripted::{Flood, Kind, Request, Script, Server, Step, Turn};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::measure::now_ns;
+
+/// The hidden command that runs this.
+pub(crate) const COMMAND: &str = "benchmark-model";
+/// The port of the command for people, unless they say another.
+const PORT: u16 = 18_080;
+
+/// What "hi" and the end of an edit are answered with.
+pub(crate) const ANSWER: &str = "Hello from the scripted model, and that is all.";
+/// Begins a prompt that asks for an edit of the file named after it.
+pub(crate) const EDIT: &str = "scripted-edit";
+/// Begins a prompt that asks for much text.
+pub(crate) const STREAM: &str = "scripted-stream";
+/// The much text.
+pub(crate) const FLOOD: Flood = Flood { bytes: 2_000_000, deltas: 40_000 };
+/// What an edit replaces, and by what.
+pub(crate) const REPLACED: (&str, &str) = ("hello", "HELLO");
+
+/// The requests that came since the model was last asked.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Seen {
+    /// When each came, on the machine's monotonic clock, oldest first.
+    pub(crate) main_ns: Vec<i64>,
+    /// The same of those that wanted a title or a summary.
+    pub(crate) side_ns: Vec<i64>,
+    /// What a provider would have refused.
+    pub(crate) problems: Vec<String>,
+}
+
+/// The model's process.
+pub(crate) struct Model {
+    /// Where it listens.
+    pub(crate) url: String,
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Model {
+    /// Starts the process and waits until it listens.
+    pub(crate) fn start() -> Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().context("cannot start the scripted model")?;
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take().context("the scripted model has no output")?;
+        let mut model = Self { url: String::new(), child, stdin, stdout: BufReader::new(stdout) };
+        model.url = model.line()?;
+        Ok(model)
+    }
+
+    /// The requests that came since this was last asked.
+    pub(crate) fn seen(&mut self) -> Result<Seen> {
+        let stdin = self.stdin.as_mut().context("the scripted model has no input")?;
+        stdin.write_all(b"seen\n")?;
+        stdin.flush()?;
+        Ok(serde_json::from_str(&self.line()?)?)
+    }
+
+    fn line(&mut self) -> Result<String> {
+        let mut line = String::new();
+        if self.stdout.read_line(&mut line)? == 0 {
+            bail!("the scripted model has ended");
+        }
+        Ok(line.trim_end().to_owned())
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        // It ends with its input; that it has already ended is fine too.
+        drop(self.stdin.take());
+        self.child.wait().map(drop).unwrap_or_default();
+    }
+}
+
+/// Serves the benchmark's model until standard input ends.
+pub(crate) fn main() -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let script = Script::new().title("A title").default_turn(Turn::respond(answer));
+    // The server counts from its start, which is between these two.
+    let before = now_ns()?;
+    let server = runtime.block_on(Server::start(script))?;
+    let zero_ns = before.midpoint(now_ns()?);
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", server.url())?;
+    out.flush()?;
+    let (mut number, mut problems) = (0, 0);
+    for line in io::stdin().lock().lines() {
+        line?;
+        let mut seen = Seen::default();
+        let known = number;
+        for request in server.requests().into_iter().filter(|request| request.number > known) {
+            number = request.number;
+            let at_ns = zero_ns + i64::try_from(request.at.as_nanos())?;
+            match request.kind {
+                Kind::Main => seen.main_ns.push(at_ns),
+                Kind::Title | Kind::Summary => seen.side_ns.push(at_ns),
+            }
+        }
+        let all = server.problems();
+        seen.problems = all.get(problems..).unwrap_or_default().to_vec();
+        problems = all.len();
+        serde_json::to_writer(&mut out, &seen)?;
+        writeln!(out)?;
+        out.flush()?;
+    }
+    runtime.block_on(server.stop());
+    Ok(())
+}
+
+/// Serves a script for people until they interrupt it.
+pub(crate) fn by_hand(rest: &[String]) -> Result<()> {
+    let (mut port, mut script) = (PORT, Script::new().scenarios());
+    let mut rest = rest.iter();
+    while let Some(flag) = rest.next() {
+        match flag.as_str() {
+            "--port" => {
+                let written = crate::value(flag, &mut rest)?;
+                port = written.parse().with_context(|| format!("`--port {written}` is not a port"))?;
+            }
+            "--script" => {
+                let path = crate::value(flag, &mut rest)?;
+                let text = fs::read_to_string(path).with_context(|| format!("cannot read `{path}`"))?;
+                script = Script::from_json(&text).with_context(|| format!("`{path}` is not a script"))?;
+            }
+            other => bail!("`scripted` has no flag `{other}`"),
+        }
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    runtime.block_on(async {
+        let server =
+            Server::start_on(address, script).await.with_context(|| format!("cannot listen on {address}"))?;
+        let mut out = io::stdout();
+        writeln!(out, "the scripted model listens on {0}\nbase URL: {0}/v1", server.url())?;
+        out.flush()?;
+        tokio::signal::ctrl_c().await?;
+        for problem in server.problems() {
+            writeln!(out, "problem: {problem}")?;
+        }
+        server.stop().await;
+        Ok(())
+    })
+}
+
+/// Answers by what was asked and how far the conversation is, so that no run depends on another.
+fn answer(request: &Request) -> Turn {
+    let said = |marker: &str| request.users.iter().rev().find_map(|text| text.split_once(marker));
+    if said(STREAM).is_some() {
+        let mut steps = Turn::steps();
+        steps.steps.push(Step::Flood(FLOOD));
+        return steps.into();
+    }
+    let Some((_, path)) = said(EDIT) else { return Turn::text(ANSWER).into() };
+    // Some programs put a prompt of one argument into quotation marks.
+    let path = path.split_whitespace().next().unwrap_or_default().trim_end_matches('"');
+    let (old, new) = REPLACED;
+    match request.round {
+        0 => Turn::steps().tool("read", json!({"filePath": path})).into(),
+        1 => Turn::steps().tool("edit", json!({"filePath": path, "oldString": old, "newString": new})).into(),
+        _ => Turn::text(ANSWER).into(),
+    }
+}

@@ -1,0 +1,46 @@
+//! What every room and every file has.
+
+use std::fs;
+use std::path::Path;
+
+use crate::{files, packages, root, shown};
+
+#[test]
+fn every_room_keeps_the_lints_of_the_house() {
+    let keeps = |manifest: &str| {
+        let mut lines = manifest.lines().map(str::trim).skip_while(|line| *line != "[lints]").skip(1);
+        lines.find(|line| !line.is_empty()) == Some("workspace = true")
+    };
+    let without: Vec<String> = packages()
+        .iter()
+        .map(|package| package["manifest_path"].as_str().unwrap().to_owned())
+        .filter(|path| !keeps(&fs::read_to_string(path).unwrap()))
+        .collect();
+    assert_eq!(without, [""; 0], "these manifests need `[lints]` with `workspace = true`");
+}
+
+#[test]
+fn every_file_begins_with_what_it_is() {
+    let is_for_tests = |path: &Path| {
+        let inside = path.components().any(|part| part.as_os_str() == "tests");
+        inside || path.file_name().is_some_and(|name| name == "tests.rs")
+    };
+    let mut sources = files(&root().join("crates"), "rs");
+    sources.extend(files(&root().join("xtask"), "rs"));
+    assert!(!sources.is_empty());
+    sources.retain(|path| !is_for_tests(path));
+    let without: Vec<String> = sources
+        .iter()
+        .filter(|path| !fs::read_to_string(path).unwrap().starts_with("//! "))
+        .map(|path| shown(path))
+        .collect();
+    assert_eq!(without, [""; 0], "these files need a `//!` doc as their first line");
+}
+
+#[test]
+fn no_file_is_named_mod() {
+    let mut sources = files(root(), "rs");
+    sources.retain(|path| path.file_name().is_some_and(|name| name == "mod.rs"));
+    let named: Vec<String> = sources.iter().map(|path| shown(path)).collect();
+    assert_eq!(named, [""; 0], "a module `foo` is `foo.rs`, with `foo/` beside it");
+}
