@@ -12,6 +12,8 @@ use serde_json::{Map, Value};
 pub enum Protocol {
     /// OpenAI Chat Completions, and everything that imitates it.
     OpenAiChat,
+    /// OpenAI Responses.
+    OpenAiResponses,
     /// Anthropic Messages.
     Anthropic,
 }
