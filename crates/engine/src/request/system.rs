@@ -9,8 +9,8 @@ use super::instructions::Instruction;
 
 /// What the blocks are made of.
 pub(crate) struct Facts<'a> {
-    /// The agent's own prompt, which replaces the general one.
-    pub(crate) agent_prompt: Option<&'a str>,
+    /// The agent's own prompt, or that of the model's family.
+    pub(crate) base: &'a str,
     pub(crate) model_name: &'a str,
     /// `provider/model`.
     pub(crate) model_id: String,
@@ -26,7 +26,7 @@ pub(crate) struct Facts<'a> {
 
 /// Puts the system text together.
 pub(crate) fn system(facts: &Facts<'_>) -> String {
-    let mut blocks = vec![facts.agent_prompt.unwrap_or(crate::prompts::DEFAULT).trim_end().to_owned()];
+    let mut blocks = vec![facts.base.trim_end().to_owned()];
     blocks.push(format!("The model answering is {}, known here as {}.", facts.model_name, facts.model_id));
     blocks.push(environment(facts));
     if !facts.instructions.is_empty() {
@@ -89,7 +89,7 @@ mod tests {
     fn blocks_stand_in_order_and_the_changing_ones_late() {
         let instructions = vec![Instruction { origin: "/p/AGENTS.md".into(), text: "Use tabs.\n".into() }];
         let text = system(&Facts {
-            agent_prompt: Some("AGENT\n"),
+            base: "AGENT\n",
             model_name: "Plain",
             model_id: "mock/plain".into(),
             directory: Path::new("/p/sub"),
