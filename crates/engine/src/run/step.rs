@@ -166,7 +166,8 @@ fn prepare(
         directory: &place.directory,
         worktree: &place.worktree.root,
         is_git: place.worktree.git,
-        now_ms: inner.clock.now_ms(),
+        // The day of the first prompt, not of this step: a new day must not change what was sent before.
+        began_ms: transcript.first().map_or_else(|| inner.clock.now_ms(), |first| first.info.created()),
         instructions: &instructions,
         user: prompt.system.as_deref(),
     });
