@@ -25,6 +25,11 @@ pub(crate) fn clean(text: &str) -> String {
     cleaned
 }
 
+/// Makes a text safe to show within a line: what is in a file's name cannot begin a line of its own.
+pub(crate) fn clean_line(text: &str) -> String {
+    clean(text).replace(['\n', '\t'], " ")
+}
+
 /// Removes control characters from a piece of a stream, whose sequences may be cut anywhere.
 ///
 /// Without its escape character a sequence is only odd text.
@@ -90,6 +95,11 @@ mod tests {
         ] {
             assert_eq!(clean(text), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_name_stays_in_its_line() {
+        assert_eq!(clean_line("a\nError: b\r\u{1b}[31mc\td"), "a Error: b c d");
     }
 
     #[test]

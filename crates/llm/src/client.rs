@@ -15,9 +15,11 @@ use tokio::time::{Instant, timeout_at};
 use crate::classify::Answer;
 use crate::error::cut;
 use crate::protocol;
-use crate::{Error, Model, Request, Secret};
+use crate::{Endpoint, Error, Model, Request, Secret};
 
+mod auth;
 mod connections;
+mod framing;
 mod network;
 mod stream;
 
@@ -54,7 +56,7 @@ impl Client {
     /// # Errors
     /// When the server cannot be reached, refuses, or does not begin to answer in time.
     pub async fn stream(&self, model: &Model, request: &Request) -> Result<EventStream, Error> {
-        let url = endpoint(&model.base_url, protocol::path(model.protocol))
+        let url = address(model, request)
             .map_err(|error| error.asked(&model.provider_id, cut(&model.base_url, 200)))?;
         let shown = shown(&url);
         self.send(model, request, url)
@@ -74,11 +76,16 @@ impl Client {
             .map_err(|why| Error::rejected(format!("the request cannot be written as JSON: {why}")))?;
         let begun = Instant::now();
         let wait = model.timeouts.total.unwrap_or(model.timeouts.first_byte).min(model.timeouts.first_byte);
-        let sent =
-            self.connections.to(&url, model.timeouts.connect)?.post(url.clone()).headers(headers).body(body);
-        let response = match timeout_at(begun + wait, sent.send()).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(why)) => return Err(network::not_reached(&why, &url, model.timeouts.connect)),
+        let connect = model.timeouts.connect;
+        let sent = async {
+            let mut outgoing = Outgoing { url: url.clone(), headers, body };
+            auth::authorize(model, &mut outgoing, &self.connections).await?;
+            let Outgoing { url, headers, body } = outgoing;
+            let sent = self.connections.to(&url, connect)?.post(url.clone()).headers(headers).body(body);
+            sent.send().await.map_err(|why| network::not_reached(&why, &url, connect))
+        };
+        let response = match timeout_at(begun + wait, sent).await {
+            Ok(response) => response?,
             Err(_) => {
                 let seconds = wait.as_secs_f64();
                 return Err(Error::busy(format!("the server did not begin to answer within {seconds} s")));
@@ -89,6 +96,14 @@ impl Client {
         }
         Err(refused(response, model).await)
     }
+}
+
+/// A request as it is about to be sent; a signature covers all of it.
+#[derive(Debug)]
+struct Outgoing {
+    url: Url,
+    headers: HeaderMap,
+    body: Vec<u8>,
 }
 
 /// Names the models a chat server offers; for finding servers on this machine, so it answers within `timeout`.
@@ -172,7 +187,20 @@ fn names(body: &str) -> Option<Vec<String>> {
     Some(list.iter().filter_map(name).collect())
 }
 
-/// The address of `path` below `base`, whose query, if any, is kept.
+/// Where a request goes.
+fn address(model: &Model, request: &Request) -> Result<Url, Error> {
+    let path = protocol::path(request, model);
+    match &model.endpoint {
+        Endpoint::Protocol => endpoint(&model.base_url, &path),
+        Endpoint::Azure { api_version } => {
+            let mut url = endpoint(&model.base_url, &format!("v1/{path}"))?;
+            url.query_pairs_mut().append_pair("api-version", api_version);
+            Ok(url)
+        }
+    }
+}
+
+/// The address of `path` below `base`; the queries of both, if any, are kept.
 fn endpoint(base: &str, path: &str) -> Result<Url, Error> {
     let named = cut(base, 200);
     let mut url = Url::parse(base.trim())
@@ -180,8 +208,13 @@ fn endpoint(base: &str, path: &str) -> Result<Url, Error> {
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(Error::rejected(format!("the base URL `{named}` must begin with http:// or https://")));
     }
+    let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
     if let Ok(mut segments) = url.path_segments_mut() {
         segments.pop_if_empty().extend(path.split('/'));
+    }
+    if let Some(query) = query {
+        let whole = url.query().map_or_else(|| query.to_owned(), |given| format!("{given}&{query}"));
+        url.set_query(Some(&whole));
     }
     Ok(url)
 }
@@ -197,11 +230,11 @@ fn shown(url: &Url) -> String {
     url.into()
 }
 
-/// The protocol's headers, the model's and the request's, later ones winning.
+/// The protocol's headers, the key's, the model's and the request's, later ones winning.
 fn headers(model: &Model, request: &Request) -> Result<HeaderMap, Error> {
     let mut headers = HeaderMap::new();
     headers.insert("content-type", HeaderValue::from_static("application/json"));
-    let own = protocol::headers(request, model);
+    let own: Vec<_> = protocol::headers(request, model).into_iter().chain(auth::header(model)).collect();
     let own = own.iter().map(|(name, value)| (*name, value.as_str()));
     let given =
         model.headers.iter().chain(&request.headers).map(|(name, value)| (name.as_str(), value.as_str()));
@@ -215,7 +248,7 @@ fn headers(model: &Model, request: &Request) -> Result<HeaderMap, Error> {
             _ => HeaderValue::from_str(value),
         };
         let mut value = value.map_err(|_| bad())?;
-        value.set_sensitive(matches!(key.as_str(), "authorization" | "x-api-key"));
+        value.set_sensitive(auth::is_secret(key.as_str()));
         headers.insert(key, value);
     }
     Ok(headers)
@@ -268,6 +301,16 @@ mod tests {
         ] {
             assert_eq!(endpoint(base, "chat/completions").unwrap().as_str(), expected);
         }
+        let found = endpoint("https://h/v1beta?x=1", "models/g:stream?alt=sse").unwrap();
+        assert_eq!(found.as_str(), "https://h/v1beta/models/g:stream?x=1&alt=sse");
+    }
+
+    #[test]
+    fn azure_wants_the_version_of_its_interface() {
+        let mut model = Model::new("azure", "m", Protocol::OpenAiChat, "https://r.openai.azure.com/openai");
+        model.endpoint = Endpoint::Azure { api_version: "v1".into() };
+        let found = address(&model, &Request::default()).unwrap();
+        assert_eq!(found.as_str(), "https://r.openai.azure.com/openai/v1/chat/completions?api-version=v1");
     }
 
     #[test]

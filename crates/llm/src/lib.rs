@@ -24,7 +24,7 @@ mod sse;
 pub use client::{Client, EventStream, fetch, list_models};
 pub use error::{Error, Failure};
 pub use event::{FinishReason, ModelEvent, Usage};
-pub use model::{Capabilities, Cost, Limits, Modalities, Model, Protocol, Secret, Timeouts};
+pub use model::{Auth, Capabilities, Cost, Endpoint, Limits, Modalities, Model, Protocol, Secret, Timeouts};
 pub use request::{
     AssistantContent, File, FileData, Message, Request, ToolChoice, ToolResult, ToolSpec, UserContent,
 };

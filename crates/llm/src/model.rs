@@ -16,6 +16,31 @@ pub enum Protocol {
     Anthropic,
 }
 
+/// How a request proves who asks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Auth {
+    /// The key where the protocol's own servers look for it.
+    #[default]
+    Protocol,
+    /// The key as `authorization: Bearer …`.
+    Bearer,
+    /// The key in a header of this name, such as `api-key`.
+    Header(&'static str),
+}
+
+/// Where below the base URL a request goes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Endpoint {
+    /// The protocol's own path.
+    #[default]
+    Protocol,
+    /// Azure's: the protocol's path below `v1`, with the version of the interface as a query.
+    Azure {
+        /// The version, such as `v1` or `2025-04-01-preview`.
+        api_version: String,
+    },
+}
+
 /// A model as one request needs it.
 #[derive(Debug, Clone)]
 pub struct Model {
@@ -31,8 +56,12 @@ pub struct Model {
     pub protocol: Protocol,
     /// The address below which the protocol's path lives, such as `https://api.openai.com/v1`.
     pub base_url: String,
+    /// Where below it requests go.
+    pub endpoint: Endpoint,
     /// The key, if the provider wants one.
     pub api_key: Option<Secret>,
+    /// How the key, or what stands in for one, is shown to the server.
+    pub auth: Auth,
     /// Extra headers; they win over the protocol's own, except that `anthropic-beta` lists are joined.
     pub headers: Vec<(String, String)>,
     /// Merged into every body last; `null` removes a field. See `Request::options` for the spellings.
@@ -60,7 +89,9 @@ impl Model {
             name: id.to_owned(),
             protocol,
             base_url: base_url.to_owned(),
+            endpoint: Endpoint::default(),
             api_key: None,
+            auth: Auth::default(),
             headers: Vec::new(),
             options: Map::new(),
             limits: Limits::default(),

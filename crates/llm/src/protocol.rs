@@ -8,18 +8,28 @@ mod recorded;
 use serde_json::Value;
 
 use crate::classify::Answer;
-use crate::{Error, Model, ModelEvent, Protocol, Request};
+use crate::{Auth, Error, Model, ModelEvent, Protocol, Request};
 
 /// Bytes the arguments of one call may have, and calls one answer may make.
 /// Beyond them the server is broken, and memory would be what gives way.
 pub(crate) const ARGUMENTS_LIMIT_BYTES: usize = 16 * 1024 * 1024;
 pub(crate) const CALLS_LIMIT: usize = 1024;
 
-/// The path below the base URL.
-pub(crate) fn path(protocol: Protocol) -> &'static str {
+/// The path below the base URL, with a query if the protocol has one.
+///
+/// It may depend on both arguments: some protocols put the model there.
+pub(crate) fn path(_request: &Request, model: &Model) -> String {
+    match model.protocol {
+        Protocol::OpenAiChat => openai_chat::PATH.to_owned(),
+        Protocol::Anthropic => anthropic::PATH.to_owned(),
+    }
+}
+
+/// Where the protocol's own servers look for a key.
+pub(crate) fn auth(protocol: Protocol) -> Auth {
     match protocol {
-        Protocol::OpenAiChat => openai_chat::PATH,
-        Protocol::Anthropic => anthropic::PATH,
+        Protocol::OpenAiChat => Auth::Bearer,
+        Protocol::Anthropic => Auth::Header("x-api-key"),
     }
 }
 
@@ -31,11 +41,11 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     }
 }
 
-/// The headers the protocol itself asks for, the key among them.
+/// The headers the protocol itself asks for.
 pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, String)> {
     match model.protocol {
-        Protocol::OpenAiChat => openai_chat::request::headers(model),
-        Protocol::Anthropic => anthropic::request::headers(request, model),
+        Protocol::OpenAiChat => Vec::new(),
+        Protocol::Anthropic => anthropic::request::headers(request),
     }
 }
 
@@ -47,7 +57,7 @@ pub(crate) fn classify(protocol: Protocol, answer: &Answer) -> Error {
     }
 }
 
-/// Reads an answer of either protocol.
+/// Reads an answer of any protocol.
 #[derive(Debug)]
 pub(crate) enum Decoder {
     OpenAiChat(openai_chat::stream::Stream),

@@ -126,6 +126,8 @@ fn environment(folder: &Path, url: &str) -> Env {
         ("XDG_DATA_HOME", own("data")),
         ("XDG_STATE_HOME", own("state")),
         ("XDG_CACHE_HOME", own("cache")),
+        // Without git nothing marks the project's top, and the directories above would be read too.
+        (env::DISABLE_PROJECT_CONFIG, "1".to_owned()),
         (env::CONFIG_CONTENT, config.to_string()),
     ])
 }

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
+use super::framing::Framing;
 use super::network;
 use crate::classify::{describe, is_html};
 use crate::error::cut;
 use crate::protocol::{Decoder, cut_short, too_much};
-use crate::sse::{EVENT_LIMIT_BYTES, Parser, TooLong};
+use crate::sse::{EVENT_LIMIT_BYTES, TooLong};
 use crate::{Error, Model, ModelEvent, Timeouts};
 
 /// Bytes an answer in one piece may have, and of a page that is no answer.
@@ -26,7 +27,7 @@ const END_WAIT: Duration = Duration::from_millis(50);
 pub struct EventStream {
     response: Option<reqwest::Response>,
     form: Form,
-    parser: Parser,
+    framing: Framing,
     decoder: Decoder,
     ready: VecDeque<ModelEvent>,
     /// Kept between reads only for its allocation.
@@ -50,10 +51,11 @@ enum Form {
 
 impl EventStream {
     pub(super) fn new(response: reqwest::Response, model: &Model, url: String, begun: Instant) -> Self {
+        let framing = Framing::of(model.protocol);
         Self {
             response: Some(response),
-            form: Form::Unknown,
-            parser: Parser::default(),
+            form: if framing.is_text() { Form::Unknown } else { Form::Events },
+            framing,
             decoder: Decoder::new(model.protocol),
             ready: VecDeque::new(),
             decoded: Vec::new(),
@@ -149,7 +151,7 @@ impl EventStream {
 
     fn take_events(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let (decoder, out) = (&mut self.decoder, &mut self.decoded);
-        self.parser.feed(bytes, |data| decoder.push(data, out).map_err(Stopped::Decoded))?;
+        self.framing.feed(bytes, |data| decoder.push(data, out).map_err(Stopped::Decoded))?;
         Ok(())
     }
 
@@ -171,7 +173,7 @@ impl EventStream {
             Form::Page(page) => Err(no_answer(&String::from_utf8_lossy(&page))),
             Form::Unknown | Form::Events => {
                 // The last event may lack its end; if it cannot be read, it was cut.
-                let last = self.parser.finish(|data| decoder.push(data, out).map_err(Stopped::Decoded));
+                let last = self.framing.finish(|data| decoder.push(data, out).map_err(Stopped::Decoded));
                 match last {
                     Err(Stopped::Decoded(error @ (Error::Overflow { .. } | Error::Auth { .. }))) => {
                         Err(error)

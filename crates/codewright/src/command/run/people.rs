@@ -15,7 +15,7 @@ use codewright_proto::{
 use serde_json::Value;
 
 use super::Output;
-use crate::clean::{clean, clean_piece};
+use crate::clean::{clean, clean_line, clean_piece};
 use crate::style::{self, Style};
 
 /// Lines of a command's output that are shown; the last ones say most.
@@ -118,7 +118,7 @@ impl People {
             PartBody::StepFinish(step) => {
                 self.tokens.add(&step.tokens);
                 self.cost += step.cost;
-                Ok(())
+                self.cut_off(&step.reason)
             }
             PartBody::Text(_)
             | PartBody::Tool(_)
@@ -131,6 +131,17 @@ impl People {
             | PartBody::Retry { .. }
             | PartBody::Compaction { .. } => Ok(()),
         }
+    }
+
+    /// Says why an answer is not whole, if it is not.
+    fn cut_off(&mut self, reason: &str) -> std::io::Result<()> {
+        let why = match reason {
+            "length" => "the answer was cut off at the model's output limit",
+            "content-filter" => "the provider's content filter stopped the answer",
+            _ => return Ok(()),
+        };
+        self.end_answer_line()?;
+        self.aside(&self.style.yellow(&format!("! {why}")))
     }
 
     fn delta(&mut self, part: &PartId, delta: &str) -> std::io::Result<()> {
@@ -163,7 +174,7 @@ impl People {
                 }
             }
             ToolState::Error { input, error, .. } => {
-                let what = clean(&describe(&call.tool, input));
+                let what = clean_line(&describe(&call.tool, input));
                 let line = format!("{} {what} failed", self.style.red("\u{2717}"));
                 self.aside(&line)?;
                 style::error_text(error);
@@ -179,7 +190,7 @@ impl People {
         let argument = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
         let fact = |name: &str| metadata.get(name);
         let number = |name: &str| fact(name).and_then(Value::as_u64).unwrap_or_default();
-        let title = clean(title);
+        let title = clean_line(title);
         match tool {
             "read" => format!("\u{2192} Read {title}{}{}", options(input), dim(read_result(metadata))),
             "write" => {
@@ -311,7 +322,7 @@ pub(super) fn tell_permission(request: &PermissionRequest, allowed: bool) {
     if allowed {
         return;
     }
-    let patterns = request.patterns.join(", ");
+    let patterns = clean_line(&request.patterns.join(", "));
     style::warning(&format!("permission requested: {} ({patterns}); auto-rejecting", request.permission));
 }
 

@@ -16,13 +16,10 @@ const MARKED_MESSAGES: usize = 2;
 const NO_OUTPUT: &str = "(no output)";
 
 /// The headers the protocol asks for.
-pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, String)> {
+pub(crate) fn headers(request: &Request) -> Vec<(&'static str, String)> {
     let mut headers = vec![("anthropic-version", VERSION.to_owned())];
     if !request.tools.is_empty() {
         headers.push(("anthropic-beta", TOOLS_BETA.to_owned()));
-    }
-    if let Some(key) = &model.api_key {
-        headers.push(("x-api-key", key.expose().to_owned()));
     }
     headers
 }

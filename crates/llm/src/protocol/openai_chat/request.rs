@@ -11,14 +11,6 @@ const MEDIA_LEAD_IN: &str = "Attached media from tool result:";
 /// An empty answer is refused by some servers, and a call must have one.
 const NO_OUTPUT: &str = "(no output)";
 
-/// The headers the protocol asks for.
-pub(crate) fn headers(model: &Model) -> Vec<(&'static str, String)> {
-    match &model.api_key {
-        Some(key) => vec![("authorization", format!("Bearer {}", key.expose()))],
-        None => Vec::new(),
-    }
-}
-
 /// The body. Fields always come in the same order, so equal requests are equal bytes.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     let options = joined(&model.options, &request.options, wire_name);

@@ -63,7 +63,7 @@ fn a_title_is_asked_for_as_recorded() {
         "stream": true,
     });
     assert_eq!(lower(&request, &model).to_string(), expected.to_string());
-    assert_eq!(headers(&request, &model), [("anthropic-version", "2023-06-01".to_owned())]);
+    assert_eq!(headers(&request), [("anthropic-version", "2023-06-01".to_owned())]);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_turn_with_tools_is_asked_for_as_recorded() {
         "stream": true,
     });
     assert_eq!(lower(&request, &model()).to_string(), expected.to_string());
-    let names: Vec<&str> = headers(&request, &model()).into_iter().map(|(name, _)| name).collect();
+    let names: Vec<&str> = headers(&request).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["anthropic-version", "anthropic-beta"]);
 }
 

@@ -1,0 +1,23 @@
+//! The program, end to end: the built binary against a scripted model, on real
+//! directories, processes and sockets.
+
+#![allow(clippy::unwrap_used, reason = "a step that fails is a test that fails")]
+
+mod anthropic;
+mod attach;
+mod config;
+mod demo;
+mod faults;
+mod hostile;
+mod interrupt;
+mod json;
+mod people;
+mod permission;
+mod place;
+mod prompt;
+mod secret;
+mod serve;
+mod storage;
+mod support;
+mod title;
+mod tools;

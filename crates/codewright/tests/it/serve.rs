@@ -1,0 +1,103 @@
+//! The server as a process.
+
+use std::io::{BufRead, BufReader};
+
+use anyhow::{Context, Result};
+use codewright_testkit::{Script, Turn};
+use serde_json::{Value, json};
+
+use crate::support::{Stage, ask, check_code, check_has, get, is_running, program, serve, wait_until};
+
+#[test]
+fn a_server_says_where_it_listens_and_ends_when_told() -> Result<()> {
+    let stage = Stage::plain(Script::new())?;
+    let mut server = program(&stage.project, ["serve"]).start()?;
+    let line = server.line()?.context("no line")?;
+    let url = line.strip_prefix("codewright server listening on ").context(line.clone())?.to_owned();
+    assert_eq!(get(&url, "/global/health")?["healthy"], true);
+    check_has(&server.so_far(), &["OPENCODE_SERVER_PASSWORD is not set"]);
+    server.terminate()?;
+    check_code(&server.finish()?, 0);
+    let (server, _) =
+        serve(program(&stage.project, ["serve", "--port", "0"]).env("OPENCODE_SERVER_PASSWORD", "p"))?;
+    server.interrupt()?;
+    let done = server.finish()?;
+    check_code(&done, 0);
+    assert_eq!(done.stderr, "");
+    Ok(())
+}
+
+#[test]
+fn events_begin_with_the_connection() -> Result<()> {
+    let stage = Stage::plain(Script::new().text("Hello."))?;
+    let (_server, url) = stage.serve()?;
+    let events = BufReader::new(ask(&url, "/event")?);
+    let mut types = Vec::new();
+    let mut client = None;
+    for line in events.lines() {
+        let line = line?;
+        let Some(data) = line.strip_prefix("data: ") else { continue };
+        let event: Value = serde_json::from_str(data)?;
+        let kind = event["type"].as_str().context("no type")?.to_owned();
+        if kind == "server.connected" {
+            assert!(types.is_empty(), "{types:?}");
+            client = Some(program(&stage.project, ["run", "--attach", &url, "hi"]).start()?);
+        }
+        types.push(kind.clone());
+        if kind == "session.idle" {
+            break;
+        }
+    }
+    client.context("not connected")?.finish()?.success()?;
+    for kind in
+        ["session.created", "session.status", "message.updated", "message.part.updated", "message.part.delta"]
+    {
+        assert!(types.iter().any(|known| known == kind), "no {kind} in {types:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_server_for_everybody_needs_a_password() -> Result<()> {
+    let stage = Stage::plain(Script::new())?;
+    for hostname in ["0.0.0.0", "::"] {
+        let done = program(&stage.project, ["serve", "--hostname", hostname]).finish()?;
+        check_code(&done, 1);
+        assert_eq!(done.stdout, "");
+        check_has(&done.stderr, &["Error: ", hostname, "without a password", "OPENCODE_SERVER_PASSWORD"]);
+    }
+    let run = program(&stage.project, ["serve", "--hostname", "0.0.0.0", "--port", "0"]);
+    let (_server, url) = serve(run.env("OPENCODE_SERVER_PASSWORD", "secret"))?;
+    check_has(&url, &["http://0.0.0.0:"]);
+    Ok(())
+}
+
+#[test]
+fn a_taken_port_is_said() -> Result<()> {
+    let stage = Stage::plain(Script::new())?;
+    let taken = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let port = taken.local_addr()?.port().to_string();
+    let done = program(&stage.project, ["serve", "--port", &port]).finish()?;
+    check_code(&done, 1);
+    check_has(&done.stderr, &["Error: ", &format!("127.0.0.1:{port}")]);
+    Ok(())
+}
+
+#[test]
+fn a_server_that_ends_takes_its_turns_with_it() -> Result<()> {
+    let own = format!("6004.{}", std::process::id());
+    let script =
+        Script::new().tool("bash", json!({"command": format!("sleep {own}")})).turn(Turn::text("On."));
+    let stage = Stage::plain(script)?;
+    let (server, url) = stage.serve()?;
+    let run = program(&stage.project, ["run", "--attach", &url, "hi"]).start()?;
+    wait_until("the command", || is_running(&own))?;
+    server.terminate()?;
+    check_code(&server.finish()?, 0);
+    wait_until("the end of the child", || !is_running(&own))?;
+    let done = run.finish()?;
+    assert!(done.code.is_some_and(|code| code <= 1), "{done:?}");
+    // The session is whole: it goes on in another process.
+    stage.run(["-c", "go on"])?.success()?;
+    stage.no_problems()
+}

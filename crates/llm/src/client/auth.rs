@@ -1,0 +1,65 @@
+//! How a request shows who asks.
+//!
+//! A key is one header among the others, so that configured headers can win
+//! over it. What must be fetched first, or must see the finished request, is
+//! added just before sending.
+
+use super::Outgoing;
+use super::connections::Connections;
+use crate::protocol;
+use crate::{Auth, Error, Model};
+
+/// The header that carries the model's key, if it has one.
+pub(super) fn header(model: &Model) -> Option<(&'static str, String)> {
+    let key = model.api_key.as_ref()?.expose();
+    match resolved(model) {
+        Auth::Header(name) => Some((name, key.to_owned())),
+        Auth::Protocol | Auth::Bearer => Some(("authorization", format!("Bearer {key}"))),
+    }
+}
+
+/// Adds what only the finished request can have: a fetched token, or a signature over all of it.
+#[expect(clippy::unused_async, reason = "fetching and refreshing tokens happens here, and waits")]
+pub(super) async fn authorize(
+    model: &Model,
+    _outgoing: &mut Outgoing,
+    _connections: &Connections,
+) -> Result<(), Error> {
+    match resolved(model) {
+        Auth::Protocol | Auth::Bearer | Auth::Header(_) => Ok(()),
+    }
+}
+
+fn resolved(model: &Model) -> Auth {
+    match &model.auth {
+        Auth::Protocol => protocol::auth(model.protocol),
+        auth => auth.clone(),
+    }
+}
+
+/// Whether a header's value must never be printed.
+pub(super) fn is_secret(name: &str) -> bool {
+    matches!(name, "authorization" | "x-api-key" | "api-key" | "x-goog-api-key" | "x-amz-security-token")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Protocol;
+
+    #[test]
+    fn the_key_goes_where_the_server_looks() {
+        for (protocol, auth, expected) in [
+            (Protocol::OpenAiChat, Auth::Protocol, ("authorization", "Bearer k")),
+            (Protocol::Anthropic, Auth::Protocol, ("x-api-key", "k")),
+            (Protocol::Anthropic, Auth::Bearer, ("authorization", "Bearer k")),
+            (Protocol::OpenAiChat, Auth::Header("api-key"), ("api-key", "k")),
+        ] {
+            let mut model = Model::new("p", "m", protocol, "https://h");
+            assert_eq!(header(&model), None);
+            model.auth = auth;
+            model.api_key = Some("k".into());
+            assert_eq!(header(&model), Some((expected.0, expected.1.to_owned())));
+        }
+    }
+}
