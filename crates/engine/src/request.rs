@@ -6,6 +6,7 @@ pub(crate) mod system;
 
 use codewright_llm::{Model, Request, ToolChoice, ToolSpec};
 use codewright_proto::{MessageWithParts, Session};
+use serde_json::{Map, Value};
 
 /// What a step sends.
 pub(crate) struct Parts<'a> {
@@ -15,6 +16,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) tools: Vec<ToolSpec>,
     pub(crate) temperature: Option<f64>,
     pub(crate) top_p: Option<f64>,
+    /// The agent's options with those of the variant over them.
+    pub(crate) options: Map<String, Value>,
 }
 
 /// The most output tokens a step asks for, whatever the model allows.
@@ -33,7 +36,7 @@ pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
         temperature,
         top_p: parts.top_p.or(top_p),
         headers: session_headers(parts.session),
-        ..Request::default()
+        options: parts.options,
     }
 }
 

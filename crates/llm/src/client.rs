@@ -143,6 +143,14 @@ pub async fn list_models(
     }
 }
 
+/// Whether requests can be sent below an address at all.
+///
+/// # Errors
+/// When it is not one, or not one of HTTP.
+pub fn check_url(base_url: &str) -> Result<(), Error> {
+    endpoint(base_url, "").map(|_| ())
+}
+
 /// Gets a text of at most `limit` bytes within `timeout`; for the model catalog.
 ///
 /// # Errors

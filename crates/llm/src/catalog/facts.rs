@@ -150,7 +150,7 @@ pub struct CostFacts {
     pub tiers: Vec<TierFacts>,
     /// Prices of a request with more than 200 000 tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub context_over_200k: Option<Box<CostFacts>>,
+    pub context_over_200k: Option<Box<Self>>,
 }
 
 /// Prices from a certain length on.
