@@ -64,7 +64,8 @@ fn from_crate() -> Result<PathBuf> {
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     let packages = metadata["packages"].as_array().context("cargo lists no packages")?;
     let found = packages.iter().find(|package| package["name"] == CRATE);
-    let manifest = found.and_then(|package| package["manifest_path"].as_str()).context("the crate is missing")?;
+    let manifest =
+        found.and_then(|package| package["manifest_path"].as_str()).context("the crate is missing")?;
     Ok(Path::new(manifest).parent().context("a manifest lies in a folder")?.join(SNAPSHOT))
 }
 
@@ -82,8 +83,11 @@ fn names(catalog: &Catalog) -> Result<BTreeMap<String, String>> {
 fn changes(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> String {
     let come: Vec<_> = new.keys().filter(|name| !old.contains_key(*name)).collect();
     let gone: Vec<_> = old.keys().filter(|name| !new.contains_key(*name)).collect();
-    let changed: Vec<_> =
-        new.iter().filter(|(name, model)| old.get(*name).is_some_and(|old| old != *model)).map(|(name, _)| name).collect();
+    let changed: Vec<_> = new
+        .iter()
+        .filter(|(name, model)| old.get(*name).is_some_and(|old| old != *model))
+        .map(|(name, _)| name)
+        .collect();
     let mut report = format!("{} models, {} before\n", new.len(), old.len());
     for (what, names) in [("added", come), ("removed", gone), ("changed", changed)] {
         report.push_str(&format!("{what}: {}\n", names.len()));
@@ -106,7 +110,10 @@ mod tests {
         let map = |pairs: &[(&str, &str)]| {
             pairs.iter().map(|(name, model)| ((*name).to_owned(), (*model).to_owned())).collect()
         };
-        let report = changes(&map(&[("a/1", "x"), ("a/2", "x"), ("a/3", "x")]), &map(&[("a/2", "y"), ("a/3", "x"), ("b/1", "x")]));
+        let report = changes(
+            &map(&[("a/1", "x"), ("a/2", "x"), ("a/3", "x")]),
+            &map(&[("a/2", "y"), ("a/3", "x"), ("b/1", "x")]),
+        );
         assert_eq!(report, "3 models, 3 before\nadded: 1\n  b/1\nremoved: 1\n  a/1\nchanged: 1\n  a/2\n");
     }
 }

@@ -89,10 +89,7 @@ impl Error {
             Self::UnknownProvider { nearest, .. } => did_you_mean(nearest),
             Self::NoKey { advice, .. } => Some(advice.clone()),
             Self::Config(error) => error.hint(),
-            Self::NotFound { .. }
-            | Self::Invalid { .. }
-            | Self::Store(_)
-            | Self::Provider(_) => None,
+            Self::NotFound { .. } | Self::Invalid { .. } | Self::Store(_) | Self::Provider(_) => None,
         }
     }
 }

@@ -88,8 +88,10 @@ impl Models {
         let mut looked_for: Vec<_> = looked_for.iter().map(|path| path.display().to_string()).collect();
         let variables = catalog::providers().iter().flat_map(|row| row.env).copied().collect::<Vec<_>>();
         let more = catalog.providers().filter(|facts| catalog::provider(&facts.id).is_none()).count();
-        looked_for
-            .push(format!("environment variables: {}, and those of {more} more providers", variables.join(", ")));
+        looked_for.push(format!(
+            "environment variables: {}, and those of {more} more providers",
+            variables.join(", ")
+        ));
         looked_for.push(inner.dirs.opencode_data.join("auth.json").display().to_string());
         let choice =
             Choice { disabled: config.disabled_providers.clone(), enabled: config.enabled_providers.clone() };
@@ -121,7 +123,8 @@ impl Models {
         let of_catalog = self.catalog.providers().filter(|facts| catalog::provider(&facts.id).is_none());
         let of_catalog = of_catalog.map(|facts| (facts.id.as_str(), facts.key_variables().collect()));
         for (id, variables) in of_rows.chain(of_catalog) {
-            let keyed = variables.iter().any(|name| env.filled(name).is_some()) || auth_key(auth, id).is_some();
+            let keyed =
+                variables.iter().any(|name| env.filled(name).is_some()) || auth_key(auth, id).is_some();
             if keyed && self.choice.allows(id) && config.provider.get(id).is_none() {
                 providers.push(provider(id, None, &self.catalog, (auth, env)));
             }
@@ -172,7 +175,8 @@ impl Models {
         }
         let usable = self.providers.iter().filter(|provider| provider.template.is_ok());
         let keyed = usable.clone().filter(|provider| provider.missing_key.is_none());
-        let first = keyed.clone().find_map(|provider| Some((provider, provider.first(ModelFacts::is_agentic)?)));
+        let first =
+            keyed.clone().find_map(|provider| Some((provider, provider.first(ModelFacts::is_agentic)?)));
         if let Some((provider, listed)) = first {
             return Ok((provider.id.clone(), listed.facts.id.clone()));
         }
@@ -212,7 +216,8 @@ impl Models {
 
     /// Listed models whose names are close to one that is not listed.
     pub(crate) fn nearest(&self, model: &Model) -> Vec<String> {
-        let known = self.provider(&model.provider_id).is_some_and(|provider| provider.listed(&model.id).is_some());
+        let known =
+            self.provider(&model.provider_id).is_some_and(|provider| provider.listed(&model.id).is_some());
         if known { Vec::new() } else { self.alike(&format!("{}/{}", model.provider_id, model.id)) }
     }
 
@@ -278,9 +283,10 @@ impl Models {
     /// The answer to `GET /provider`: every provider there is, and which of them are set up.
     pub(crate) fn list_json(&self) -> Value {
         let nothing = (&Auth::default(), &Env::default());
-        let others = self.catalog.providers().filter(|facts| {
-            self.provider(&facts.id).is_none() && self.choice.allows(&facts.id)
-        });
+        let others = self
+            .catalog
+            .providers()
+            .filter(|facts| self.provider(&facts.id).is_none() && self.choice.allows(&facts.id));
         let others: Vec<_> = others.map(|facts| provider(&facts.id, None, &self.catalog, nothing)).collect();
         let all = || others.iter().chain(&self.providers);
         let connected = self.providers.iter().filter(|provider| provider.template.is_ok());
@@ -312,9 +318,8 @@ impl Models {
 
 /// Each provider's first model.
 fn defaults<'a>(providers: impl Iterator<Item = &'a Provider>) -> BTreeMap<&'a str, &'a str> {
-    let first = |provider: &'a Provider| {
-        Some((provider.id.as_str(), provider.first(|_| true)?.facts.id.as_str()))
-    };
+    let first =
+        |provider: &'a Provider| Some((provider.id.as_str(), provider.first(|_| true)?.facts.id.as_str()));
     providers.filter_map(first).collect()
 }
 
@@ -479,7 +484,9 @@ impl Ground {
             None => match known() {
                 Some(url) => url?,
                 None => fallback.map(str::to_owned).ok_or_else(|| {
-                    format!("provider `{id}` has no address: set `provider.{id}.options.baseURL` in opencode.json")
+                    format!(
+                        "provider `{id}` has no address: set `provider.{id}.options.baseURL` in opencode.json"
+                    )
                 })?,
             },
         };
@@ -639,5 +646,138 @@ mod tests {
             let found = local_url(row, &env).replace("127.0.0.1:11434", "localhost:11434");
             assert_eq!(found, expected.replace("127.0.0.1:11434", "localhost:11434"), "{host}");
         }
+    }
+
+    /// The provider of a configuration, as a file would say it, with these variables set.
+    fn set_up(id: &str, config: Value, env: &[(&str, &str)]) -> Provider {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().to_str().unwrap();
+        let config = json!({ "provider": { id: config } }).to_string();
+        let env = Env::from_pairs(
+            env.iter().copied().chain([("HOME", home), ("OPENCODE_CONFIG_CONTENT", &config)]),
+        );
+        let dirs = codewright_config::Dirs::new(&env).unwrap();
+        let input = codewright_config::LoadInput {
+            directory: folder.path(),
+            worktree: folder.path(),
+            env: &env,
+            dirs: &dirs,
+        };
+        let config = codewright_config::load(input).unwrap().config;
+        provider(id, config.provider.get(id), &Arc::new(Catalog::embedded()), (&Auth::default(), &env))
+    }
+
+    fn models(providers: Vec<Provider>) -> Models {
+        Models {
+            providers,
+            catalog: Arc::new(Catalog::embedded()),
+            choice: Choice { disabled: vec!["groq".to_owned()], enabled: None },
+            default: None,
+            small: None,
+            looked_for: Vec::new(),
+        }
+    }
+
+    const KEY: &[(&str, &str)] = &[("ANTHROPIC_API_KEY", "k")];
+
+    #[test]
+    fn configuration_is_laid_over_the_catalog_field_by_field() {
+        let config = json!({ "models": {
+            "claude-sonnet-4-5": {
+                "name": "Mine", "limit": { "output": 7 },
+                "cost": { "output": 1.5 },
+                "options": { "thinking": { "type": "enabled", "budgetTokens": 5 } },
+                "variants": { "high": { "thinking": { "budgetTokens": 9 } }, "max": { "disabled": true }, "own": { "x": 1 } },
+            },
+            "alias": { "id": "claude-opus-4-6" },
+            "new": { "limit": { "context": 5, "output": 4 } },
+        } });
+        let provider = set_up("anthropic", config, KEY);
+        let listed = provider.listed("claude-sonnet-4-5").unwrap();
+        let model = listed.model.as_ref().unwrap();
+        assert_eq!((model.name.as_str(), model.limits.context, model.limits.output), ("Mine", 1_000_000, 7));
+        assert_eq!((model.cost.input, model.cost.output, model.cost.cache_read), (3.0, 1.5, 0.3));
+        assert_eq!(model.options["thinking"]["budgetTokens"], 5);
+        assert!(model.capabilities.input.image && model.capabilities.reasoning);
+        assert_eq!(listed.variants["high"], json!({ "thinking": { "type": "enabled", "budgetTokens": 9 } }));
+        assert_eq!(listed.variants.keys().collect::<Vec<_>>(), ["high", "own"]);
+        let alias = provider.listed("alias").unwrap().model.clone().unwrap();
+        assert_eq!(
+            (alias.api_id.as_str(), alias.name.as_str(), alias.limits.output),
+            ("claude-opus-4-6", "alias", 128_000)
+        );
+        assert_eq!(provider.listed("new").unwrap().facts.limit.context, 5);
+        assert!(provider.listed("claude-opus-4-6").is_some());
+    }
+
+    #[test]
+    fn lists_choose_models() {
+        let only = set_up("anthropic", json!({ "whitelist": ["claude-opus-4-6"] }), KEY);
+        assert_eq!(only.models().len(), 1);
+        let without = set_up("anthropic", json!({ "blacklist": ["claude-opus-4-6"] }), KEY);
+        assert!(without.listed("claude-opus-4-6").is_none() && without.models().len() > 5);
+    }
+
+    #[test]
+    fn the_first_model_is_the_preferred_one() {
+        let provider = set_up("anthropic", json!({}), KEY);
+        assert_eq!(provider.first(|_| true).unwrap().facts.id, "claude-sonnet-4-6");
+        let models = models(vec![provider]);
+        assert_eq!(models.default_model().unwrap(), ("anthropic".into(), "claude-sonnet-4-6".into()));
+        assert_eq!(models.small("anthropic", "claude-opus-4-6").unwrap().id, "claude-haiku-4-5-20251001");
+    }
+
+    #[test]
+    fn what_cannot_be_used_says_what_to_do() {
+        let models = models(vec![set_up("anthropic", json!({}), &[]), set_up("sap-ai-core", json!({}), &[])]);
+        for (provider, model, expected) in [
+            ("anthropic", "claude-opus-4-6", "ANTHROPIC_API_KEY or `provider.anthropic.options.apiKey`"),
+            ("anthropic", "claude-opus-4.6", "anthropic/claude-opus-4-6"),
+            ("openai", "gpt-5", "OPENAI_API_KEY"),
+            ("groq", "x", "disabled_providers"),
+            ("sap-ai-core", "x", "@jerome-benoit/sap-ai-provider-v2"),
+            ("antropic", "claude-opus-4-6", "anthropic/claude-opus-4-6"),
+        ] {
+            let error = models.find(provider, model).unwrap_err();
+            let said = format!("{error} {}", error.hint().unwrap_or_default());
+            assert!(said.contains(expected), "{provider}/{model}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_bad_address_names_its_key() {
+        for url in ["localhost:1/v1", "ftp://x", "http://", "/v1"] {
+            let provider = set_up("mine", json!({ "options": { "baseURL": url } }), &[]);
+            let problem = provider.template.unwrap_err();
+            assert!(problem.contains("provider.mine.options.baseURL") && problem.contains(url), "{problem}");
+        }
+    }
+
+    #[test]
+    fn an_address_may_need_a_variable() {
+        let key = ("CLOUDFLARE_API_KEY", "k");
+        let problem = set_up("cloudflare-workers-ai", json!({}), &[key]).template.unwrap_err();
+        assert!(problem.contains("set CLOUDFLARE_ACCOUNT_ID"), "{problem}");
+        let account = ("CLOUDFLARE_ACCOUNT_ID", "me");
+        let template = set_up("cloudflare-workers-ai", json!({}), &[key, account]).template.unwrap();
+        assert_eq!(template.base_url, "https://api.cloudflare.com/client/v4/accounts/me/ai/v1");
+    }
+
+    #[test]
+    fn a_model_may_be_reached_another_way() {
+        let provider = set_up("opencode", json!({}), &[("OPENCODE_API_KEY", "k")]);
+        let claude = provider.listed("claude-sonnet-4-5").unwrap().model.clone().unwrap();
+        assert_eq!(
+            (claude.protocol, claude.base_url.as_str()),
+            (Protocol::Anthropic, "https://opencode.ai/zen/v1")
+        );
+    }
+
+    #[test]
+    fn a_long_request_has_its_own_price() {
+        let provider = set_up("openai", json!({}), &[("OPENAI_API_KEY", "k")]);
+        let model = provider.listed("gpt-5.4").unwrap().model.clone().unwrap();
+        assert_eq!(prices(&model, 272_000).input, 2.5);
+        assert_eq!(prices(&model, 272_001).input, 5.0);
     }
 }

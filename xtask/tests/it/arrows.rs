@@ -64,7 +64,13 @@ const ROOMS: &[Room] = &[
     ),
     room(
         "xtask",
-        &["codewright-proto", "codewright-config", "codewright-llm", "codewright-server", "codewright-scripted"],
+        &[
+            "codewright-proto",
+            "codewright-config",
+            "codewright-llm",
+            "codewright-server",
+            "codewright-scripted",
+        ],
     ),
 ];
 

@@ -135,12 +135,8 @@ fn facts(id: &str, known: Option<&ModelFacts>, written: Option<&ModelConfig>) ->
 
 /// A model that nobody described.
 fn unknown(id: &str) -> ModelFacts {
-    let mut facts = ModelFacts {
-        name: id.to_owned(),
-        tool_call: true,
-        temperature: Some(true),
-        ..ModelFacts::default()
-    };
+    let mut facts =
+        ModelFacts { name: id.to_owned(), tool_call: true, temperature: Some(true), ..ModelFacts::default() };
     facts.limit.context = ASSUMED_CONTEXT;
     facts.modalities.input = vec!["text".to_owned()];
     facts.modalities.output = vec!["text".to_owned()];

@@ -94,9 +94,9 @@ fn read(path: &Path) -> Opened {
         Ok(_) => Err(std::io::Error::other(format!("it is larger than {LIMIT_BYTES} bytes"))),
         Err(_) => return snapshot(None),
     };
-    let catalog = copy.map_err(|error| error.to_string()).and_then(|text| {
-        Catalog::read(text).map_err(|error| error.to_string())
-    });
+    let catalog = copy
+        .map_err(|error| error.to_string())
+        .and_then(|text| Catalog::read(text).map_err(|error| error.to_string()));
     match catalog {
         Ok(catalog) => Opened { catalog: Arc::new(catalog), warning: None },
         Err(why) => snapshot(Some(format!("`{}` is ignored: {why}", path.display()))),

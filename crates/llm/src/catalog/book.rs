@@ -62,7 +62,8 @@ impl Catalog {
             let end = start + next()?.parse::<usize>().ok()?;
             let models = std::mem::replace(&mut start, end)..end;
             let api = Some(api.to_owned()).filter(|api| !api.is_empty());
-            let facts = ProviderFacts { id: id.to_owned(), name: name.to_owned(), env, npm: npm.to_owned(), api };
+            let facts =
+                ProviderFacts { id: id.to_owned(), name: name.to_owned(), env, npm: npm.to_owned(), api };
             Some(Row { facts, models })
         });
         Self { rows: rows.collect(), text: None }
@@ -100,8 +101,11 @@ impl Catalog {
             if facts.id != id || !is_name(&id) || !facts.env.iter().all(|name| is_name(name)) {
                 continue;
             }
-            let models: BTreeMap<String, ModelFacts> =
-                models.into_iter().take(PROVIDER_MODELS_LIMIT).filter_map(|(id, model)| usable(id, model)).collect();
+            let models: BTreeMap<String, ModelFacts> = models
+                .into_iter()
+                .take(PROVIDER_MODELS_LIMIT)
+                .filter_map(|(id, model)| usable(id, model))
+                .collect();
             // Maps of plain data always have a JSON form.
             let head = serde_json::to_string(&facts).unwrap_or_default();
             let head = head.trim_end_matches('}');
@@ -187,7 +191,7 @@ fn rows(text: &str) -> Option<Vec<Row>> {
         rows.push(row);
         start += line.len();
     }
-    Some(rows)
+    (!rows.is_empty()).then_some(rows)
 }
 
 /// Reads the provider of a compact line that begins at `start`, and finds its models.
@@ -219,4 +223,139 @@ fn plain(name: &str) -> String {
 
 fn unreadable(why: &str) -> Error {
     Error::rejected(format!("the model catalog cannot be read: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    /// What the data may add to the program.
+    const LIMIT: usize = 600_000;
+
+    #[test]
+    fn every_provider_of_the_snapshot_can_be_read() {
+        assert!(PROVIDERS.len() + MODELS.len() <= LIMIT);
+        let catalog = Catalog::embedded();
+        assert_eq!(catalog.rows.len(), PROVIDERS.lines().count());
+        assert_eq!(catalog.rows.last().unwrap().models.end, MODELS.len());
+        assert!(catalog.rows.is_sorted_by(|a, b| a.facts.id < b.facts.id));
+        let mut count = 0;
+        for facts in catalog.providers() {
+            let models = catalog.models(&facts.id).unwrap();
+            assert!(!facts.name.is_empty() && !facts.npm.is_empty(), "{}", facts.id);
+            for model in &models {
+                assert!(is_name(&model.id) && !model.name.is_empty(), "{}/{}", facts.id, model.id);
+                let cost = model.cost();
+                assert!(cost.input >= 0.0 && cost.output >= 0.0, "{}/{}", facts.id, model.id);
+            }
+            count += models.len();
+        }
+        assert!(count > 5_000, "{count}");
+    }
+
+    #[test]
+    fn the_snapshot_knows_the_usual_providers() {
+        let catalog = Catalog::embedded();
+        for id in [
+            "amazon-bedrock",
+            "anthropic",
+            "azure",
+            "cerebras",
+            "cohere",
+            "deepinfra",
+            "github-copilot",
+            "gitlab",
+            "google",
+            "google-vertex",
+            "google-vertex-anthropic",
+            "groq",
+            "mistral",
+            "openai",
+            "openrouter",
+            "perplexity",
+            "togetherai",
+            "vercel",
+            "xai",
+        ] {
+            assert!(catalog.provider(id).is_some() && !catalog.models(id).unwrap().is_empty(), "{id}");
+        }
+        let models = catalog.models("anthropic").unwrap();
+        let opus = models.iter().find(|model| model.id == "claude-opus-4-6").unwrap();
+        assert_eq!((opus.limit.context, opus.limit.output), (1_000_000, 128_000));
+        assert_eq!((opus.cost().input, opus.cost().cache_write), (5.0, 6.25));
+        assert!(opus.capabilities().input.pdf && opus.reasoning && opus.tool_call);
+        assert!(catalog.provider("nobody").is_none() && catalog.models("nobody").unwrap().is_empty());
+    }
+
+    fn api() -> String {
+        let model = json!({
+            "id": "m", "name": "M\u{1b}[31m", "tool_call": true, "description": "dropped",
+            "limit": { "context": 1000, "output": 100 },
+            "reasoning_options": [{ "type": "effort", "values": ["low"] }, { "type": "dice" }],
+            "cost": {
+                "input": 1, "output": 2,
+                "tiers": [{ "input": 3, "output": 4, "tier": { "type": "context", "size": 272_000 } }],
+            },
+        });
+        json!({
+            "b": { "id": "b", "name": "B", "env": ["B_KEY"], "npm": "x", "api": "https://b", "models": { "m": model } },
+            "a": { "id": "a", "name": "A \",\"models\":{", "env": [], "npm": "x", "models": {} },
+            "other": { "id": "not-other", "models": {} },
+            "no models": { "id": "no models", "env": [] },
+            "bad\u{7}": { "id": "bad\u{7}", "env": [], "models": {} },
+            "c": { "id": "c", "env": [], "npm": "x", "models": { "bad id": {}, "worse": 3, "fine": {}, "n": { "limit": "x" } } },
+        })
+        .to_string()
+    }
+
+    #[test]
+    fn what_is_fetched_is_made_small_and_read_again() {
+        let compact = Catalog::compact(&api()).unwrap();
+        assert_eq!(Catalog::compact(&compact).unwrap(), compact);
+        assert!(!compact.contains("dropped"));
+        for text in [api(), compact.clone()] {
+            let catalog = Catalog::read(text).unwrap();
+            let ids: Vec<_> = catalog.providers().map(|facts| facts.id.as_str()).collect();
+            assert_eq!(ids, ["a", "b", "c"]);
+            let models = catalog.models("b").unwrap();
+            assert_eq!((models.len(), models[0].name.as_str()), (1, "M[31m"));
+            assert_eq!(models[0].reasoning_options.len(), 1);
+            assert_eq!(models[0].long_cost().unwrap().0, 272_000);
+            let ids: Vec<_> = catalog.models("c").unwrap().into_iter().map(|model| model.id).collect();
+            assert_eq!(ids, ["fine"]);
+        }
+        let (lines, packed) = Catalog::read(compact).unwrap().pack().unwrap();
+        assert_eq!(lines.lines().count(), 3);
+        assert!(!packed.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_catalog_is_refused() {
+        for text in ["", "{}", "[]", "<html>", "{\n\n}\n", r#"{"a":{"id":"a"}}"#, "{\n\"a\":{},\n}\n"] {
+            let error = Catalog::read(text.to_owned()).unwrap_err().to_string();
+            assert!(error.contains("model catalog"), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_damaged_copy_is_refused_or_read(cut in 0..2_000_usize, byte in any::<u8>()) {
+            let compact = Catalog::compact(&api()).unwrap();
+            let at = cut % compact.len();
+            let short = compact.as_bytes()[..at].to_vec();
+            let mut changed = compact.into_bytes();
+            changed[at] = byte;
+            for bytes in [short, changed] {
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                if let Ok(catalog) = Catalog::read(text) {
+                    for facts in catalog.providers() {
+                        // Either answer will do; only a panic would not.
+                        drop(catalog.models(&facts.id));
+                    }
+                }
+            }
+        }
+    }
 }

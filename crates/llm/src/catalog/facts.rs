@@ -237,7 +237,8 @@ impl ModelFacts {
         let cost = self.cost.as_ref()?;
         let of_tier = |tier: &TierFacts| (tier.tier.size, tier.prices());
         // The tier says from where on; the older field of its name alone does not always keep to it.
-        let first = cost.tiers.iter().filter(|tier| tier.tier.kind == "context").min_by_key(|tier| tier.tier.size);
+        let first =
+            cost.tiers.iter().filter(|tier| tier.tier.kind == "context").min_by_key(|tier| tier.tier.size);
         first.map(of_tier).or_else(|| Some((LONG_TOKENS, cost.context_over_200k.as_ref()?.prices())))
     }
 }

@@ -73,10 +73,7 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
         npm: "@ai-sdk/togetherai",
         ..chat("togetherai", "Together AI", &["TOGETHER_API_KEY"], "https://api.together.xyz/v1")
     },
-    ProviderRow {
-        npm: "@ai-sdk/vercel",
-        ..chat("v0", "v0", &["V0_API_KEY"], "https://api.v0.dev/v1")
-    },
+    ProviderRow { npm: "@ai-sdk/vercel", ..chat("v0", "v0", &["V0_API_KEY"], "https://api.v0.dev/v1") },
     ProviderRow {
         npm: "venice-ai-sdk-provider",
         ..chat("venice", "Venice AI", &["VENICE_API_KEY"], "https://api.venice.ai/api/v1")

@@ -57,9 +57,7 @@ pub fn variants(model: Thinker<'_>) -> Map<String, Value> {
         (Some(words), Some(budget)) if spelling == Spelling::Anthropic && !words.contains(&"max") => {
             budgets(budget, spelling)
         }
-        (Some(words), _) => {
-            words.into_iter().map(|word| (word.to_owned(), effort(word, spelling))).collect()
-        }
+        (Some(words), _) => words.into_iter().map(|word| (word.to_owned(), effort(word, spelling))).collect(),
         (None, Some(budget)) => budgets(budget, spelling),
         (None, None) => Vec::new(),
     };
@@ -103,7 +101,9 @@ fn budget(model: Thinker<'_>, spelling: Spelling) -> Option<[u64; 2]> {
 
 fn budgets([high, max]: [u64; 2], spelling: Spelling) -> Vec<(String, Value)> {
     let counted = |tokens: u64| match spelling {
-        Spelling::Gemini => json!({ "thinkingConfig": { "includeThoughts": true, "thinkingBudget": tokens } }),
+        Spelling::Gemini => {
+            json!({ "thinkingConfig": { "includeThoughts": true, "thinkingBudget": tokens } })
+        }
         Spelling::Bedrock => json!({ "reasoningConfig": { "type": "enabled", "budgetTokens": tokens } }),
         Spelling::Anthropic | Spelling::Chat | Spelling::Router | Spelling::Responses => {
             json!({ "thinking": { "type": "enabled", "budgetTokens": tokens } })
@@ -126,5 +126,95 @@ fn effort(word: &str, spelling: Spelling) -> Value {
         Spelling::Bedrock => {
             json!({ "reasoningConfig": { "type": "adaptive", "maxReasoningEffort": word } })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(npm: &str, api_id: &str, options: Option<Value>, expected: Value) {
+        let options: Option<Vec<ReasoningOption>> =
+            options.map(|options| serde_json::from_value(options).unwrap());
+        let thinker = Thinker { npm, api_id, options: options.as_deref(), output_limit: 64_000 };
+        assert_eq!(Value::Object(variants(thinker)), expected, "{npm} {api_id}");
+    }
+
+    #[test]
+    fn the_catalogs_words_are_spelled_for_the_library() {
+        let words = || Some(json!([{ "type": "effort", "values": [null, "low", "high"] }]));
+        check(
+            "@ai-sdk/openai-compatible",
+            "m",
+            words(),
+            json!({ "low": { "reasoningEffort": "low" }, "high": { "reasoningEffort": "high" } }),
+        );
+        let responses = |word: &str| {
+            let include = ["reasoning.encrypted_content"];
+            json!({ "reasoningEffort": word, "reasoningSummary": "auto", "include": include })
+        };
+        check(
+            "@ai-sdk/openai",
+            "gpt-5",
+            words(),
+            json!({ "low": responses("low"), "high": responses("high") }),
+        );
+        let level =
+            |word: &str| json!({ "thinkingConfig": { "includeThoughts": true, "thinkingLevel": word } });
+        check("@ai-sdk/google", "gemini-3", words(), json!({ "low": level("low"), "high": level("high") }));
+        let routed = |word: &str| json!({ "reasoning": { "effort": word } });
+        check(
+            "@openrouter/ai-sdk-provider",
+            "m",
+            words(),
+            json!({ "low": routed("low"), "high": routed("high") }),
+        );
+    }
+
+    #[test]
+    fn counted_thinking_has_two_amounts() {
+        let counted = |tokens: u64| json!({ "thinking": { "type": "enabled", "budgetTokens": tokens } });
+        let expected = json!({ "high": counted(16_000), "max": counted(31_999) });
+        let budget = || json!({ "type": "budget_tokens", "min": 1024 });
+        check("@ai-sdk/anthropic", "claude-sonnet-4-5", Some(json!([budget()])), expected.clone());
+        check("@ai-sdk/anthropic", "claude", None, expected.clone());
+        let words = json!({ "type": "effort", "values": ["low", "medium", "high"] });
+        check("@ai-sdk/anthropic", "claude-opus-4-5", Some(json!([words, budget()])), expected);
+        let google =
+            |tokens: u64| json!({ "thinkingConfig": { "includeThoughts": true, "thinkingBudget": tokens } });
+        let least = json!([{ "type": "budget_tokens", "min": 128, "max": 24_576 }]);
+        check(
+            "@ai-sdk/google",
+            "gemini-2.5-flash",
+            Some(least),
+            json!({ "high": google(16_000), "max": google(24_576) }),
+        );
+    }
+
+    #[test]
+    fn a_claude_that_decides_for_itself_is_told_how_hard() {
+        let options = json!([
+            { "type": "effort", "values": ["high", "max"] },
+            { "type": "budget_tokens", "min": 1024 },
+        ]);
+        let adaptive = |word: &str| json!({ "thinking": { "type": "adaptive" }, "effort": word });
+        let expected = json!({ "high": adaptive("high"), "max": adaptive("max") });
+        check("@ai-sdk/anthropic", "claude-opus-4-6", Some(options), expected);
+    }
+
+    #[test]
+    fn a_model_that_cannot_be_told_has_none() {
+        check("@ai-sdk/openai-compatible", "m", Some(json!([])), json!({}));
+        check("@ai-sdk/openai-compatible", "m", Some(json!([{ "type": "toggle" }])), json!({}));
+        check("@ai-sdk/mistral", "m", None, json!({}));
+    }
+
+    #[test]
+    fn a_small_answer_leaves_less_to_think_with() {
+        let thinker = Thinker { npm: "@ai-sdk/anthropic", api_id: "m", options: None, output_limit: 8_192 };
+        let found = variants(thinker);
+        assert_eq!(found["high"]["thinking"]["budgetTokens"], 4_095);
+        assert_eq!(found["max"]["thinking"]["budgetTokens"], 8_191);
     }
 }
