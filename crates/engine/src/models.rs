@@ -37,6 +37,10 @@ const SMALL: [(&str, &str); 3] =
 /// What a model's name says when it is not for words, or not for long.
 const SPECIAL: [&str; 6] = ["latest", "preview", "live", "tts", "image", "audio"];
 
+const AZURE: &str = "@ai-sdk/azure";
+/// The variable that names a user's server at Azure.
+const AZURE_RESOURCE: &str = "AZURE_RESOURCE_NAME";
+
 /// The providers of a directory, in the order they are offered.
 pub(crate) struct Models {
     providers: Vec<Provider>,
@@ -404,8 +408,9 @@ fn provider(
         found("env", names.iter().find_map(|name| env.filled(name)).map(str::to_owned))
             .or_else(|| found("api", auth_key(auth, id)))
     });
-    let variables = facts.into_iter().flat_map(|facts| &facts.env);
-    let variables = variables.filter_map(|name| Some((name.clone(), env.filled(name)?.to_owned())));
+    let variables =
+        facts.into_iter().flat_map(|facts| &facts.env).map(String::as_str).chain([AZURE_RESOURCE]);
+    let variables = variables.filter_map(|name| Some((name.to_owned(), env.filled(name)?.to_owned())));
     let needs_key = row.is_none_or(|row| !row.local) && written.options.base_url.is_none();
     let headers = &written.options.headers;
     let shown_otherwise = ["authorization", "x-api-key", "api-key"]
@@ -467,35 +472,28 @@ impl Ground {
     fn template(&self, other: Option<Other<'_>>) -> Result<Model, String> {
         let Self { id, written, row, .. } = self;
         let protocol = self.protocol(other.map(|(npm, _)| npm))?;
-        let fallback = match protocol {
-            Protocol::Anthropic => Some("https://api.anthropic.com/v1"),
-            Protocol::OpenAiChat => None,
+        let protocol = match written.options.rest.get("useCompletionUrls") {
+            Some(Value::Bool(true)) if protocol == Protocol::OpenAiResponses => Protocol::OpenAiChat,
+            _ => protocol,
         };
-        let filled = |url: &Option<String>| url.clone().filter(|url| !url.is_empty());
-        let of_model = other.map(|(_, api)| api).filter(|api| !api.is_empty());
-        let known = || {
-            let of_row = row.map(|row| row.base_url);
-            let of_facts = self.facts.as_ref().and_then(|facts| facts.api.as_deref());
-            let known = of_model.or(of_row).or(of_facts)?;
-            Some(self.filled_in(known))
-        };
-        let base_url = match filled(&written.options.base_url).or_else(|| filled(&written.api)) {
-            Some(url) => url,
-            None => match known() {
-                Some(url) => url?,
-                None => fallback.map(str::to_owned).ok_or_else(|| {
-                    format!(
-                        "provider `{id}` has no address: set `provider.{id}.options.baseURL` in opencode.json"
-                    )
-                })?,
-            },
-        };
+        let npm = written.npm.as_deref().or(other.map(|(npm, _)| npm));
+        let is_azure = npm.or(row.map(|row| row.npm)).map(catalog::unpinned) == Some(AZURE);
+        let base_url = self.base_url(protocol, other.map(|(_, api)| api), is_azure)?;
         codewright_llm::check_url(&base_url).map_err(|error| {
             format!("provider `{id}`: `provider.{id}.options.baseURL` cannot be used: {error}")
         })?;
         let mut model = Model::new(id, "", protocol, base_url.trim_end_matches('/'));
         model.api_key = self.key.clone().map(Secret::from);
         model.headers = pairs(&written.options.headers);
+        model.quirks = catalog::quirks(id, npm);
+        if let Some(asked) = written.options.rest.get("setCacheKey") {
+            model.options.insert("setCacheKey".to_owned(), asked.clone());
+        }
+        if is_azure {
+            model.auth = codewright_llm::Auth::Header("api-key");
+            let api_version = self.option("apiVersion").unwrap_or("v1").to_owned();
+            model.endpoint = codewright_llm::Endpoint::Azure { api_version };
+        }
         let set = |place: &mut Duration, written: Option<Timeout>| match written {
             Some(Timeout::After(time)) => *place = time,
             // "Never" still ends some day: nothing waits without a deadline.
@@ -508,6 +506,52 @@ impl Ground {
         set(&mut total, written.options.timeout);
         model.timeouts.total = Some(total);
         Ok(model)
+    }
+
+    /// Where the protocol lives: as written, by an Azure resource, for one model, by the row, by the catalog.
+    fn base_url(&self, protocol: Protocol, of_model: Option<&str>, is_azure: bool) -> Result<String, String> {
+        let Self { id, written, row, .. } = self;
+        let written_url = [&written.options.base_url, &written.api];
+        if let Some(url) = written_url.into_iter().flatten().find(|url| !url.is_empty()) {
+            return Ok(url.clone());
+        }
+        let variable = || {
+            let mut variables = self.variables.iter();
+            variables.find(|(name, _)| name == AZURE_RESOURCE).map(|(_, value)| value.as_str())
+        };
+        if is_azure && let Some(resource) = self.option("resourceName").or_else(variable) {
+            return Ok(format!("https://{resource}.openai.azure.com/openai"));
+        }
+        let of_facts = self.facts.as_ref().and_then(|facts| facts.api.as_deref());
+        let mut known = [of_model, row.map(|row| row.base_url), of_facts].into_iter().flatten();
+        if let Some(url) = known.find(|url| !url.is_empty()) {
+            return if row.is_some_and(|row| row.base_url == url) {
+                Ok(url.to_owned())
+            } else {
+                self.filled_in(url)
+            };
+        }
+        match protocol {
+            Protocol::Anthropic => Ok("https://api.anthropic.com/v1".to_owned()),
+            Protocol::OpenAiResponses if written.npm.as_deref() == Some("@ai-sdk/openai") => {
+                Ok("https://api.openai.com/v1".to_owned())
+            }
+            Protocol::OpenAiChat | Protocol::OpenAiResponses => {
+                let resource = if is_azure {
+                    format!(" or `provider.{id}.options.resourceName`")
+                } else {
+                    String::new()
+                };
+                Err(format!(
+                    "provider `{id}` has no address: set `provider.{id}.options.baseURL`{resource} in opencode.json"
+                ))
+            }
+        }
+    }
+
+    /// An option that only the protocol understands.
+    fn option(&self, name: &str) -> Option<&str> {
+        self.written.options.rest.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
     }
 
     fn protocol(&self, of_model: Option<&str>) -> Result<Protocol, String> {

@@ -4,9 +4,11 @@ pub(crate) mod history;
 pub(crate) mod instructions;
 pub(crate) mod system;
 
-use codewright_llm::{Model, Request, ToolChoice, ToolSpec};
+use codewright_llm::{Model, Request, ToolChoice, ToolSpec, family};
 use codewright_proto::{MessageWithParts, Session};
 use serde_json::{Map, Value};
+
+use crate::models::merge;
 
 /// What a step sends.
 pub(crate) struct Parts<'a> {
@@ -27,6 +29,8 @@ pub(crate) const MAX_OUTPUT_TOKENS: u64 = 32_000;
 pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
     let (temperature, top_p) = sampling(&model.api_id);
     let temperature = parts.temperature.or(temperature).filter(|_| model.capabilities.temperature);
+    let mut options = family::options(model);
+    merge(&mut options, &parts.options);
     Request {
         system: parts.system,
         messages: history::history(parts.transcript),
@@ -36,7 +40,7 @@ pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
         temperature,
         top_p: parts.top_p.or(top_p),
         headers: session_headers(parts.session),
-        options: parts.options,
+        options,
     }
 }
 

@@ -6,7 +6,7 @@
 //! both speak, the row decides how and the catalog what; a provider without a
 //! row is spoken to as its library's name tells.
 
-use crate::Protocol;
+use crate::{Protocol, Quirk};
 
 mod book;
 mod facts;
@@ -29,12 +29,14 @@ pub struct ProviderRow {
     pub name: &'static str,
     /// Variables that may hold its key, the first one found counting.
     pub env: &'static [&'static str],
-    /// The address below which its protocol lives.
+    /// The address below which its protocol lives; empty where every user has another.
     pub base_url: &'static str,
     /// The library name configuration files use for it.
     pub npm: &'static str,
     /// The wire protocol it speaks.
     pub protocol: Protocol,
+    /// How its servers differ from the protocol.
+    pub quirks: &'static [Quirk],
     /// Runs on the user's machine and needs no key.
     pub local: bool,
 }
@@ -51,11 +53,30 @@ pub fn provider(id: &str) -> Option<&'static ProviderRow> {
     providers().iter().find(|row| row.id == id)
 }
 
+/// How the servers of a provider differ from their protocol, given its id and the library a configuration names.
+#[must_use]
+pub fn quirks(id: &str, npm: Option<&str>) -> Vec<Quirk> {
+    let name = npm.map(unpinned);
+    let by_id = provider(id).filter(|row| name.is_none_or(|name| name == row.npm));
+    let of_library = |row: &&ProviderRow| name == Some(row.npm) && row.npm != COMPATIBLE;
+    let row = by_id.or_else(|| providers().iter().find(of_library));
+    // A server that nobody described may run any model, small ones among them.
+    let mut quirks = row.map_or_else(|| UNKNOWN.to_vec(), |row| row.quirks.to_vec());
+    if id.to_ascii_lowercase().contains("litellm") {
+        quirks.push(Quirk::NoopTool);
+    }
+    quirks
+}
+
+const COMPATIBLE: &str = "@ai-sdk/openai-compatible";
+const UNKNOWN: &[Quirk] = &[Quirk::PrintedCalls];
+
 /// The protocol a library named in a configuration file speaks, if it is one of those built in.
 #[must_use]
 pub fn protocol_of_npm(npm: &str) -> Option<Protocol> {
     match unpinned(npm) {
         "@ai-sdk/anthropic" => Some(Protocol::Anthropic),
+        "@ai-sdk/openai" | "@ai-sdk/azure" | "@ai-sdk/xai" => Some(Protocol::OpenAiResponses),
         name if CHAT_LIBRARIES.contains(&name) => Some(Protocol::OpenAiChat),
         _ => None,
     }
@@ -74,7 +95,6 @@ pub fn unpinned(npm: &str) -> &str {
 /// Libraries whose servers all answer chat completions at the same path.
 const CHAT_LIBRARIES: &[&str] = &[
     "@ai-sdk/openai-compatible",
-    "@ai-sdk/openai",
     "@ai-sdk/alibaba",
     "@ai-sdk/cerebras",
     "@ai-sdk/cohere",
@@ -88,7 +108,6 @@ const CHAT_LIBRARIES: &[&str] = &[
     "@ai-sdk/perplexity",
     "@ai-sdk/togetherai",
     "@ai-sdk/vercel",
-    "@ai-sdk/xai",
     "@aihubmix/ai-sdk-provider",
     "@openrouter/ai-sdk-provider",
     "ai-sdk-ollama",
@@ -107,8 +126,11 @@ mod tests {
         let ids: BTreeSet<&str> = providers().iter().map(|row| row.id).collect();
         assert_eq!(ids.len(), providers().len());
         for row in providers() {
-            let url = reqwest::Url::parse(row.base_url).unwrap();
-            assert_eq!(url.scheme(), if row.local { "http" } else { "https" }, "{}", row.id);
+            // Only there does the address hold a name of the user's.
+            if row.id != "azure" {
+                let url = reqwest::Url::parse(row.base_url).unwrap();
+                assert_eq!(url.scheme(), if row.local { "http" } else { "https" }, "{}", row.id);
+            }
             assert_eq!(row.env.is_empty(), row.local, "{}", row.id);
             assert_eq!(protocol_of_npm(row.npm), Some(row.protocol), "{}", row.id);
         }
@@ -118,7 +140,9 @@ mod tests {
     fn libraries_are_known_by_name() {
         for (npm, expected) in [
             ("@ai-sdk/openai-compatible", Some(Protocol::OpenAiChat)),
-            ("@ai-sdk/openai", Some(Protocol::OpenAiChat)),
+            ("@ai-sdk/openai", Some(Protocol::OpenAiResponses)),
+            ("@ai-sdk/azure", Some(Protocol::OpenAiResponses)),
+            ("@ai-sdk/xai", Some(Protocol::OpenAiResponses)),
             ("@ai-sdk/anthropic", Some(Protocol::Anthropic)),
             ("@ai-sdk/anthropic@2.0.1", Some(Protocol::Anthropic)),
             ("@openrouter/ai-sdk-provider", Some(Protocol::OpenAiChat)),
@@ -126,6 +150,25 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(protocol_of_npm(npm), expected, "{npm}");
+        }
+    }
+
+    #[test]
+    fn quirks_come_from_the_row_or_the_library() {
+        use Quirk::{MistralIds, MistralMessages, NoopTool, PrintedCalls, ReasoningDetails, ReasoningField};
+        for (id, npm, expected) in [
+            ("mistral", None, &[MistralIds, MistralMessages][..]),
+            ("mine", Some("@ai-sdk/mistral@2.0.0"), &[MistralIds, MistralMessages]),
+            ("mistral", Some(COMPATIBLE), &[PrintedCalls]),
+            ("openrouter", None, &[ReasoningField, ReasoningDetails]),
+            ("groq", None, &[ReasoningField]),
+            ("deepseek", None, &[]),
+            ("openai", None, &[]),
+            ("ollama", None, &[PrintedCalls]),
+            ("mine", Some(COMPATIBLE), &[PrintedCalls]),
+            ("my-LiteLLM", Some(COMPATIBLE), &[PrintedCalls, NoopTool]),
+        ] {
+            assert_eq!(quirks(id, npm), expected, "{id} {npm:?}");
         }
     }
 

@@ -13,10 +13,12 @@ mod classify;
 mod client;
 mod error;
 mod event;
+pub mod family;
 mod loose;
 mod model;
 mod options;
 mod protocol;
+mod quirk;
 mod request;
 mod retry_after;
 mod sse;
@@ -25,6 +27,7 @@ pub use client::{Client, EventStream, check_url, fetch, list_models};
 pub use error::{Error, Failure};
 pub use event::{FinishReason, ModelEvent, Usage};
 pub use model::{Auth, Capabilities, Cost, Endpoint, Limits, Modalities, Model, Protocol, Secret, Timeouts};
+pub use quirk::Quirk;
 pub use request::{
     AssistantContent, File, FileData, Message, Request, ToolChoice, ToolResult, ToolSpec, UserContent,
 };

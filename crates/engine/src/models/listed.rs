@@ -65,7 +65,6 @@ impl Listed {
             model.cost = facts.cost();
             model.long_cost = facts.long_cost();
             model.capabilities = facts.capabilities();
-            model.options = usual_options(&model, npm);
             if let Some(written) = written {
                 model.headers.extend(pairs(&written.headers));
                 merge(&mut model.options, &written.options);
@@ -81,15 +80,6 @@ impl Listed {
             facts,
         }
     }
-}
-
-/// What a model does best with and would not be told by itself.
-fn usual_options(model: &Model, npm: &str) -> Map<String, Value> {
-    let id = model.api_id.to_lowercase();
-    let compatible = matches!(catalog::unpinned(npm), "@ai-sdk/openai-compatible");
-    // Servers differ in what they think without a word; their own answer is the middle.
-    let told = compatible && id.contains("gpt-5") && !id.contains("gpt-5-chat") && !id.contains("gpt-5-pro");
-    told.then(|| ("reasoningEffort".to_owned(), Value::from("medium"))).into_iter().collect()
 }
 
 /// The catalog's facts with the configuration's over them.
