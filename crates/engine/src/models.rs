@@ -18,6 +18,10 @@ use serde_json::{Value, json};
 use crate::Error;
 use crate::engine::Inner;
 
+mod vertex;
+
+use vertex::{Maker, Vertex};
+
 /// How long a server on this machine may take to say what it has.
 const LOCAL_DEADLINE: Duration = Duration::from_millis(400);
 /// Names offered for one that is not known.
@@ -49,7 +53,7 @@ struct Provider {
 impl Models {
     /// Looks at what is configured, and for local servers when that is nothing.
     pub(crate) async fn open(inner: &Inner, config: &Config, auth: &Auth, looked_for: &[PathBuf]) -> Self {
-        let mut providers = configured(config, auth, &inner.env);
+        let mut providers = configured(config, auth, inner);
         let mut looked_for: Vec<_> = looked_for.iter().map(|path| path.display().to_string()).collect();
         let variables = catalog::providers().iter().flat_map(|row| row.env).copied().collect::<Vec<_>>();
         looked_for.push(format!("environment variables: {}", variables.join(", ")));
@@ -167,6 +171,7 @@ fn model_json(model: &Model) -> Value {
     let npm = match model.protocol {
         Protocol::OpenAiChat => "@ai-sdk/openai-compatible",
         Protocol::Anthropic => "@ai-sdk/anthropic",
+        Protocol::Gemini => "@ai-sdk/google",
     };
     let input = &model.capabilities.input;
     json!({
@@ -200,7 +205,8 @@ fn model_json(model: &Model) -> Value {
 }
 
 /// The providers that the configuration names, then those that a key was found for.
-fn configured(config: &Config, auth: &Auth, env: &Env) -> Vec<Provider> {
+fn configured(config: &Config, auth: &Auth, inner: &Inner) -> Vec<Provider> {
+    let env = &inner.env;
     let used = |id: &str| {
         let enabled = config.enabled_providers.as_ref();
         !config.disabled_providers.iter().any(|disabled| disabled == id)
@@ -210,19 +216,20 @@ fn configured(config: &Config, auth: &Auth, env: &Env) -> Vec<Provider> {
         .provider
         .iter()
         .filter(|(id, _)| used(id))
-        .map(|(id, written)| provider(id, Some(written), auth, env))
+        .map(|(id, written)| provider(id, Some(written), auth, inner))
         .collect();
     for row in catalog::providers().iter().filter(|row| used(row.id) && !row.local) {
         let known = providers.iter().any(|provider| provider.id == row.id);
         let keyed = row.env.iter().any(|name| env.filled(name).is_some()) || auth_key(auth, row.id).is_some();
         if !known && keyed {
-            providers.push(provider(row.id, None, auth, env));
+            providers.push(provider(row.id, None, auth, inner));
         }
     }
     providers
 }
 
-fn provider(id: &str, written: Option<&ProviderConfig>, auth: &Auth, env: &Env) -> Provider {
+fn provider(id: &str, written: Option<&ProviderConfig>, auth: &Auth, inner: &Inner) -> Provider {
+    let env = &inner.env;
     let nothing = ProviderConfig::default();
     let source = if written.is_some() { "config" } else { "env" };
     let written = written.unwrap_or(&nothing);
@@ -235,7 +242,7 @@ fn provider(id: &str, written: Option<&ProviderConfig>, auth: &Auth, env: &Env) 
     let key = written.options.api_key.clone().filter(|key| !key.is_empty());
     let key = key.or_else(|| names.iter().find_map(|name| env.filled(name)).map(str::to_owned));
     let key = key.or_else(|| auth_key(auth, id));
-    let template = template(id, written, row, key);
+    let template = template(id, written, row, key, inner);
     let mut models: Vec<Arc<Model>> = Vec::new();
     if let Ok(template) = &template {
         let rows = row.map(|row| row.models).unwrap_or_default();
@@ -270,22 +277,33 @@ fn template(
     written: &ProviderConfig,
     row: Option<&ProviderRow>,
     key: Option<String>,
+    inner: &Inner,
 ) -> Result<Model, String> {
     let protocol = match &written.npm {
         Some(npm) => catalog::protocol_of_npm(npm).ok_or_else(|| {
             format!(
-                "provider `{id}`: `npm` names `{npm}`, whose protocol is not supported yet; `@ai-sdk/openai-compatible` \
-                 and `@ai-sdk/anthropic` are"
+                "provider `{id}`: `npm` names `{npm}`, whose protocol is not supported yet; `@ai-sdk/openai-compatible`, \
+                 `@ai-sdk/anthropic` and `@ai-sdk/google` are"
             )
         })?,
         None => row.map_or(Protocol::OpenAiChat, |row| row.protocol),
     };
     let fallback = match protocol {
         Protocol::Anthropic => Some("https://api.anthropic.com/v1"),
+        Protocol::Gemini => Some("https://generativelanguage.googleapis.com/v1beta"),
         Protocol::OpenAiChat => None,
     };
+    let npm = written.npm.as_deref().or(row.map(|row| row.npm)).unwrap_or_default();
+    let vertex = Maker::of_npm(npm)
+        .map(|maker| Vertex::find(id, maker, written, &inner.env, &inner.clock))
+        .transpose()?;
     let base_url = written.options.base_url.as_deref().or(written.api.as_deref());
-    let base_url = base_url.filter(|url| !url.is_empty()).or(row.map(|row| row.base_url)).or(fallback);
+    let base_url = base_url.filter(|url| !url.is_empty()).map(str::to_owned);
+    let base_url = match (base_url, &vertex) {
+        (None, Some(vertex)) => Some(vertex.base_url()?),
+        (None, None) => row.map(|row| row.base_url).or(fallback).map(str::to_owned),
+        (given, _) => given,
+    };
     let base_url = base_url.ok_or_else(|| {
         format!("provider `{id}` has no address: set `provider.{id}.options.baseURL` in opencode.json")
     })?;
@@ -296,6 +314,9 @@ fn template(
     }
     let mut model = Model::new(id, "", protocol, base_url.trim_end_matches('/'));
     model.api_key = key.map(Secret::from);
+    if let Some(vertex) = vertex {
+        vertex.reach(&mut model);
+    }
     model.headers = pairs(&written.options.headers);
     let set = |place: &mut Duration, written: Option<Timeout>| match written {
         Some(Timeout::After(time)) => *place = time,

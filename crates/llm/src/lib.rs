@@ -13,6 +13,7 @@ mod classify;
 mod client;
 mod error;
 mod event;
+mod google;
 mod loose;
 mod model;
 mod options;
@@ -24,6 +25,7 @@ mod sse;
 pub use client::{Client, EventStream, list_models};
 pub use error::{Error, Failure};
 pub use event::{FinishReason, ModelEvent, Usage};
+pub use google::GoogleCredentials;
 pub use model::{Auth, Capabilities, Cost, Endpoint, Limits, Modalities, Model, Protocol, Secret, Timeouts};
 pub use request::{
     AssistantContent, File, FileData, Message, Request, ToolChoice, ToolResult, ToolSpec, UserContent,

@@ -1,9 +1,12 @@
 //! What bodies and streams mean: one folder a wire protocol, and the choice between them.
 
 pub(crate) mod anthropic;
+pub(crate) mod gemini;
 pub(crate) mod openai_chat;
 #[cfg(test)]
 mod recorded;
+
+use std::hash::{BuildHasher, RandomState};
 
 use serde_json::Value;
 
@@ -21,7 +24,8 @@ pub(crate) const CALLS_LIMIT: usize = 1024;
 pub(crate) fn path(_request: &Request, model: &Model) -> String {
     match model.protocol {
         Protocol::OpenAiChat => openai_chat::PATH.to_owned(),
-        Protocol::Anthropic => anthropic::PATH.to_owned(),
+        Protocol::Anthropic => anthropic::path(model),
+        Protocol::Gemini => gemini::path(model),
     }
 }
 
@@ -30,6 +34,7 @@ pub(crate) fn auth(protocol: Protocol) -> Auth {
     match protocol {
         Protocol::OpenAiChat => Auth::Bearer,
         Protocol::Anthropic => Auth::Header("x-api-key"),
+        Protocol::Gemini => Auth::Header("x-goog-api-key"),
     }
 }
 
@@ -38,14 +43,15 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     match model.protocol {
         Protocol::OpenAiChat => openai_chat::request::lower(request, model),
         Protocol::Anthropic => anthropic::request::lower(request, model),
+        Protocol::Gemini => gemini::request::lower(request, model),
     }
 }
 
 /// The headers the protocol itself asks for.
 pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, String)> {
     match model.protocol {
-        Protocol::OpenAiChat => Vec::new(),
-        Protocol::Anthropic => anthropic::request::headers(request),
+        Protocol::OpenAiChat | Protocol::Gemini => Vec::new(),
+        Protocol::Anthropic => anthropic::request::headers(request, model),
     }
 }
 
@@ -54,6 +60,7 @@ pub(crate) fn classify(protocol: Protocol, answer: &Answer) -> Error {
     match protocol {
         Protocol::OpenAiChat => openai_chat::error::classify(answer),
         Protocol::Anthropic => anthropic::error::classify(answer),
+        Protocol::Gemini => gemini::error::classify(answer),
     }
 }
 
@@ -62,6 +69,7 @@ pub(crate) fn classify(protocol: Protocol, answer: &Answer) -> Error {
 pub(crate) enum Decoder {
     OpenAiChat(openai_chat::stream::Stream),
     Anthropic(anthropic::stream::Stream),
+    Gemini(gemini::stream::Stream),
 }
 
 impl Decoder {
@@ -69,6 +77,7 @@ impl Decoder {
         match protocol {
             Protocol::OpenAiChat => Self::OpenAiChat(openai_chat::stream::Stream::default()),
             Protocol::Anthropic => Self::Anthropic(anthropic::stream::Stream::default()),
+            Protocol::Gemini => Self::Gemini(gemini::stream::Stream::default()),
         }
     }
 
@@ -77,6 +86,7 @@ impl Decoder {
         match self {
             Self::OpenAiChat(stream) => stream.push(data, out),
             Self::Anthropic(stream) => stream.push(data, out),
+            Self::Gemini(stream) => stream.push(data, out),
         }
     }
 
@@ -85,6 +95,7 @@ impl Decoder {
         match self {
             Self::OpenAiChat(stream) => stream.push_whole(body, out),
             Self::Anthropic(stream) => stream.push_whole(body, out),
+            Self::Gemini(stream) => stream.push_whole(body, out),
         }
     }
 
@@ -93,6 +104,7 @@ impl Decoder {
         match self {
             Self::OpenAiChat(stream) => stream.finish(out),
             Self::Anthropic(stream) => stream.finish(out),
+            Self::Gemini(stream) => stream.finish(out),
         }
     }
 
@@ -101,6 +113,7 @@ impl Decoder {
         match self {
             Self::OpenAiChat(stream) => stream.is_stopped(),
             Self::Anthropic(stream) => stream.is_stopped(),
+            Self::Gemini(stream) => stream.is_stopped(),
         }
     }
 
@@ -109,8 +122,15 @@ impl Decoder {
         match self {
             Self::OpenAiChat(stream) => stream.is_done(),
             Self::Anthropic(stream) => stream.is_done(),
+            Self::Gemini(stream) => stream.is_done(),
         }
     }
+}
+
+/// An id for a call whose server gives none. It must differ from all others
+/// of the conversation, which no decoder knows, so it is drawn at random.
+pub(crate) fn made_up_id(number: usize) -> String {
+    format!("call_{:016x}", RandomState::new().hash_one(number))
 }
 
 /// The error for a connection that ended before the answer did.

@@ -71,17 +71,22 @@ fn first_text(transcript: &[MessageWithParts]) -> Option<String> {
 
 fn title_request(session: &Session, model: &Model, text: String) -> Request {
     // The Anthropic protocol refuses a temperature beside thinking; its titles do without.
-    let warm = model.protocol == Protocol::OpenAiChat && model.capabilities.temperature;
+    let warm = model.protocol != Protocol::Anthropic && model.capabilities.temperature;
     let content = |text| Message::User(vec![UserContent::Text(text)]);
     let mut options = serde_json::Map::new();
     if model.protocol == Protocol::OpenAiChat && model.capabilities.reasoning {
         options.insert("reasoning_effort".to_owned(), "low".into());
+    }
+    let older = model.api_id.contains("gemini-2");
+    if model.protocol == Protocol::Gemini && model.capabilities.reasoning && !older {
+        options.insert("thinkingConfig".to_owned(), serde_json::json!({ "thinkingLevel": "low" }));
     }
     Request {
         system: prompts::TITLE.to_owned(),
         messages: vec![content(prompts::TITLE_REQUEST.to_owned()), content(text)],
         max_output_tokens: request::max_output_tokens(model),
         temperature: warm.then_some(0.5),
+        top_p: (model.protocol == Protocol::Gemini && older).then_some(0.95),
         headers: request::session_headers(session),
         options,
         ..Request::default()

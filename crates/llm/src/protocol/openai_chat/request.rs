@@ -7,7 +7,7 @@ use crate::options::{joined, merge};
 use crate::{AssistantContent, File, FileData, Message, Model, Request, ToolChoice, ToolResult, UserContent};
 
 /// Clients recognise this line, so its wording is fixed.
-const MEDIA_LEAD_IN: &str = "Attached media from tool result:";
+pub(crate) const MEDIA_LEAD_IN: &str = "Attached media from tool result:";
 /// An empty answer is refused by some servers, and a call must have one.
 const NO_OUTPUT: &str = "(no output)";
 
@@ -176,6 +176,8 @@ fn assistant(content: &[AssistantContent]) -> Option<Value> {
                 "type": "function",
                 "function": {"name": name, "arguments": arguments(input)},
             })),
+            // Only the providers that gave it know it.
+            AssistantContent::Metadata(_) => {}
         }
     }
     if text.is_empty() && calls.is_empty() {
