@@ -114,7 +114,7 @@ fn refused(answer: &Answer, body: &Value, whose: &str) -> Error {
     let reason = body["error_description"].as_str().unwrap_or(code);
     let reason =
         if reason.is_empty() { classify::describe(answer.status, answer.body) } else { reason.to_owned() };
-    let message = format!("Google refused {whose}: {}", cut(&reason, 500));
+    let message = format!("Google refused {whose}: {}", cut(reason.trim_end_matches('.'), 500));
     let message = match code {
         // What a user signed in for has ended, and nothing but another sign-in helps.
         "invalid_grant" | "invalid_rapt" => {

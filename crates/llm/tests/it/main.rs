@@ -2,5 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod google;
 mod server;
 mod socket;
