@@ -20,12 +20,15 @@ use case::{Case, Run};
 use place::Place;
 use report::Measured;
 
+use crate::measure::{Cost, Sink};
 use crate::model::Model;
 
 /// Counted runs of each case unless said otherwise.
 const RUNS: usize = 7;
 /// More runs say no more.
 const RUNS_LIMIT: usize = 1000;
+/// A program that does nothing.
+const NOTHING: &str = "/bin/true";
 
 struct Options {
     program: Option<PathBuf>,
@@ -57,6 +60,7 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
         programs.push(Program::new(&name, path, &model.url)?);
     }
     print(&report::head(&programs, options.runs)?)?;
+    print(&report::floor(&floor(&model.url, options.runs)?))?;
     let mut measured = Measured::default();
     for case in cases {
         let runs = run_case(case, &programs, &mut model, options.runs)?;
@@ -120,6 +124,12 @@ fn run_case(
     // What is still on its way belongs to this case, not to the next.
     model.seen()?;
     Ok(all)
+}
+
+/// What a program that does nothing costs, so that the figures can be read against it.
+fn floor(url: &str, runs: usize) -> Result<Vec<Cost>> {
+    let nothing = Program { name: "floor".to_owned(), path: NOTHING.into(), place: Place::new(url)? };
+    (0..runs).map(|_| case::measured(&nothing, &[], Sink::File)).collect()
 }
 
 /// Builds the release binary; returns its path.

@@ -170,6 +170,7 @@ impl Models {
 fn model_json(model: &Model) -> Value {
     let npm = match model.protocol {
         Protocol::OpenAiChat => "@ai-sdk/openai-compatible",
+        Protocol::OpenAiResponses => "@ai-sdk/openai",
         Protocol::Anthropic => "@ai-sdk/anthropic",
         Protocol::Gemini => "@ai-sdk/google",
     };
@@ -291,13 +292,18 @@ fn template(
     let fallback = match protocol {
         Protocol::Anthropic => Some("https://api.anthropic.com/v1"),
         Protocol::Gemini => Some("https://generativelanguage.googleapis.com/v1beta"),
-        Protocol::OpenAiChat => None,
+        Protocol::OpenAiResponses if written.npm.as_deref() == Some("@ai-sdk/openai") => {
+            Some("https://api.openai.com/v1")
+        }
+        Protocol::OpenAiChat | Protocol::OpenAiResponses => None,
     };
     let npm = written.npm.as_deref().or(row.map(|row| row.npm)).unwrap_or_default();
+    let is_azure = npm == AZURE;
+    let resource = option(written, "resourceName").map(azure_url).filter(|_| is_azure);
     let vertex = Maker::of_npm(npm)
         .map(|maker| Vertex::find(id, maker, written, &inner.env, &inner.clock))
         .transpose()?;
-    let base_url = written.options.base_url.as_deref().or(written.api.as_deref());
+    let base_url = written.options.base_url.as_deref().or(written.api.as_deref()).or(resource.as_deref());
     let base_url = base_url.filter(|url| !url.is_empty()).map(str::to_owned);
     let base_url = match (base_url, &vertex) {
         (None, Some(vertex)) => Some(vertex.base_url()?),
@@ -318,6 +324,15 @@ fn template(
         vertex.reach(&mut model);
     }
     model.headers = pairs(&written.options.headers);
+    model.quirks = catalog::quirks(id, written.npm.as_deref());
+    if let Some(asked) = written.options.rest.get("setCacheKey") {
+        model.options.insert("setCacheKey".to_owned(), asked.clone());
+    }
+    if is_azure {
+        model.auth = codewright_llm::Auth::Header("api-key");
+        let api_version = option(written, "apiVersion").unwrap_or("v1").to_owned();
+        model.endpoint = codewright_llm::Endpoint::Azure { api_version };
+    }
     let set = |place: &mut Duration, written: Option<Timeout>| match written {
         Some(Timeout::After(time)) => *place = time,
         // "Never" still ends some day: nothing waits without a deadline.
@@ -330,6 +345,17 @@ fn template(
     set(&mut total, written.options.timeout);
     model.timeouts.total = Some(total);
     Ok(model)
+}
+
+const AZURE: &str = "@ai-sdk/azure";
+
+fn azure_url(resource: &str) -> String {
+    format!("https://{resource}.openai.azure.com/openai")
+}
+
+/// An option of a provider that only its protocol understands.
+fn option<'a>(written: &'a ProviderConfig, name: &str) -> Option<&'a str> {
+    written.options.rest.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
 fn named(template: &Model, id: &str) -> Model {

@@ -18,6 +18,7 @@ mod loose;
 mod model;
 mod options;
 mod protocol;
+mod quirk;
 mod request;
 mod retry_after;
 mod sse;
@@ -27,6 +28,7 @@ pub use error::{Error, Failure};
 pub use event::{FinishReason, ModelEvent, Usage};
 pub use google::GoogleCredentials;
 pub use model::{Auth, Capabilities, Cost, Endpoint, Limits, Modalities, Model, Protocol, Secret, Timeouts};
+pub use quirk::Quirk;
 pub use request::{
     AssistantContent, File, FileData, Message, Request, ToolChoice, ToolResult, ToolSpec, UserContent,
 };

@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::GoogleCredentials;
+use crate::{GoogleCredentials, Quirk};
 
 /// What the body of a request and the stream of an answer mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// OpenAI Chat Completions, and everything that imitates it.
     OpenAiChat,
+    /// OpenAI Responses.
+    OpenAiResponses,
     /// Anthropic Messages.
     Anthropic,
     /// Gemini's `generateContent`.
@@ -74,6 +76,8 @@ pub struct Model {
     pub headers: Vec<(String, String)>,
     /// Merged into every body last; `null` removes a field. See `Request::options` for the spellings.
     pub options: Map<String, Value>,
+    /// How its server differs from what the protocol's inventors meant.
+    pub quirks: Vec<Quirk>,
     /// Token limits; zero means unknown.
     pub limits: Limits,
     /// What it accepts.
@@ -100,6 +104,7 @@ impl Model {
             auth: Auth::default(),
             headers: Vec::new(),
             options: Map::new(),
+            quirks: Vec::new(),
             limits: Limits::default(),
             capabilities: Capabilities::default(),
             cost: Cost::default(),

@@ -3,20 +3,25 @@
 pub(crate) mod anthropic;
 pub(crate) mod gemini;
 pub(crate) mod openai_chat;
+pub(crate) mod openai_responses;
 #[cfg(test)]
 mod recorded;
+mod usage;
 
 use std::hash::{BuildHasher, RandomState};
 
 use serde_json::Value;
 
 use crate::classify::Answer;
-use crate::{Auth, Error, Model, ModelEvent, Protocol, Request};
+use crate::{Auth, Error, Model, ModelEvent, Protocol, Request, ToolSpec};
 
 /// Bytes the arguments of one call may have, and calls one answer may make.
 /// Beyond them the server is broken, and memory would be what gives way.
 pub(crate) const ARGUMENTS_LIMIT_BYTES: usize = 16 * 1024 * 1024;
 pub(crate) const CALLS_LIMIT: usize = 1024;
+
+/// An empty answer is refused by some servers, and a call must have one.
+pub(crate) const NO_OUTPUT: &str = "(no output)";
 
 /// The path below the base URL, with a query if the protocol has one.
 ///
@@ -24,6 +29,7 @@ pub(crate) const CALLS_LIMIT: usize = 1024;
 pub(crate) fn path(_request: &Request, model: &Model) -> String {
     match model.protocol {
         Protocol::OpenAiChat => openai_chat::PATH.to_owned(),
+        Protocol::OpenAiResponses => openai_responses::PATH.to_owned(),
         Protocol::Anthropic => anthropic::path(model),
         Protocol::Gemini => gemini::path(model),
     }
@@ -32,7 +38,7 @@ pub(crate) fn path(_request: &Request, model: &Model) -> String {
 /// Where the protocol's own servers look for a key.
 pub(crate) fn auth(protocol: Protocol) -> Auth {
     match protocol {
-        Protocol::OpenAiChat => Auth::Bearer,
+        Protocol::OpenAiChat | Protocol::OpenAiResponses => Auth::Bearer,
         Protocol::Anthropic => Auth::Header("x-api-key"),
         Protocol::Gemini => Auth::Header("x-goog-api-key"),
     }
@@ -42,6 +48,7 @@ pub(crate) fn auth(protocol: Protocol) -> Auth {
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     match model.protocol {
         Protocol::OpenAiChat => openai_chat::request::lower(request, model),
+        Protocol::OpenAiResponses => openai_responses::request::lower(request, model),
         Protocol::Anthropic => anthropic::request::lower(request, model),
         Protocol::Gemini => gemini::request::lower(request, model),
     }
@@ -51,6 +58,7 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
 pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, String)> {
     match model.protocol {
         Protocol::OpenAiChat | Protocol::Gemini => Vec::new(),
+        Protocol::OpenAiResponses => openai_responses::request::headers(request, model),
         Protocol::Anthropic => anthropic::request::headers(request, model),
     }
 }
@@ -58,7 +66,8 @@ pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, St
 /// What to do about an answer with an error status.
 pub(crate) fn classify(protocol: Protocol, answer: &Answer) -> Error {
     match protocol {
-        Protocol::OpenAiChat => openai_chat::error::classify(answer),
+        // Both say it alike.
+        Protocol::OpenAiChat | Protocol::OpenAiResponses => openai_chat::error::classify(answer),
         Protocol::Anthropic => anthropic::error::classify(answer),
         Protocol::Gemini => gemini::error::classify(answer),
     }
@@ -68,6 +77,7 @@ pub(crate) fn classify(protocol: Protocol, answer: &Answer) -> Error {
 #[derive(Debug)]
 pub(crate) enum Decoder {
     OpenAiChat(openai_chat::stream::Stream),
+    OpenAiResponses(openai_responses::stream::Stream),
     Anthropic(anthropic::stream::Stream),
     Gemini(gemini::stream::Stream),
 }
@@ -76,8 +86,16 @@ impl Decoder {
     pub(crate) fn new(protocol: Protocol) -> Self {
         match protocol {
             Protocol::OpenAiChat => Self::OpenAiChat(openai_chat::stream::Stream::default()),
+            Protocol::OpenAiResponses => Self::OpenAiResponses(openai_responses::stream::Stream::default()),
             Protocol::Anthropic => Self::Anthropic(anthropic::stream::Stream::default()),
             Protocol::Gemini => Self::Gemini(gemini::stream::Stream::default()),
+        }
+    }
+
+    /// Calls of these tools may come printed as text; of no matter where servers read them themselves.
+    pub(crate) fn offer(&mut self, tools: &[ToolSpec]) {
+        if let Self::OpenAiChat(stream) = self {
+            stream.offer(tools);
         }
     }
 
@@ -85,6 +103,7 @@ impl Decoder {
     pub(crate) fn push(&mut self, data: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         match self {
             Self::OpenAiChat(stream) => stream.push(data, out),
+            Self::OpenAiResponses(stream) => stream.push(data, out),
             Self::Anthropic(stream) => stream.push(data, out),
             Self::Gemini(stream) => stream.push(data, out),
         }
@@ -94,6 +113,7 @@ impl Decoder {
     pub(crate) fn push_whole(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         match self {
             Self::OpenAiChat(stream) => stream.push_whole(body, out),
+            Self::OpenAiResponses(stream) => stream.push_whole(body, out),
             Self::Anthropic(stream) => stream.push_whole(body, out),
             Self::Gemini(stream) => stream.push_whole(body, out),
         }
@@ -103,6 +123,7 @@ impl Decoder {
     pub(crate) fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         match self {
             Self::OpenAiChat(stream) => stream.finish(out),
+            Self::OpenAiResponses(stream) => stream.finish(out),
             Self::Anthropic(stream) => stream.finish(out),
             Self::Gemini(stream) => stream.finish(out),
         }
@@ -112,6 +133,7 @@ impl Decoder {
     pub(crate) fn is_stopped(&self) -> bool {
         match self {
             Self::OpenAiChat(stream) => stream.is_stopped(),
+            Self::OpenAiResponses(stream) => stream.is_stopped(),
             Self::Anthropic(stream) => stream.is_stopped(),
             Self::Gemini(stream) => stream.is_stopped(),
         }
@@ -121,6 +143,7 @@ impl Decoder {
     pub(crate) fn is_done(&self) -> bool {
         match self {
             Self::OpenAiChat(stream) => stream.is_done(),
+            Self::OpenAiResponses(stream) => stream.is_done(),
             Self::Anthropic(stream) => stream.is_done(),
             Self::Gemini(stream) => stream.is_done(),
         }

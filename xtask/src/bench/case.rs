@@ -175,7 +175,7 @@ pub(super) fn chosen(names: &[String]) -> Result<Vec<Case>> {
 }
 
 /// Runs the program by a process that only measures.
-fn measured(program: &Program, args: &[&str], sink: Sink) -> Result<Cost> {
+pub(super) fn measured(program: &Program, args: &[&str], sink: Sink) -> Result<Cost> {
     let place = &program.place;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(measure::COMMAND);

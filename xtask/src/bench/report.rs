@@ -9,6 +9,7 @@ use anyhow::Result;
 use super::Program;
 use super::case::{Case, Run};
 use super::spread::Spread;
+use crate::measure::Cost;
 use crate::model::FLOOD;
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -161,7 +162,8 @@ impl Figure {
                     let mark = if spread.median <= limit { "ok" } else { "OVER" };
                     line.push_str(&format!(" limit {limit} {} {mark}", self.unit));
                 }
-                (1.., _, Some(ours)) if ours.median > 0.0 => {
+                // A difference may be lost in the noise; then a ratio means nothing.
+                (1.., _, Some(ours)) if ours.median > 0.0 && spread.median > 0.0 => {
                     line.push_str(&format!(" {:.1} x ours", spread.median / ours.median));
                 }
                 _ => {}
@@ -197,6 +199,15 @@ pub(super) fn head(programs: &[Program], runs: usize) -> Result<String> {
     }
     writeln!(text, "medians of {runs} runs (least .. most), the programs in turn, after one warm-up each")?;
     Ok(text)
+}
+
+/// What the measuring itself costs; memory begins with the measuring process's own.
+pub(super) fn floor(costs: &[Cost]) -> String {
+    let of =
+        |value: fn(&Cost) -> f64| Spread::of(costs.iter().map(value)).map_or(0.0, |spread| spread.median);
+    let cpu_ms = of(|cost| cost.cpu_us as f64 / 1e3);
+    let peak_mib = of(|cost| cost.peak_kib as f64 / 1024.0);
+    format!("an empty program measures {cpu_ms:.1} ms of CPU and {peak_mib:.1} MiB\n")
 }
 
 /// The figures of a case.

@@ -1,9 +1,10 @@
-//! The house's own rules, held against the tree, and the measuring process at
-//! its face.
+//! The house's own rules, held against the tree, and the measurements at
+//! their face.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod arrows;
+mod bench;
 mod files;
 mod links;
 mod measuring;

@@ -47,6 +47,9 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
             "OPENCODE_SERVER_PASSWORD is not set: every program on this machine may use the server",
         );
     }
+    // Before anyone is told: whoever waits for the line may end the server at once.
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
     let mut stdout = std::io::stdout();
     // Clients that start a server wait for this line; whoever closed its output does not.
     drop(writeln!(stdout, "{} server listening on http://{address}", program_name()));
@@ -56,8 +59,6 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let router = codewright_server::router(engine.clone(), options);
     let server = codewright_server::serve(listener, router, cancel.clone());
     let mut server = std::pin::pin!(server);
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {
         ended = &mut server => ended.context("the server ended")?,
         _ = interrupt.recv() => stop(&cancel, server, &mut interrupt).await?,

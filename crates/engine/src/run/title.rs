@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use codewright_llm::{Message, Model, ModelEvent, Protocol, Request, UserContent};
+use codewright_llm::{Message, Model, ModelEvent, Protocol, Request, UserContent, family};
 use codewright_proto::{MessageWithParts, PartBody, Session};
 
 use crate::engine::{DEFAULT_TITLE, Inner};
@@ -71,24 +71,20 @@ fn first_text(transcript: &[MessageWithParts]) -> Option<String> {
 
 fn title_request(session: &Session, model: &Model, text: String) -> Request {
     // The Anthropic protocol refuses a temperature beside thinking; its titles do without.
-    let warm = model.protocol != Protocol::Anthropic && model.capabilities.temperature;
+    let warm = match model.protocol {
+        Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Gemini => model.capabilities.temperature,
+        Protocol::Anthropic => false,
+    };
+    let older = model.protocol == Protocol::Gemini && model.api_id.contains("gemini-2");
     let content = |text| Message::User(vec![UserContent::Text(text)]);
-    let mut options = serde_json::Map::new();
-    if model.protocol == Protocol::OpenAiChat && model.capabilities.reasoning {
-        options.insert("reasoning_effort".to_owned(), "low".into());
-    }
-    let older = model.api_id.contains("gemini-2");
-    if model.protocol == Protocol::Gemini && model.capabilities.reasoning && !older {
-        options.insert("thinkingConfig".to_owned(), serde_json::json!({ "thinkingLevel": "low" }));
-    }
     Request {
         system: prompts::TITLE.to_owned(),
         messages: vec![content(prompts::TITLE_REQUEST.to_owned()), content(text)],
         max_output_tokens: request::max_output_tokens(model),
         temperature: warm.then_some(0.5),
-        top_p: (model.protocol == Protocol::Gemini && older).then_some(0.95),
+        top_p: older.then_some(0.95),
         headers: request::session_headers(session),
-        options,
+        options: family::small_options(model),
         ..Request::default()
     }
 }

@@ -33,6 +33,7 @@ fn recordings() -> Vec<Recording> {
     let mut found = Vec::new();
     for (name, protocol) in [
         ("openai-chat", Protocol::OpenAiChat),
+        ("openai-responses", Protocol::OpenAiResponses),
         ("anthropic", Protocol::Anthropic),
         ("google", Protocol::Gemini),
     ] {
@@ -49,7 +50,7 @@ fn recordings() -> Vec<Recording> {
             }
         }
     }
-    assert!(found.len() >= 16, "only {} recordings", found.len());
+    assert!(found.len() >= 21, "only {} recordings", found.len());
     found.sort_by(|a, b| a.name.cmp(&b.name));
     found
 }
@@ -144,7 +145,8 @@ fn check(recording: &Recording, events: &[ModelEvent]) {
         assert_eq!(found[part], expected[part], "{part} of {}", recording.name);
     }
     let finish = match expected["finish"].as_str().unwrap() {
-        "stop" | "end_turn" | "STOP" if expected["tools"] == json!([]) => FinishReason::Stop,
+        "stop" | "end_turn" | "completed" => FinishReason::Stop,
+        "STOP" if expected["tools"] == json!([]) => FinishReason::Stop,
         "tool_calls" | "tool_use" | "STOP" => FinishReason::ToolCalls,
         other => panic!("{other} in {}", recording.name),
     };

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::Error;
@@ -94,6 +95,8 @@ pub(super) fn reader(path: &Path) -> Result<Connection, Fault> {
 
 fn settle(connection: &Connection, cache_kib: i64) -> Result<(), Fault> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // The log is left beside the file: making it anew costs every start two waits for the disk.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "cache_size", -cache_kib)?;
     Ok(())
@@ -101,13 +104,18 @@ fn settle(connection: &Connection, cache_kib: i64) -> Result<(), Fault> {
 
 /// The version of the file's schema: 0 for an empty file, else one that we know.
 fn schema_version(connection: &Connection, path: &Path) -> Result<usize, Fault> {
-    let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    // One statement sees one state: another process may migrate between two.
+    let (found, is_empty): (i64, bool) = connection.query_row(
+        "SELECT (SELECT user_version FROM pragma_user_version), (SELECT count(*) = 0 FROM sqlite_schema)",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
     let known = MIGRATIONS.len() as i64;
     if found > known {
         return Err(Error::Newer { path: path.to_owned(), found, known }.into());
     }
     let ours = match usize::try_from(found) {
-        Ok(0) => connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?,
+        Ok(0) => is_empty,
         Ok(_) => true,
         Err(_) => false,
     };

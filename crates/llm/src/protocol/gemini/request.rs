@@ -4,10 +4,10 @@ use serde_json::{Map, Value, json};
 
 use super::schema;
 use crate::options::{joined, merge};
+use crate::protocol::NO_OUTPUT;
 use crate::protocol::openai_chat::request::{MEDIA_LEAD_IN, left_out, number, plain_text};
 use crate::{AssistantContent, File, FileData, Message, Model, Request, ToolChoice, ToolResult, UserContent};
 
-const NO_OUTPUT: &str = "(no output)";
 /// How many likely tokens the models of the family choose from.
 const TOP_K: u64 = 64;
 /// Stands for a signature that is not there: Gemini 3 refuses a call of the
