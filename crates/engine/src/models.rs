@@ -289,6 +289,10 @@ fn template(
         })?,
         None => row.map_or(Protocol::OpenAiChat, |row| row.protocol),
     };
+    let protocol = match written.options.rest.get("useCompletionUrls") {
+        Some(Value::Bool(true)) if protocol == Protocol::OpenAiResponses => Protocol::OpenAiChat,
+        _ => protocol,
+    };
     let fallback = match protocol {
         Protocol::Anthropic => Some("https://api.anthropic.com/v1"),
         Protocol::Gemini => Some("https://generativelanguage.googleapis.com/v1beta"),
@@ -299,19 +303,22 @@ fn template(
     };
     let npm = written.npm.as_deref().or(row.map(|row| row.npm)).unwrap_or_default();
     let is_azure = npm == AZURE;
-    let resource = option(written, "resourceName").map(azure_url).filter(|_| is_azure);
+    let resource = option(written, "resourceName").or_else(|| inner.env.filled("AZURE_RESOURCE_NAME"));
+    let resource = resource.map(azure_url).filter(|_| is_azure);
     let vertex = Maker::of_npm(npm)
         .map(|maker| Vertex::find(id, maker, written, &inner.env, &inner.clock))
         .transpose()?;
+    let row_url = row.map(|row| row.base_url).filter(|url| !url.is_empty());
     let base_url = written.options.base_url.as_deref().or(written.api.as_deref()).or(resource.as_deref());
     let base_url = base_url.filter(|url| !url.is_empty()).map(str::to_owned);
     let base_url = match (base_url, &vertex) {
         (None, Some(vertex)) => Some(vertex.base_url()?),
-        (None, None) => row.map(|row| row.base_url).or(fallback).map(str::to_owned),
+        (None, None) => row_url.or(fallback).map(str::to_owned),
         (given, _) => given,
     };
     let base_url = base_url.ok_or_else(|| {
-        format!("provider `{id}` has no address: set `provider.{id}.options.baseURL` in opencode.json")
+        let or = if is_azure { format!(" or `provider.{id}.options.resourceName`") } else { String::new() };
+        format!("provider `{id}` has no address: set `provider.{id}.options.baseURL`{or} in opencode.json")
     })?;
     if !base_url.starts_with("http://") && !base_url.starts_with("https://") {
         return Err(format!(

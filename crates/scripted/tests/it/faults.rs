@@ -72,8 +72,9 @@ async fn an_answer_at_once_is_cut_in_the_middle_too() {
 #[tokio::test]
 async fn a_hang_lasts_until_the_peer_leaves() {
     for protocol in PROTOCOLS {
-        let server =
-            Server::start(Script::new().turn(Turn::text("Wait. ".repeat(50)).hang().text("never"))).await.unwrap();
+        let server = Server::start(Script::new().turn(Turn::text("Wait. ".repeat(50)).hang().text("never")))
+            .await
+            .unwrap();
         let mut client = Client::connect(&server).await;
         client.write(crate::client::post(protocol, &prompt(protocol, "Go").to_string())).await;
         let seen = String::from_utf8_lossy(client.read_at_least(300).await).into_owned();

@@ -221,7 +221,9 @@ fn assistant(content: &[AssistantContent], input: &mut Vec<Value>) {
                 json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments(given)}),
             ),
             // Only the provider that gave what belongs to a part knows it.
-            AssistantContent::Text(_) | AssistantContent::Reasoning { .. } | AssistantContent::Metadata(_) => {}
+            AssistantContent::Text(_)
+            | AssistantContent::Reasoning { .. }
+            | AssistantContent::Metadata(_) => {}
         }
     }
     input.extend(thinking.take().and_then(Thought::item));
