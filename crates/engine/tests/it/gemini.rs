@@ -80,7 +80,8 @@ async fn a_picture_from_a_tool_is_seen() {
     let desk = Desk::with(script, over_gemini()).await;
     std::fs::write(desk.project.join("i.png"), PNG).unwrap();
     let session = desk.session().await;
-    assert_eq!(text(&desk.prompt(&session, "look").await), "I see.");
+    let answer = desk.prompt(&session, "look").await;
+    assert_eq!(text(&answer), "I see.", "{:?} {:?}", answer.info, desk.server.problems());
     let body = &desk.server.requests()[1].body;
     let inline = &body["contents"][2]["parts"][0]["functionResponse"]["parts"][0]["inlineData"];
     assert_eq!(inline["mimeType"], "image/png");
