@@ -5,6 +5,8 @@ pub(crate) mod gemini;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
 #[cfg(test)]
+mod prefix;
+#[cfg(test)]
 mod recorded;
 mod usage;
 

@@ -1,7 +1,5 @@
 //! What Google says when something is wrong.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use crate::Error;
@@ -18,11 +16,7 @@ pub(crate) fn classify(answer: &Answer) -> Error {
     if has_reason(error, &["API_KEY_INVALID", "API_KEY_EXPIRED", "ACCESS_TOKEN_EXPIRED"]) {
         return Error::Auth { failure: Box::new(found.failure().clone()) };
     }
-    match found {
-        // A header is as good as the details, and is read already.
-        Error::Busy { failure, retry_after: None } => Error::Busy { failure, retry_after: delay(error) },
-        other => other,
-    }
+    found
 }
 
 /// What to do about an event that is an error, or `None` if it is none.
@@ -30,11 +24,7 @@ pub(crate) fn in_band(body: &Value) -> Option<Error> {
     let error = inner(body)?;
     let said = said(error);
     let message = said.message.clone().filter(|text| !text.trim().is_empty());
-    let found = classify::in_band(message.unwrap_or_else(|| error.to_string()), &said, &body.to_string());
-    Some(match found {
-        Error::Busy { failure, .. } => Error::Busy { failure, retry_after: delay(error) },
-        other => other,
-    })
+    Some(classify::in_band(message.unwrap_or_else(|| error.to_string()), &said, &body.to_string()))
 }
 
 /// The error object, which some answers put into a list of one.
@@ -67,16 +57,10 @@ fn has_reason(error: &Value, reasons: &[&str]) -> bool {
     details(error).filter_map(|detail| detail["reason"].as_str()).any(|reason| reasons.contains(&reason))
 }
 
-/// How long the server asks to be left alone: a `RetryInfo` among the details, such as `"34.07s"`.
-fn delay(error: &Value) -> Option<Duration> {
-    let text = details(error).find_map(|detail| detail["retryDelay"].as_str())?;
-    let seconds: f64 = text.trim().strip_suffix('s')?.parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::time::Duration;
 
     use super::*;
 
@@ -144,10 +128,6 @@ mod tests {
             panic!("busy")
         };
         assert_eq!(retry_after, Some(Duration::from_millis(34_500)));
-        for text in ["soon", "-1s", "12", "1e300s"] {
-            let error = serde_json::json!({"details": [{"retryDelay": text}]});
-            assert_eq!(delay(&error), None, "{text}");
-        }
     }
 
     #[test]
