@@ -26,17 +26,12 @@ pub(super) enum Maker {
 /// Where Vertex AI is and how it is asked.
 #[derive(Debug)]
 pub(super) struct Vertex {
-    maker: Maker,
-    /// The address of the maker's models, unless the configuration gives one.
-    base_url: Result<String, String>,
-    auth: Shown,
-}
-
-#[derive(Debug)]
-enum Shown {
-    /// A key for the whole world, which needs no project.
-    Key(String),
-    Credentials(GoogleCredentials),
+    id: String,
+    project: Option<String>,
+    location: Option<String>,
+    /// A key for the whole world, which needs no project; only Google's models take it.
+    key: Option<String>,
+    credentials: Result<GoogleCredentials, String>,
 }
 
 impl Maker {
@@ -56,66 +51,67 @@ impl Maker {
 
 impl Vertex {
     /// Finds project, place and credentials for the provider named `id`.
-    pub(super) fn find(
-        id: &str,
-        maker: Maker,
-        written: &ProviderConfig,
-        env: &Env,
-        clock: &Clock,
-    ) -> Result<Self, String> {
+    pub(super) fn find(id: &str, written: &ProviderConfig, env: &Env) -> Self {
         let option = |name: &str| written.options.rest.get(name).and_then(Value::as_str);
-        let option = |name: &str| option(name).filter(|text| !text.is_empty());
-        let first = |names: &[&'static str]| names.iter().find_map(|name| env.filled(name));
+        let found = |name: &str, variables: &[&'static str]| {
+            let option = option(name).filter(|text| !text.is_empty());
+            option.or_else(|| variables.iter().find_map(|name| env.filled(name))).map(str::to_owned)
+        };
         let key = written.options.api_key.as_deref().filter(|key| !key.is_empty());
-        let key = key.or_else(|| env.filled(env::GOOGLE_VERTEX_API_KEY)).filter(|_| maker == Maker::Google);
-        if let Some(key) = key {
-            let base_url = Ok("https://aiplatform.googleapis.com/v1/publishers/google".to_owned());
-            return Ok(Self { maker, base_url, auth: Shown::Key(key.to_owned()) });
+        Self {
+            id: id.to_owned(),
+            project: found("project", env::GOOGLE_PROJECTS),
+            location: found("location", env::GOOGLE_LOCATIONS),
+            key: key.or_else(|| env.filled(env::GOOGLE_VERTEX_API_KEY)).map(str::to_owned),
+            credentials: credentials(id, written, env, &Clock::system()),
         }
-        let location = option("location").or_else(|| first(env::GOOGLE_LOCATIONS));
-        let location = location.unwrap_or(match maker {
+    }
+
+    /// The address of a maker's models.
+    pub(super) fn base_url(&self, maker: Maker) -> Result<String, String> {
+        let id = &self.id;
+        if self.key_for(maker).is_some() {
+            return Ok("https://aiplatform.googleapis.com/v1/publishers/google".to_owned());
+        }
+        let location = self.location.as_deref().unwrap_or(match maker {
             Maker::Google => "us-central1",
             Maker::Anthropic => "global",
         });
-        let project = option("project").or_else(|| first(env::GOOGLE_PROJECTS)).ok_or_else(|| {
+        let project = self.project.as_deref().ok_or_else(|| {
             format!(
                 "provider `{id}` has no project: set `provider.{id}.options.project` in opencode.json, or {}",
                 env::GOOGLE_PROJECTS.join(" or ")
             )
-        });
-        let base_url = project.and_then(|project| {
-            for (what, text) in [("project", project), ("location", location)] {
-                if !text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte)) {
-                    return Err(format!("provider `{id}`: `{text}` is no {what} of Google's"));
-                }
+        })?;
+        for (what, text) in [("project", project), ("location", location)] {
+            if !text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte)) {
+                return Err(format!("provider `{id}`: `{text}` is no {what} of Google's"));
             }
-            Ok(address(maker, project, location))
-        });
-        let credentials = credentials(id, written, env, clock)?;
-        Ok(Self { maker, base_url, auth: Shown::Credentials(credentials) })
-    }
-
-    /// The address of the maker's models.
-    pub(super) fn base_url(&self) -> Result<String, String> {
-        self.base_url.clone()
+        }
+        Ok(address(maker, project, location))
     }
 
     /// Lets `model` be asked here.
-    pub(super) fn reach(self, model: &mut Model) {
-        match self.auth {
-            Shown::Key(key) => {
+    pub(super) fn reach(&self, maker: Maker, model: &mut Model) -> Result<(), String> {
+        match self.key_for(maker) {
+            Some(key) => {
                 model.api_key = Some(key.into());
                 model.auth = Auth::Header("x-goog-api-key");
             }
-            Shown::Credentials(credentials) => {
+            None => {
                 model.api_key = None;
-                model.auth = Auth::Google(credentials);
+                model.auth = Auth::Google(self.credentials.clone()?);
             }
         }
-        match self.maker {
+        match maker {
             Maker::Google => {}
             Maker::Anthropic => model.endpoint = Endpoint::Vertex,
         }
+        Ok(())
+    }
+
+    fn key_for(&self, maker: Maker) -> Option<&str> {
+        self.key.as_deref().filter(|_| maker == Maker::Google)
     }
 }
 
@@ -190,9 +186,8 @@ mod tests {
         }
     }
 
-    fn find(maker: Maker, options: Value, variables: &[(&str, &str)]) -> Result<Vertex, String> {
-        let env = Env::from_pairs(variables.iter().copied());
-        Vertex::find("v", maker, &written(options), &env, &Clock::stepping(0, 0))
+    fn find(options: Value, variables: &[(&str, &str)]) -> Vertex {
+        Vertex::find("v", &written(options), &Env::from_pairs(variables.iter().copied()))
     }
 
     #[test]
@@ -226,21 +221,22 @@ mod tests {
                 "https://aiplatform.eu.rep.googleapis.com/v1/projects/p/locations/eu/publishers/anthropic/models",
             ),
         ] {
-            assert_eq!(find(maker, options, &variables).unwrap().base_url().unwrap(), expected);
+            assert_eq!(find(options, &variables).base_url(maker).unwrap(), expected);
         }
     }
 
     #[test]
     fn what_is_missing_or_wrong_is_named() {
-        let error = find(Maker::Google, json!({}), &[]).unwrap().base_url().unwrap_err();
+        let mut model = Model::new("v", "m", codewright_llm::Protocol::Gemini, "https://h");
+        let error = find(json!({}), &[]).base_url(Maker::Google).unwrap_err();
         assert!(
             error.contains("`provider.v.options.project`") && error.contains("GOOGLE_CLOUD_PROJECT"),
             "{error}"
         );
-        let error = find(Maker::Google, json!({"project": "a/../b"}), &[]).unwrap().base_url().unwrap_err();
+        let error = find(json!({"project": "a/../b"}), &[]).base_url(Maker::Google).unwrap_err();
         assert_eq!(error, "provider `v`: `a/../b` is no project of Google's");
         let missing = [("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere/key.json")];
-        let error = find(Maker::Google, json!({"project": "p"}), &missing).unwrap_err();
+        let error = find(json!({}), &missing).reach(Maker::Google, &mut model).unwrap_err();
         assert!(
             error.starts_with(
                 "provider `v`: GOOGLE_APPLICATION_CREDENTIALS names `/nowhere/key.json`, which cannot be read:"
@@ -251,7 +247,7 @@ mod tests {
         let path = folder.path().join(SIGNED_IN);
         std::fs::write(&path, r#"{"type":"external_account"}"#).unwrap();
         let kept = [("CLOUDSDK_CONFIG", folder.path().to_str().unwrap())];
-        let error = find(Maker::Google, json!({"project": "p"}), &kept).unwrap_err();
+        let error = find(json!({}), &kept).reach(Maker::Google, &mut model).unwrap_err();
         assert!(
             error.contains(&format!("`{}`", path.display())) && error.contains("external_account"),
             "{error}"
@@ -262,11 +258,17 @@ mod tests {
     fn a_model_is_asked_with_what_was_found() {
         let mut model = Model::new("v", "m", codewright_llm::Protocol::Gemini, "https://h");
         model.api_key = Some("a project, not a key".into());
-        find(Maker::Google, json!({"project": "p"}), &[]).unwrap().reach(&mut model);
+        find(json!({"project": "p"}), &[]).reach(Maker::Google, &mut model).unwrap();
         assert!(matches!(model.auth, Auth::Google(_)) && model.api_key.is_none());
-        let vertex = find(Maker::Google, json!({}), &[("GOOGLE_VERTEX_API_KEY", "k")]).unwrap();
-        assert_eq!(vertex.base_url().unwrap(), "https://aiplatform.googleapis.com/v1/publishers/google");
-        vertex.reach(&mut model);
-        assert_eq!((model.auth, model.api_key.unwrap().expose()), (Auth::Header("x-goog-api-key"), "k"));
+        let keyed = find(json!({}), &[("GOOGLE_VERTEX_API_KEY", "k")]);
+        let address = keyed.base_url(Maker::Google).unwrap();
+        assert_eq!(address, "https://aiplatform.googleapis.com/v1/publishers/google");
+        keyed.reach(Maker::Google, &mut model).unwrap();
+        assert_eq!(
+            (&model.auth, model.api_key.as_ref().unwrap().expose()),
+            (&Auth::Header("x-goog-api-key"), "k")
+        );
+        keyed.reach(Maker::Anthropic, &mut model).unwrap();
+        assert!(matches!(model.auth, Auth::Google(_)) && model.endpoint == Endpoint::Vertex);
     }
 }
