@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::Quirk;
+use crate::{GoogleCredentials, Quirk};
 
 /// What the body of a request and the stream of an answer mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,6 +18,8 @@ pub enum Protocol {
     OpenAiResponses,
     /// Anthropic Messages.
     Anthropic,
+    /// Gemini's `generateContent`.
+    Gemini,
 }
 
 /// How a request proves who asks.
@@ -30,6 +32,8 @@ pub enum Auth {
     Bearer,
     /// The key in a header of this name, such as `api-key`.
     Header(&'static str),
+    /// A token that Google's credentials are good for, as `authorization: Bearer …`; a key is not used.
+    Google(GoogleCredentials),
 }
 
 /// Where below the base URL a request goes.
@@ -43,6 +47,8 @@ pub enum Endpoint {
         /// The version, such as `v1` or `2025-04-01-preview`.
         api_version: String,
     },
+    /// Vertex AI's for another maker's protocol: the model stands in the path and not in the body.
+    Vertex,
 }
 
 /// A model as one request needs it.
