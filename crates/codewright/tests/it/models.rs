@@ -285,7 +285,8 @@ fn what_a_model_lacks_is_said_and_stops_nothing() -> Result<()> {
 
 #[test]
 fn a_deprecated_model_is_not_offered_and_still_answers() -> Result<()> {
-    let stage = official(Script::new().default_turn(Turn::text("Done.")), "mistral/devstral-2512", json!({}))?;
+    let stage =
+        official(Script::new().default_turn(Turn::text("Done.")), "mistral/devstral-2512", json!({}))?;
     let listed = stage.program(["models", "mistral"]).finish()?.success()?;
     let hidden: Vec<_> = lines(&listed).into_iter().filter(|line| *line == "mistral/devstral-2512").collect();
     assert_eq!(hidden, [""; 0]);
