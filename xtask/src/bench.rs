@@ -6,6 +6,7 @@
 //! requests the model got are looked at each time.
 
 mod case;
+pub(crate) mod decode;
 mod place;
 mod report;
 mod spread;
@@ -46,11 +47,20 @@ struct Program {
 
 /// Measures, prints, and says whether every run did its work.
 pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
-    let options = Options::parse(rest)?;
+    let mut options = Options::parse(rest)?;
+    let named = options.only.len();
+    options.only.retain(|name| name != decode::NAME);
+    let has_decode = named == 0 || options.only.len() < named;
+    if has_decode && named > 0 && options.only.is_empty() {
+        print(&report::head(&[], options.runs)?)?;
+        print(&decode::measured(options.runs)?)?;
+        print(&report::foot(&[])?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let cases = case::chosen(&options.only)?;
     let ours = match options.program {
         Some(path) => path,
-        None => build()?,
+        None => release("codewright")?,
     };
     let mut model = Model::start()?;
     let mut programs = vec![Program::new("ours", &ours, &model.url)?];
@@ -66,6 +76,9 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
         let runs = run_case(case, &programs, &mut model, options.runs)?;
         measured.insert(case, runs);
         print(&report::case(case, &programs, &measured))?;
+    }
+    if has_decode {
+        print(&decode::measured(options.runs)?)?;
     }
     let failures = measured.failures(&programs);
     print(&report::foot(&failures)?)?;
@@ -132,12 +145,12 @@ fn floor(url: &str, runs: usize) -> Result<Vec<Cost>> {
     (0..runs).map(|_| case::measured(&nothing, &[], Sink::File)).collect()
 }
 
-/// Builds the release binary; returns its path.
-fn build() -> Result<PathBuf> {
+/// Builds a package for release; returns the path of its binary, which has the package's name.
+fn release(package: &str) -> Result<PathBuf> {
     let cargo = option_env!("CARGO").unwrap_or("cargo");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;
     let status = Command::new(cargo)
-        .args(["build", "--release", "--package", "codewright"])
+        .args(["build", "--release", "--package", package])
         .current_dir(root)
         .status()
         .context("cannot start cargo")?;
@@ -150,7 +163,7 @@ fn build() -> Result<PathBuf> {
         .output()?;
     let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout)?;
     let target = metadata["target_directory"].as_str().context("cargo names no target directory")?;
-    Ok(Path::new(target).join("release/codewright"))
+    Ok(Path::new(target).join("release").join(package))
 }
 
 fn print(text: &str) -> Result<()> {

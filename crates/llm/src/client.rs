@@ -19,12 +19,14 @@ use crate::{Endpoint, Error, Model, Quirk, Request, Secret};
 
 mod auth;
 mod connections;
+mod decode;
 mod framing;
 mod google;
 mod network;
 mod stream;
 
 use connections::Connections;
+pub use decode::decode;
 pub use stream::EventStream;
 
 /// Bytes of an error answer that are read and kept.

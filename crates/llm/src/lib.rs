@@ -24,7 +24,7 @@ mod request;
 mod retry_after;
 mod sse;
 
-pub use client::{Client, EventStream, check_url, fetch, list_models};
+pub use client::{Client, EventStream, check_url, decode, fetch, list_models};
 pub use error::{Error, Failure};
 pub use event::{FinishReason, ModelEvent, Usage};
 pub use google::GoogleCredentials;

@@ -17,8 +17,8 @@ pub(crate) enum Loose<'a> {
     Nothing,
     /// Text.
     Text(Cow<'a, str>),
-    /// Anything else.
-    Json(Value),
+    /// Anything else; rare, so it must not make all fields large.
+    Json(Box<Value>),
 }
 
 impl<'a> Loose<'a> {
@@ -72,27 +72,27 @@ impl<'de> Visitor<'de> for LooseVisitor {
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
-        Ok(Loose::Json(value.into()))
+        Ok(Loose::Json(Box::new(value.into())))
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-        Ok(Loose::Json(value.into()))
+        Ok(Loose::Json(Box::new(value.into())))
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-        Ok(Loose::Json(value.into()))
+        Ok(Loose::Json(Box::new(value.into())))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-        Ok(Loose::Json(value.into()))
+        Ok(Loose::Json(Box::new(value.into())))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
-        Value::deserialize(SeqAccessDeserializer::new(items)).map(Loose::Json)
+        Value::deserialize(SeqAccessDeserializer::new(items)).map(|value| Loose::Json(Box::new(value)))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Self::Value, A::Error> {
-        Value::deserialize(MapAccessDeserializer::new(entries)).map(Loose::Json)
+        Value::deserialize(MapAccessDeserializer::new(entries)).map(|value| Loose::Json(Box::new(value)))
     }
 }
 

@@ -38,8 +38,14 @@ impl Parser {
             self.after_cr = false;
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
         }
-        while let Some(at) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+        while let Some(at) = memchr::memchr2(b'\n', b'\r', bytes) {
             let (line, rest) = bytes.split_at(at);
+            if let Some((data, after)) = self.whole(line, rest) {
+                self.begun = true;
+                hand(data, &mut on_event)?;
+                bytes = after;
+                continue;
+            }
             if self.line.is_empty() {
                 self.take_line(line, &mut on_event)?;
             } else {
@@ -111,17 +117,29 @@ impl Parser {
             return Ok(());
         }
         self.has_data = false;
-        let result = match std::str::from_utf8(&self.data) {
-            Ok(data) => on_event(data),
-            // A broken character must not cost the whole answer.
-            Err(_) => on_event(&String::from_utf8_lossy(&self.data)),
-        };
+        let result = hand(&self.data, on_event);
         self.data.clear();
         result
     }
 
+    /// The data of an event that is this line alone, and what follows the event; it need not be kept.
+    fn whole<'a>(&self, line: &'a [u8], rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+        let after = rest.strip_prefix(b"\n\n").or_else(|| rest.strip_prefix(b"\r\n\r\n"))?;
+        let is_alone = self.line.is_empty() && !self.has_data;
+        let data = line.strip_prefix(b"data: ").filter(|_| is_alone && line.len() <= EVENT_LIMIT_BYTES)?;
+        Some((data, after))
+    }
+
     fn bounded(&self, more: usize) -> Result<(), TooLong> {
         if self.line.len() + self.data.len() + more > EVENT_LIMIT_BYTES { Err(TooLong) } else { Ok(()) }
+    }
+}
+
+fn hand<E>(data: &[u8], on_event: &mut impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
+    match std::str::from_utf8(data) {
+        Ok(data) => on_event(data),
+        // A broken character must not cost the whole answer.
+        Err(_) => on_event(&String::from_utf8_lossy(data)),
     }
 }
 

@@ -204,7 +204,7 @@ impl EventStream {
 }
 
 /// Why the parser stopped.
-enum Stopped {
+pub(super) enum Stopped {
     TooLong,
     Decoded(Error),
 }

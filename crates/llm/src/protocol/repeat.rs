@@ -2,44 +2,116 @@
 //!
 //! Most chunks of a long answer do. Comparing bytes is several times as fast
 //! as parsing, and gives the same: between equal beginnings and ends stands
-//! one string, and what has no quote, escape or control character is its value.
+//! one string. A few fields that change with every chunk and that nobody reads
+//! from a chunk of text, such as its number, may differ too.
+
+use std::borrow::Cow;
+
+/// Fields whose text or number may differ.
+const FREE: &[&str] = &[
+    "\"obfuscation\":\"",
+    "\"sequence_number\":",
+    "\"promptTokenCount\":",
+    "\"candidatesTokenCount\":",
+    "\"thoughtsTokenCount\":",
+    "\"totalTokenCount\":",
+];
 
 /// What stands around the text of the last chunk.
 #[derive(Debug, Default)]
 pub(crate) struct Repeat {
     before: String,
-    after: String,
+    /// What follows the text; between two of these stands the value of a free field.
+    after: Vec<String>,
 }
 
 impl Repeat {
     /// The text of a chunk like the last one.
-    pub(crate) fn text<'a>(&self, data: &'a str) -> Option<&'a str> {
+    pub(crate) fn text<'a>(&self, data: &'a str) -> Option<Cow<'a, str>> {
         if self.before.is_empty() {
             return None;
         }
-        let text = data.strip_prefix(self.before.as_str())?.strip_suffix(self.after.as_str())?;
-        (!text.is_empty() && is_plain(text)).then_some(text)
+        let rest = data.strip_prefix(self.before.as_str())?;
+        let (text, has_escapes) = string(rest)?;
+        let mut tail = &rest[text.len()..];
+        for (at, literal) in self.after.iter().enumerate() {
+            if at > 0 {
+                tail = &tail[free(tail, self.after[at - 1].ends_with('"'))?..];
+            }
+            tail = tail.strip_prefix(literal.as_str())?;
+        }
+        if text.is_empty() || !tail.is_empty() {
+            return None;
+        }
+        if !has_escapes {
+            return is_plain(text).then_some(Cow::Borrowed(text));
+        }
+        // The quotes around the text belong to what is equal.
+        let start = self.before.len() - 1;
+        serde_json::from_str(&data[start..start + text.len() + 2]).ok().map(Cow::Owned)
+    }
+
+    /// Knows no chunk any more.
+    pub(crate) fn forget(&mut self) {
+        self.before.clear();
+        self.after.clear();
     }
 
     /// Learns a chunk that gave out `text` and nothing else, `key` being where it stands, such as `"content":"`.
     pub(crate) fn learn(&mut self, data: &str, key: &str, text: &str) {
-        self.before.clear();
-        self.after.clear();
+        self.forget();
         // With the key twice, it would not be sure which one was read.
         if let Some((before, rest)) = data.split_once(key)
             && !rest.contains(key)
-            && is_plain(text)
-            && let Some(after) = rest.strip_prefix(text).filter(|after| after.starts_with('"'))
+            && let Some((raw, has_escapes)) = string(rest)
+            && (has_escapes || raw == text)
         {
+            let mut after = &rest[raw.len()..];
             self.before.push_str(before);
             self.before.push_str(key);
-            self.after.push_str(after);
+            let first_free = |text: &str| {
+                let ends =
+                    FREE.iter().filter_map(|key| Some((text.find(key)? + key.len(), key.ends_with('"'))));
+                ends.min()
+            };
+            while let Some((end, is_text)) = first_free(after) {
+                let Some(length) = free(&after[end..], is_text) else { break };
+                self.after.push(after[..end].to_owned());
+                after = &after[end + length..];
+            }
+            self.after.push(after.to_owned());
         }
     }
 }
 
+/// What stands before the quote that ends a string, and whether there are escapes in it.
+fn string(rest: &str) -> Option<(&str, bool)> {
+    let bytes = rest.as_bytes();
+    let (mut at, mut has_escapes) = (0, false);
+    loop {
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes[at] == b'"' {
+            return Some((&rest[..at], has_escapes));
+        }
+        has_escapes = true;
+        at += 2;
+    }
+}
+
+/// Bytes of the value of a free field, text without its quotes or a whole number.
+fn free(rest: &str, is_text: bool) -> Option<usize> {
+    if is_text {
+        return string(rest)
+            .filter(|(text, has_escapes)| !has_escapes && is_plain(text))
+            .map(|(text, _)| text.len());
+    }
+    let length = rest.bytes().take_while(u8::is_ascii_digit).count();
+    (length == 1 || length > 1 && !rest.starts_with('0')).then_some(length)
+}
+
+/// Whether there is no control character; looks at all of it, since that is faster than stopping.
 fn is_plain(text: &str) -> bool {
-    text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
+    text.bytes().fold(true, |is_plain, byte| is_plain & (byte >= b' '))
 }
 
 #[cfg(test)]
@@ -57,19 +129,38 @@ mod tests {
             (r#"{"id":2,"content":"b","x":2}"#, None),
             (r#"{"id":1,"content":"b","x":3}"#, None),
             (r#"{"id":1,"content":"","x":2}"#, None),
-            (r#"{"id":1,"content":"b\n","x":2}"#, None),
+            (r#"{"id":1,"content":"b\n\"","x":2}"#, Some("b\n\"")),
+            (r#"{"id":1,"content":"b\q","x":2}"#, None),
+            ("{\"id\":1,\"content\":\"b\n\",\"x\":2}", None),
             (r#"{"id":1,"content":"b","y":"c","x":2}"#, None),
             (r#"{"id":1,"content":","x":2}"#, None),
         ] {
-            assert_eq!(repeat.text(data), expected, "{data}");
+            assert_eq!(repeat.text(data).as_deref(), expected, "{data}");
         }
-        for (data, text) in [
-            (r#"{"content":"a","content":"a"}"#, "a"),
-            (r#"{"content":"a\n"}"#, "a\n"),
-            (r#"{"content": "a"}"#, "a"),
-        ] {
+        for (data, text) in [(r#"{"content":"a","content":"a"}"#, "a"), (r#"{"content": "a"}"#, "a")] {
             repeat.learn(data, key, text);
             assert_eq!(repeat.text(data), None, "{data}");
         }
+    }
+
+    #[test]
+    fn what_nobody_reads_may_differ() {
+        let mut repeat = Repeat::default();
+        let data = r#"{"delta":"a","obfuscation":"xY","i":0,"sequence_number":4}"#;
+        repeat.learn(data, "\"delta\":\"", "a");
+        for (data, expected) in [
+            (r#"{"delta":"b","obfuscation":"","i":0,"sequence_number":15}"#, Some("b")),
+            (r#"{"delta":"b","obfuscation":"z","i":1,"sequence_number":5}"#, None),
+            (r#"{"delta":"b","obfuscation":"z","i":0,"sequence_number":05}"#, None),
+            (r#"{"delta":"b","obfuscation":"z","i":0,"sequence_number":}"#, None),
+            (r#"{"delta":"b","obfuscation":"\"z","i":0,"sequence_number":5}"#, None),
+            (r#"{"delta":"b","obfuscation":"z","i":0,"sequence_number":5},"#, None),
+        ] {
+            assert_eq!(repeat.text(data).as_deref(), expected, "{data}");
+        }
+        repeat.learn(r#"{"delta":"a\n"}"#, "\"delta\":\"", "a\n");
+        assert_eq!(repeat.text(r#"{"delta":"b"}"#).as_deref(), Some("b"));
+        repeat.forget();
+        assert_eq!(repeat.text(data), None);
     }
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::error;
 use crate::loose::Loose;
+use crate::protocol::repeat::Repeat;
 use crate::protocol::{ARGUMENTS_LIMIT_BYTES, CALLS_LIMIT, cut_short, malformed, too_much};
 use crate::{Error, FinishReason, ModelEvent, Usage};
 
@@ -19,6 +20,8 @@ use crate::{Error, FinishReason, ModelEvent, Usage};
 pub(crate) struct Stream {
     /// Blocks that have begun and not ended, with their numbers.
     open: Vec<(u64, Block)>,
+    /// The last event, if it was text; another one makes it void, as blocks may have ended.
+    repeat: Repeat,
     calls: usize,
     reason: Option<FinishReason>,
     counts: Counts,
@@ -93,6 +96,11 @@ impl Stream {
         if self.done || data.is_empty() {
             return Ok(());
         }
+        if let Some(text) = self.repeat.text(data) {
+            out.push(ModelEvent::TextDelta(text.into_owned()));
+            return Ok(());
+        }
+        self.repeat.forget();
         // Relays that also speak the chat protocol end every stream its way.
         if data == "[DONE]" {
             return self.finish(out);
@@ -100,7 +108,14 @@ impl Stream {
         let event: Event = serde_json::from_str(data).map_err(|why| malformed(data, &why))?;
         match event.r#type.text().unwrap_or_default() {
             "content_block_delta" => match event.delta {
-                Some(delta) => self.delta(event.index, delta, out),
+                Some(delta) => {
+                    let begun = out.len();
+                    self.delta(event.index, delta, out)?;
+                    if let [ModelEvent::TextDelta(text)] = &out[begun..] {
+                        self.repeat.learn(data, "\"text\":\"", text);
+                    }
+                    Ok(())
+                }
                 None => Ok(()),
             },
             "content_block_start" => {

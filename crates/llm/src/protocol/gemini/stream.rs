@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::error;
 use crate::loose::Loose;
+use crate::protocol::repeat::Repeat;
 use crate::protocol::{CALLS_LIMIT, cut_short, made_up_id, malformed, too_much};
 use crate::{Error, FinishReason, ModelEvent, Usage};
 
@@ -22,6 +23,9 @@ pub(crate) struct Stream {
     reason: Option<FinishReason>,
     /// The newest counts as they came; every chunk brings them, and only the last ones matter.
     usage: String,
+    /// The last chunk, if it was text like one before; its counts are read only when no other follows.
+    latest: String,
+    repeat: Repeat,
     done: bool,
 }
 
@@ -95,12 +99,32 @@ impl Stream {
         if self.done || data.is_empty() {
             return Ok(());
         }
+        if self.open == Block::Text
+            && let Some(text) = self.repeat.text(data)
+        {
+            out.push(ModelEvent::TextDelta(text.into_owned()));
+            self.latest.clear();
+            self.latest.push_str(data);
+            return Ok(());
+        }
+        self.count_latest();
+        self.repeat.forget();
+        let (was_text, begun) = (self.open == Block::Text, out.len());
         // Relays that also speak the chat protocol end every stream its way.
         if data == "[DONE]" {
             return self.finish(out);
         }
         match serde_json::from_str::<Chunk>(data) {
-            Ok(chunk) if chunk.error.is_none() => self.chunk(chunk, out),
+            Ok(chunk) if chunk.error.is_none() => {
+                self.chunk(chunk, out)?;
+                if was_text
+                    && self.reason.is_none()
+                    && let [ModelEvent::TextDelta(text)] = &out[begun..]
+                {
+                    self.repeat.learn(data, "\"text\":\"", text);
+                }
+                Ok(())
+            }
             Ok(_) => Err(refused(data)),
             // An error may come in a list of one.
             Err(why) if data.starts_with('[') => match serde_json::from_str(data) {
@@ -151,6 +175,15 @@ impl Stream {
         self.done
     }
 
+    /// Takes the counts of the last chunk that was only compared.
+    fn count_latest(&mut self) {
+        if let Ok(Chunk { usage_metadata: Some(usage), .. }) = serde_json::from_str(&self.latest) {
+            self.usage.clear();
+            self.usage.push_str(usage.get());
+        }
+        self.latest.clear();
+    }
+
     fn chunk(&mut self, chunk: Chunk, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         if let Some(usage) = chunk.usage_metadata {
             self.usage.clear();
@@ -183,7 +216,7 @@ impl Stream {
         if let Some(call) = part.function_call {
             return self.call(call, signature, out);
         }
-        if part.thought == Loose::Json(Value::Bool(true)) {
+        if matches!(&part.thought, Loose::Json(value) if **value == Value::Bool(true)) {
             if let Some(text) = part.text.source() {
                 if !matches!(self.open, Block::Thought { .. }) {
                     self.enter(Block::Thought { signature: None }, out);
@@ -256,6 +289,7 @@ impl Stream {
     }
 
     fn close(&mut self, out: &mut Vec<ModelEvent>) {
+        self.count_latest();
         self.enter(Block::None, out);
         let reason = match self.reason.take().unwrap_or(FinishReason::Unknown) {
             FinishReason::Stop | FinishReason::Unknown | FinishReason::Other(_) if self.calls > 0 => {

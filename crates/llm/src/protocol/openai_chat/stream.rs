@@ -63,7 +63,7 @@ impl Stream {
         }
         let is_text = self.open == Block::Text && self.prose.is_plain();
         if is_text && let Some(text) = self.repeat.text(data) {
-            out.push(ModelEvent::TextDelta(text.to_owned()));
+            out.push(ModelEvent::TextDelta(text.into_owned()));
             return Ok(());
         }
         let begun = out.len();

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::error;
 use crate::loose::Loose;
+use crate::protocol::repeat::Repeat;
 use crate::protocol::{ARGUMENTS_LIMIT_BYTES, CALLS_LIMIT, cut_short, malformed, too_much, usage};
 use crate::{Error, FinishReason, ModelEvent};
 
@@ -19,6 +20,8 @@ use crate::{Error, FinishReason, ModelEvent};
 pub(crate) struct Stream {
     open: Block,
     items: Vec<Item>,
+    /// The last event, if it was text; another one makes it void, as items may have ended.
+    repeat: Repeat,
     calls: usize,
     /// Text has been given out, and some of it belonged to no item that had begun.
     has_text: bool,
@@ -88,13 +91,24 @@ impl Stream {
         if self.done || data.is_empty() {
             return Ok(());
         }
+        if let Some(text) = self.repeat.text(data) {
+            out.push(ModelEvent::TextDelta(text.into_owned()));
+            return Ok(());
+        }
+        self.repeat.forget();
         if data == "[DONE]" {
             return self.finish(out);
         }
         let event: Event = serde_json::from_str(data).map_err(|why| malformed(data, &why))?;
         let kind = event.r#type.text().unwrap_or_default();
         match kind {
-            "response.output_text.delta" | "response.refusal.delta" => self.text(event, out),
+            "response.output_text.delta" | "response.refusal.delta" => {
+                let begun = out.len();
+                self.text(event, out);
+                if let [ModelEvent::TextDelta(text)] = &out[begun..] {
+                    self.repeat.learn(data, "\"delta\":\"", text);
+                }
+            }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 self.thought(event, out);
             }

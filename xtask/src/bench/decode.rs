@@ -1,0 +1,208 @@
+//! How fast one core turns the bytes of an answer into model events.
+//!
+//! The streams are made here, with the fields real servers send around the
+//! text; events are counted and their text measured, so that a stream that
+//! was not read to its end is no figure. A release build of this program
+//! measures, whatever built the one that asked.
+
+use std::fmt::Write as _;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, ensure};
+use codewright_llm::{ModelEvent, Protocol};
+use serde::{Deserialize, Serialize};
+
+use super::spread::Spread;
+
+/// What it is called on the command line.
+pub(super) const NAME: &str = "decode";
+/// The word that makes this program the measuring one.
+pub(crate) const COMMAND: &str = "decode-part";
+
+/// Bytes of the pieces the network would bring.
+const PIECE_BYTES: usize = 64 * 1024;
+/// Bytes of a stream; long enough that its beginning and end do not count.
+const STREAM_BYTES: usize = 16_000_000;
+/// Bytes of text a delta brings, about.
+const DELTA_BYTES: [usize; 2] = [50, 500];
+/// Megabytes a second that are wanted.
+const WANTED_MB_S: f64 = 200.0;
+
+/// What the model says; every fourth delta or so has to be unescaped.
+const WORDS: &str = "The function reads a line, and then it decides what the caller has to know about it; \
+    nothing is kept that could be read again, so that memory stays the same however long the answer is.\n\n\
+    Für jede Zeile gilt das Gleiche – whoever adds a field adds its bound \"in the same change\" and a test that \
+    fails without it, since a promise that nobody checks is a wish, and wishes are not worth a line of code here. ";
+
+/// The runs of one row.
+#[derive(Debug, Serialize, Deserialize)]
+struct Row {
+    protocol: String,
+    delta_bytes: usize,
+    mb_s: Vec<f64>,
+}
+
+/// Builds the measuring program, lets it measure, and gives back the lines to be shown.
+pub(super) fn measured(runs: usize) -> Result<String> {
+    let program = super::release("xtask")?;
+    let output = Command::new(program).args([COMMAND, &runs.to_string()]).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the measuring program failed: {}", said.trim());
+    let rows: Vec<Row> = serde_json::from_slice(&output.stdout)?;
+    let mut text =
+        format!("\n{NAME}: answers of {} MB in pieces of 64 KiB, one core\n", STREAM_BYTES / 1_000_000);
+    for row in rows {
+        let spread = Spread::of(row.mb_s).context("a row without runs")?;
+        let range = format!("({:.0} .. {:.0})", spread.least, spread.most);
+        let mark = if spread.median >= WANTED_MB_S { "ok" } else { "UNDER" };
+        writeln!(
+            text,
+            "  {:<21} {:<12} {:>9.0} MB/s {range:<20} limit {WANTED_MB_S} MB/s {mark}",
+            row.protocol,
+            format!("{} B a delta", row.delta_bytes),
+            spread.median,
+        )?;
+    }
+    Ok(text)
+}
+
+/// Measures and writes the rows as JSON.
+pub(crate) fn main(rest: &[String]) -> Result<()> {
+    let runs: usize = rest.first().context("the number of runs is missing")?.parse()?;
+    let mut rows = Vec::new();
+    for (name, protocol) in [
+        ("chat", Protocol::OpenAiChat),
+        ("responses", Protocol::OpenAiResponses),
+        ("anthropic", Protocol::Anthropic),
+        ("gemini", Protocol::Gemini),
+    ] {
+        for delta_bytes in DELTA_BYTES {
+            let answer = Answer::new(protocol, delta_bytes);
+            answer.read()?;
+            let mb_s = (0..runs).map(|_| answer.read()).collect::<Result<_>>()?;
+            rows.push(Row { protocol: name.to_owned(), delta_bytes, mb_s });
+        }
+    }
+    Ok(serde_json::to_writer(std::io::stdout().lock(), &rows)?)
+}
+
+/// A stream and what is in it.
+struct Answer {
+    protocol: Protocol,
+    stream: String,
+    deltas: usize,
+    text_bytes: usize,
+}
+
+impl Answer {
+    fn new(protocol: Protocol, delta_bytes: usize) -> Self {
+        let (begin, end) = around(protocol);
+        let mut answer = Self { protocol, stream: begin.to_owned(), deltas: 0, text_bytes: 0 };
+        let mut words = WORDS.split_inclusive(' ').cycle();
+        while answer.stream.len() < STREAM_BYTES {
+            let mut text = String::new();
+            while text.len() < delta_bytes {
+                text.extend(words.next());
+            }
+            answer.deltas += 1;
+            answer.text_bytes += text.len();
+            // A string is always JSON.
+            let text = serde_json::Value::from(text).to_string();
+            answer.stream.push_str(&delta(protocol, &text, answer.deltas));
+        }
+        answer.stream.push_str(end);
+        answer
+    }
+
+    /// Decodes the stream once; returns the megabytes a second.
+    fn read(&self) -> Result<f64> {
+        let (mut deltas, mut text_bytes, mut is_finished) = (0, 0, false);
+        let begun = Instant::now();
+        codewright_llm::decode(
+            self.protocol,
+            self.stream.as_bytes().chunks(PIECE_BYTES),
+            |event| match event {
+                ModelEvent::TextDelta(text) => {
+                    deltas += 1;
+                    text_bytes += text.len();
+                }
+                ModelEvent::Finish { .. } => is_finished = true,
+                _ => {}
+            },
+        )?;
+        let took = begun.elapsed();
+        ensure!(is_finished, "{:?} came to no end", self.protocol);
+        ensure!(
+            (deltas, text_bytes) == (self.deltas, self.text_bytes),
+            "{:?} gave {deltas} deltas of {text_bytes} bytes, not {} of {}",
+            self.protocol,
+            self.deltas,
+            self.text_bytes
+        );
+        Ok(self.stream.len() as f64 / 1e6 / took.as_secs_f64())
+    }
+}
+
+/// What comes before the first delta and after the last.
+fn around(protocol: Protocol) -> (&'static str, &'static str) {
+    match protocol {
+        Protocol::OpenAiChat => (
+            "data: {\"id\":\"chatcmpl-CeZSXOspQlfCrGY6hNwvsVzEtC9\",\"object\":\"chat.completion.chunk\",\"created\":1763801234,\"model\":\"gpt-4.1-2025-04-14\",\"service_tier\":\"default\",\"system_fingerprint\":\"fp_433e8c8649\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\",\"refusal\":null},\"logprobs\":null,\"finish_reason\":null}],\"usage\":null,\"obfuscation\":\"Mm7\"}\n\n",
+            "data: {\"id\":\"chatcmpl-CeZSXOspQlfCrGY6hNwvsVzEtC9\",\"object\":\"chat.completion.chunk\",\"created\":1763801234,\"model\":\"gpt-4.1-2025-04-14\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":null}\n\ndata: [DONE]\n\n",
+        ),
+        Protocol::OpenAiResponses => (
+            "event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"sequence_number\":2,\"output_index\":0,\"item\":{\"id\":\"msg_051ebd7ab60063870069d4fe8c1b7c8194b701e22f1ef094dd\",\"type\":\"message\",\"status\":\"in_progress\",\"content\":[],\"role\":\"assistant\"}}\n\n",
+            "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":[],\"usage\":{\"input_tokens\":11,\"output_tokens\":22,\"total_tokens\":33}}}\n\n",
+        ),
+        Protocol::Anthropic => (
+            "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_01\",\"role\":\"assistant\",\"content\":[],\"usage\":{\"input_tokens\":11,\"output_tokens\":1}}}\n\nevent: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
+            "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\nevent: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":22}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+        ),
+        Protocol::Gemini => (
+            "",
+            "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\"}],\"role\":\"model\"},\"finishReason\":\"STOP\",\"index\":0}],\"usageMetadata\":{\"promptTokenCount\":11,\"candidatesTokenCount\":22,\"totalTokenCount\":33}}\r\n\r\n",
+        ),
+    }
+}
+
+/// One event with this JSON text; `number` changes what servers change from event to event.
+fn delta(protocol: Protocol, text: &str, number: usize) -> String {
+    let obfuscation = &"vlp3ksfjLlAq8RtZ"[number % 16..];
+    match protocol {
+        Protocol::OpenAiChat => format!(
+            "data: {{\"id\":\"chatcmpl-CeZSXOspQlfCrGY6hNwvsVzEtC9\",\"object\":\"chat.completion.chunk\",\"created\":1763801234,\"model\":\"gpt-4.1-2025-04-14\",\"service_tier\":\"default\",\"system_fingerprint\":\"fp_433e8c8649\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":{text}}},\"logprobs\":null,\"finish_reason\":null}}],\"usage\":null,\"obfuscation\":\"{obfuscation}\"}}\n\n"
+        ),
+        Protocol::OpenAiResponses => format!(
+            "event: response.output_text.delta\ndata: {{\"type\":\"response.output_text.delta\",\"content_index\":0,\"delta\":{text},\"item_id\":\"msg_051ebd7ab60063870069d4fe8c1b7c8194b701e22f1ef094dd\",\"logprobs\":[],\"obfuscation\":\"{obfuscation}\",\"output_index\":0,\"sequence_number\":{number}}}\n\n"
+        ),
+        Protocol::Anthropic => format!(
+            "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":{text}}}}}\n\n"
+        ),
+        Protocol::Gemini => format!(
+            "data: {{\"candidates\":[{{\"content\":{{\"parts\":[{{\"text\":{text}}}],\"role\":\"model\"}},\"index\":0}}],\"usageMetadata\":{{\"promptTokenCount\":29,\"candidatesTokenCount\":{number},\"totalTokenCount\":{},\"promptTokensDetails\":[{{\"modality\":\"TEXT\",\"tokenCount\":29}}]}},\"modelVersion\":\"gemini-3-pro-preview\",\"responseId\":\"QHiLaa6LBrb8vdIPoNztsAg\"}}\r\n\r\n",
+            number + 29
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stream_is_read_to_its_end() {
+        for protocol in
+            [Protocol::OpenAiChat, Protocol::OpenAiResponses, Protocol::Anthropic, Protocol::Gemini]
+        {
+            let mut answer =
+                Answer { protocol, stream: around(protocol).0.to_owned(), deltas: 2, text_bytes: 6 };
+            answer.stream.push_str(&delta(protocol, "\"a\\nb\"", 1));
+            answer.stream.push_str(&delta(protocol, "\"def\"", 2));
+            answer.stream.push_str(around(protocol).1);
+            answer.read().unwrap();
+            answer.text_bytes += 1;
+            assert!(answer.read().is_err(), "{protocol:?}");
+        }
+    }
+}
