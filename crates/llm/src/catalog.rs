@@ -67,6 +67,8 @@ pub fn protocol_of_npm(npm: &str) -> Option<Protocol> {
     };
     match name {
         "@ai-sdk/anthropic" => Some(Protocol::Anthropic),
+        "@ai-sdk/amazon-bedrock" => Some(Protocol::Bedrock),
+        "@ai-sdk/cohere" => Some(Protocol::Cohere),
         "@ai-sdk/openai" | "@ai-sdk/azure" | "@ai-sdk/xai" => Some(Protocol::OpenAiResponses),
         name if CHAT_LIBRARIES.contains(&name) => Some(Protocol::OpenAiChat),
         _ => None,
@@ -154,6 +156,8 @@ mod tests {
             ("@ai-sdk/anthropic", Some(Protocol::Anthropic)),
             ("@ai-sdk/anthropic@2.0.1", Some(Protocol::Anthropic)),
             ("@openrouter/ai-sdk-provider", Some(Protocol::OpenAiChat)),
+            ("@ai-sdk/amazon-bedrock", Some(Protocol::Bedrock)),
+            ("@ai-sdk/cohere", Some(Protocol::Cohere)),
             ("@ai-sdk/google", None),
             ("", None),
         ] {

@@ -8,11 +8,13 @@
 
 #![warn(missing_docs)]
 
+mod aws;
 pub mod catalog;
 mod classify;
 mod client;
 mod error;
 mod event;
+mod eventstream;
 mod loose;
 mod model;
 mod options;
@@ -21,6 +23,7 @@ mod request;
 mod retry_after;
 mod sse;
 
+pub use aws::{Aws, Keys, Sources};
 pub use client::{Client, EventStream, list_models};
 pub use error::{Error, Failure};
 pub use event::{FinishReason, ModelEvent, Usage};

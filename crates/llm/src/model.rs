@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::Aws;
+
 /// What the body of a request and the stream of an answer mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
@@ -16,6 +18,10 @@ pub enum Protocol {
     OpenAiResponses,
     /// Anthropic Messages.
     Anthropic,
+    /// Amazon Bedrock's ConverseStream.
+    Bedrock,
+    /// Cohere's chat, second version.
+    Cohere,
 }
 
 /// How a request proves who asks.
@@ -28,6 +34,8 @@ pub enum Auth {
     Bearer,
     /// The key in a header of this name, such as `api-key`.
     Header(&'static str),
+    /// The key as a bearer where there is one, else a signature with Amazon's keys.
+    Aws(Aws),
 }
 
 /// Where below the base URL a request goes.

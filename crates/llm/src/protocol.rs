@@ -1,6 +1,8 @@
 //! What bodies and streams mean: one folder a wire protocol, and the choice between them.
 
 pub(crate) mod anthropic;
+pub(crate) mod bedrock;
+pub(crate) mod cohere;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
 #[cfg(test)]
@@ -28,13 +30,17 @@ pub(crate) fn path(_request: &Request, model: &Model) -> String {
         Protocol::OpenAiChat => openai_chat::PATH.to_owned(),
         Protocol::OpenAiResponses => openai_responses::PATH.to_owned(),
         Protocol::Anthropic => anthropic::PATH.to_owned(),
+        Protocol::Bedrock => bedrock::path(model),
+        Protocol::Cohere => cohere::PATH.to_owned(),
     }
 }
 
 /// Where the protocol's own servers look for a key.
 pub(crate) fn auth(protocol: Protocol) -> Auth {
     match protocol {
-        Protocol::OpenAiChat | Protocol::OpenAiResponses => Auth::Bearer,
+        Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Bedrock | Protocol::Cohere => {
+            Auth::Bearer
+        }
         Protocol::Anthropic => Auth::Header("x-api-key"),
     }
 }
@@ -45,13 +51,15 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
         Protocol::OpenAiChat => openai_chat::request::lower(request, model),
         Protocol::OpenAiResponses => openai_responses::request::lower(request, model),
         Protocol::Anthropic => anthropic::request::lower(request, model),
+        Protocol::Bedrock => bedrock::request::lower(request, model),
+        Protocol::Cohere => cohere::request::lower(request, model),
     }
 }
 
 /// The headers the protocol itself asks for.
 pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, String)> {
     match model.protocol {
-        Protocol::OpenAiChat => Vec::new(),
+        Protocol::OpenAiChat | Protocol::Bedrock | Protocol::Cohere => Vec::new(),
         Protocol::OpenAiResponses => openai_responses::request::headers(request, model),
         Protocol::Anthropic => anthropic::request::headers(request),
     }
@@ -63,6 +71,8 @@ pub(crate) fn classify(protocol: Protocol, answer: &Answer) -> Error {
         // Both say it alike.
         Protocol::OpenAiChat | Protocol::OpenAiResponses => openai_chat::error::classify(answer),
         Protocol::Anthropic => anthropic::error::classify(answer),
+        Protocol::Bedrock => bedrock::error::classify(answer),
+        Protocol::Cohere => cohere::error::classify(answer),
     }
 }
 
@@ -72,6 +82,8 @@ pub(crate) enum Decoder {
     OpenAiChat(openai_chat::stream::Stream),
     OpenAiResponses(openai_responses::stream::Stream),
     Anthropic(anthropic::stream::Stream),
+    Bedrock(bedrock::stream::Stream),
+    Cohere(cohere::stream::Stream),
 }
 
 impl Decoder {
@@ -80,6 +92,8 @@ impl Decoder {
             Protocol::OpenAiChat => Self::OpenAiChat(openai_chat::stream::Stream::default()),
             Protocol::OpenAiResponses => Self::OpenAiResponses(openai_responses::stream::Stream::default()),
             Protocol::Anthropic => Self::Anthropic(anthropic::stream::Stream::default()),
+            Protocol::Bedrock => Self::Bedrock(bedrock::stream::Stream::default()),
+            Protocol::Cohere => Self::Cohere(cohere::stream::Stream::default()),
         }
     }
 
@@ -89,6 +103,8 @@ impl Decoder {
             Self::OpenAiChat(stream) => stream.push(data, out),
             Self::OpenAiResponses(stream) => stream.push(data, out),
             Self::Anthropic(stream) => stream.push(data, out),
+            Self::Bedrock(stream) => stream.push(data, out),
+            Self::Cohere(stream) => stream.push(data, out),
         }
     }
 
@@ -98,6 +114,9 @@ impl Decoder {
             Self::OpenAiChat(stream) => stream.push_whole(body, out),
             Self::OpenAiResponses(stream) => stream.push_whole(body, out),
             Self::Anthropic(stream) => stream.push_whole(body, out),
+            // Frames are no text, so nothing else is ever taken for an answer.
+            Self::Bedrock(stream) => stream.push(body, out),
+            Self::Cohere(stream) => stream.push_whole(body, out),
         }
     }
 
@@ -107,6 +126,8 @@ impl Decoder {
             Self::OpenAiChat(stream) => stream.finish(out),
             Self::OpenAiResponses(stream) => stream.finish(out),
             Self::Anthropic(stream) => stream.finish(out),
+            Self::Bedrock(stream) => stream.finish(out),
+            Self::Cohere(stream) => stream.finish(out),
         }
     }
 
@@ -116,6 +137,9 @@ impl Decoder {
             Self::OpenAiChat(stream) => stream.is_stopped(),
             Self::OpenAiResponses(stream) => stream.is_stopped(),
             Self::Anthropic(stream) => stream.is_stopped(),
+            Self::Bedrock(stream) => stream.is_stopped(),
+            // The numbers come with the reason.
+            Self::Cohere(stream) => stream.is_done(),
         }
     }
 
@@ -125,6 +149,8 @@ impl Decoder {
             Self::OpenAiChat(stream) => stream.is_done(),
             Self::OpenAiResponses(stream) => stream.is_done(),
             Self::Anthropic(stream) => stream.is_done(),
+            Self::Bedrock(stream) => stream.is_done(),
+            Self::Cohere(stream) => stream.is_done(),
         }
     }
 }

@@ -74,6 +74,22 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
     },
     chat("zai", "Z.AI", &["ZHIPU_API_KEY"], "https://api.z.ai/api/paas/v4"),
     chat("zai-coding-plan", "Z.AI Coding Plan", &["ZHIPU_API_KEY"], "https://api.z.ai/api/coding/paas/v4"),
+    ProviderRow {
+        npm: "@ai-sdk/cohere",
+        protocol: Protocol::Cohere,
+        ..chat("cohere", "Cohere", &["COHERE_API_KEY"], "https://api.cohere.com/v2")
+    },
+    // The address depends on the region, and keys may be in many places besides.
+    ProviderRow {
+        npm: "@ai-sdk/amazon-bedrock",
+        protocol: Protocol::Bedrock,
+        ..chat(
+            "amazon-bedrock",
+            "Amazon Bedrock",
+            &["AWS_BEARER_TOKEN_BEDROCK"],
+            "https://bedrock-runtime.us-east-1.amazonaws.com",
+        )
+    },
     local("ollama", "Ollama", "http://127.0.0.1:11434/v1"),
     local("lmstudio", "LM Studio", "http://127.0.0.1:1234/v1"),
     local("llama.cpp", "llama.cpp", "http://127.0.0.1:8080/v1"),

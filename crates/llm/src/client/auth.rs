@@ -14,19 +14,21 @@ pub(super) fn header(model: &Model) -> Option<(&'static str, String)> {
     let key = model.api_key.as_ref()?.expose();
     match resolved(model) {
         Auth::Header(name) => Some((name, key.to_owned())),
-        Auth::Protocol | Auth::Bearer => Some(("authorization", format!("Bearer {key}"))),
+        Auth::Protocol | Auth::Bearer | Auth::Aws(_) => Some(("authorization", format!("Bearer {key}"))),
     }
 }
 
 /// Adds what only the finished request can have: a fetched token, or a signature over all of it.
-#[expect(clippy::unused_async, reason = "fetching and refreshing tokens happens here, and waits")]
 pub(super) async fn authorize(
     model: &Model,
-    _outgoing: &mut Outgoing,
-    _connections: &Connections,
+    outgoing: &mut Outgoing,
+    connections: &Connections,
 ) -> Result<(), Error> {
     match resolved(model) {
-        Auth::Protocol | Auth::Bearer | Auth::Header(_) => Ok(()),
+        Auth::Aws(aws) if model.api_key.is_none() => {
+            aws.sign(&outgoing.url, &mut outgoing.headers, &outgoing.body, connections).await
+        }
+        Auth::Protocol | Auth::Bearer | Auth::Header(_) | Auth::Aws(_) => Ok(()),
     }
 }
 
