@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 use crate::Error;
 use crate::engine::Inner;
 
+mod aws;
+
 /// How long a server on this machine may take to say what it has.
 const LOCAL_DEADLINE: Duration = Duration::from_millis(400);
 /// Names offered for one that is not known.
@@ -46,6 +48,14 @@ struct Provider {
     open: bool,
 }
 
+impl Provider {
+    /// There only because the machine has keys that are good for much else, as many have.
+    fn is_ambient(&self) -> bool {
+        let keyless = self.template.as_ref().is_ok_and(|model| model.api_key.is_none());
+        self.source == "env" && keyless && self.models.is_empty()
+    }
+}
+
 impl Models {
     /// Looks at what is configured, and for local servers when that is nothing.
     pub(crate) async fn open(inner: &Inner, config: &Config, auth: &Auth, looked_for: &[PathBuf]) -> Self {
@@ -54,8 +64,12 @@ impl Models {
         let variables = catalog::providers().iter().flat_map(|row| row.env).copied().collect::<Vec<_>>();
         looked_for.push(format!("environment variables: {}", variables.join(", ")));
         looked_for.push(inner.dirs.opencode_data.join("auth.json").display().to_string());
-        if providers.is_empty() && !inner.env.is_on(codewright_config::env::DISABLE_LOCAL_SERVERS) {
+        if providers.iter().all(Provider::is_ambient)
+            && !inner.env.is_on(codewright_config::env::DISABLE_LOCAL_SERVERS)
+        {
+            let ambient = std::mem::take(&mut providers);
             providers = local(inner, &mut looked_for).await;
+            providers.extend(ambient);
         }
         Self { providers, default: config.model.clone(), small: config.small_model.clone(), looked_for }
     }
@@ -168,6 +182,8 @@ fn model_json(model: &Model) -> Value {
         Protocol::OpenAiChat => "@ai-sdk/openai-compatible",
         Protocol::OpenAiResponses => "@ai-sdk/openai",
         Protocol::Anthropic => "@ai-sdk/anthropic",
+        Protocol::Bedrock => "@ai-sdk/amazon-bedrock",
+        Protocol::Cohere => "@ai-sdk/cohere",
     };
     let input = &model.capabilities.input;
     json!({
@@ -216,6 +232,7 @@ fn configured(config: &Config, auth: &Auth, env: &Env) -> Vec<Provider> {
     for row in catalog::providers().iter().filter(|row| used(row.id) && !row.local) {
         let known = providers.iter().any(|provider| provider.id == row.id);
         let keyed = row.env.iter().any(|name| env.filled(name).is_some()) || auth_key(auth, row.id).is_some();
+        let keyed = keyed || (row.protocol == Protocol::Bedrock && aws::is_configured(env));
         if !known && keyed {
             providers.push(provider(row.id, None, auth, env));
         }
@@ -236,7 +253,7 @@ fn provider(id: &str, written: Option<&ProviderConfig>, auth: &Auth, env: &Env) 
     let key = written.options.api_key.clone().filter(|key| !key.is_empty());
     let key = key.or_else(|| names.iter().find_map(|name| env.filled(name)).map(str::to_owned));
     let key = key.or_else(|| auth_key(auth, id));
-    let template = template(id, written, row, key);
+    let template = template(id, written, row, key, env);
     let mut models: Vec<Arc<Model>> = Vec::new();
     if let Ok(template) = &template {
         let rows = row.map(|row| row.models).unwrap_or_default();
@@ -271,6 +288,7 @@ fn template(
     written: &ProviderConfig,
     row: Option<&ProviderRow>,
     key: Option<String>,
+    env: &Env,
 ) -> Result<Model, String> {
     let protocol = match &written.npm {
         Some(npm) => catalog::protocol_of_npm(npm).ok_or_else(|| {
@@ -281,17 +299,29 @@ fn template(
         })?,
         None => row.map_or(Protocol::OpenAiChat, |row| row.protocol),
     };
+    let protocol = match written.options.rest.get("useCompletionUrls") {
+        Some(Value::Bool(true)) if protocol == Protocol::OpenAiResponses => Protocol::OpenAiChat,
+        _ => protocol,
+    };
     let fallback = match protocol {
         Protocol::Anthropic => Some("https://api.anthropic.com/v1"),
         Protocol::OpenAiResponses if written.npm.as_deref() == Some("@ai-sdk/openai") => {
             Some("https://api.openai.com/v1")
         }
-        Protocol::OpenAiChat | Protocol::OpenAiResponses => None,
+        Protocol::Cohere => Some("https://api.cohere.com/v2"),
+        Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Bedrock => None,
     };
-    let base_url = written.options.base_url.as_deref().or(written.api.as_deref());
-    let base_url = base_url.filter(|url| !url.is_empty()).or(row.map(|row| row.base_url)).or(fallback);
+    let aws = (protocol == Protocol::Bedrock).then(|| aws::account(written, env));
+    let aws_url = aws.as_ref().map(|aws| aws::bedrock_url(aws, written, env));
+    let is_azure = written.npm.as_deref().or(row.map(|row| row.npm)) == Some(AZURE);
+    let resource = option(written, "resourceName").or_else(|| env.filled("AZURE_RESOURCE_NAME"));
+    let resource = resource.map(azure_url).filter(|_| is_azure).or(aws_url);
+    let row_url = row.map(|row| row.base_url).filter(|url| !url.is_empty());
+    let base_url = written.options.base_url.as_deref().or(written.api.as_deref()).or(resource.as_deref());
+    let base_url = base_url.filter(|url| !url.is_empty()).or(row_url).or(fallback);
     let base_url = base_url.ok_or_else(|| {
-        format!("provider `{id}` has no address: set `provider.{id}.options.baseURL` in opencode.json")
+        let or = if is_azure { format!(" or `provider.{id}.options.resourceName`") } else { String::new() };
+        format!("provider `{id}` has no address: set `provider.{id}.options.baseURL`{or} in opencode.json")
     })?;
     if !base_url.starts_with("http://") && !base_url.starts_with("https://") {
         return Err(format!(
@@ -301,6 +331,18 @@ fn template(
     let mut model = Model::new(id, "", protocol, base_url.trim_end_matches('/'));
     model.api_key = key.map(Secret::from);
     model.headers = pairs(&written.options.headers);
+    model.quirks = catalog::quirks(id, written.npm.as_deref());
+    if let Some(asked) = written.options.rest.get("setCacheKey") {
+        model.options.insert("setCacheKey".to_owned(), asked.clone());
+    }
+    if is_azure {
+        model.auth = codewright_llm::Auth::Header("api-key");
+        let api_version = option(written, "apiVersion").unwrap_or("v1").to_owned();
+        model.endpoint = codewright_llm::Endpoint::Azure { api_version };
+    }
+    if let Some(aws) = aws {
+        model.auth = codewright_llm::Auth::Aws(aws);
+    }
     let set = |place: &mut Duration, written: Option<Timeout>| match written {
         Some(Timeout::After(time)) => *place = time,
         // "Never" still ends some day: nothing waits without a deadline.
@@ -315,6 +357,17 @@ fn template(
     Ok(model)
 }
 
+const AZURE: &str = "@ai-sdk/azure";
+
+fn azure_url(resource: &str) -> String {
+    format!("https://{resource}.openai.azure.com/openai")
+}
+
+/// An option of a provider that only its protocol understands.
+fn option<'a>(written: &'a ProviderConfig, name: &str) -> Option<&'a str> {
+    written.options.rest.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
+}
+
 fn named(template: &Model, id: &str) -> Model {
     described(template, id, None, None)
 }
@@ -326,6 +379,9 @@ fn described(template: &Model, id: &str, row: Option<&ModelRow>, written: Option
     let mut model = template.clone();
     id.clone_into(&mut model.id);
     model.api_id = written.id.clone().unwrap_or_else(|| id.to_owned());
+    if let codewright_llm::Auth::Aws(aws) = &model.auth {
+        model.api_id = aws.model_id(&model.api_id);
+    }
     model.name =
         written.name.clone().or_else(|| row.map(|row| row.name.to_owned())).unwrap_or_else(|| id.to_owned());
     if let Some(row) = row {

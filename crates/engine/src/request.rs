@@ -4,7 +4,7 @@ pub(crate) mod history;
 pub(crate) mod instructions;
 pub(crate) mod system;
 
-use codewright_llm::{Model, Request, ToolChoice, ToolSpec};
+use codewright_llm::{Model, Request, ToolChoice, ToolSpec, family};
 use codewright_proto::{MessageWithParts, Session};
 
 /// What a step sends.
@@ -33,7 +33,7 @@ pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
         temperature,
         top_p: parts.top_p.or(top_p),
         headers: session_headers(parts.session),
-        ..Request::default()
+        options: family::options(model),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::Aws;
+use crate::{Aws, Quirk};
 
 /// What the body of a request and the stream of an answer mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,6 +76,8 @@ pub struct Model {
     pub headers: Vec<(String, String)>,
     /// Merged into every body last; `null` removes a field. See `Request::options` for the spellings.
     pub options: Map<String, Value>,
+    /// How its server differs from what the protocol's inventors meant.
+    pub quirks: Vec<Quirk>,
     /// Token limits; zero means unknown.
     pub limits: Limits,
     /// What it accepts.
@@ -102,6 +104,7 @@ impl Model {
             auth: Auth::default(),
             headers: Vec::new(),
             options: Map::new(),
+            quirks: Vec::new(),
             limits: Limits::default(),
             capabilities: Capabilities::default(),
             cost: Cost::default(),

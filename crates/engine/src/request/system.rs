@@ -17,8 +17,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) directory: &'a Path,
     pub(crate) worktree: &'a Path,
     pub(crate) is_git: bool,
-    /// Milliseconds since 1970.
-    pub(crate) now_ms: u64,
+    /// When the conversation began, in milliseconds since 1970.
+    pub(crate) began_ms: u64,
     pub(crate) instructions: &'a [Instruction],
     /// System text of the prompt itself.
     pub(crate) user: Option<&'a str>,
@@ -46,12 +46,12 @@ fn environment(facts: &Facts<'_>) -> String {
         facts.directory.display(),
         facts.worktree.display(),
         std::env::consts::OS,
-        date(facts.now_ms),
+        date(facts.began_ms),
     )
 }
 
 /// `Sat Nov 21 2026`: the shape in which existing prompts give the day, in UTC.
-fn date(now_ms: u64) -> String {
+pub(crate) fn date(now_ms: u64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -95,7 +95,7 @@ mod tests {
             directory: Path::new("/p/sub"),
             worktree: Path::new("/p"),
             is_git: true,
-            now_ms: 0,
+            began_ms: 0,
             instructions: &instructions,
             user: Some("LAST"),
         });

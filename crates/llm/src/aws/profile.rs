@@ -23,7 +23,7 @@ pub(super) enum Way {
     /// A command prints them.
     Process(String),
     /// A role is taken on with other keys.
-    Role { role: Role, base: Box<Way> },
+    Role { role: Role, base: Box<Self> },
     /// A role is taken on with a token from a file.
     WebIdentity { role: Role, token_file: PathBuf },
     /// The keys in the environment, as `credential_source` asks.

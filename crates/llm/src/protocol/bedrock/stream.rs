@@ -153,10 +153,11 @@ impl Stream {
     fn take(&mut self, name: &str, event: Event, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         let index = event.content_block_index;
         match name {
-            "contentBlockDelta" => match event.delta {
-                Some(delta) => self.delta(index, delta, out)?,
-                None => {}
-            },
+            "contentBlockDelta" => {
+                if let Some(delta) = event.delta {
+                    self.delta(index, delta, out)?;
+                }
+            }
             "contentBlockStart" => {
                 if let Some(begun) = event.start.and_then(|start| start.tool_use) {
                     self.call(index, &begun, out)?;
