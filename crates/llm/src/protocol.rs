@@ -6,6 +6,8 @@ pub(crate) mod cohere;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
 #[cfg(test)]
+mod prefix;
+#[cfg(test)]
 mod recorded;
 mod usage;
 

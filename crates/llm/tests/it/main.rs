@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod bedrock;
+mod chaos;
 mod cohere;
 mod server;
 mod socket;
