@@ -71,7 +71,7 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
         body.insert("system".into(), Value::Array(system));
     }
     let messages = Conversation { model, family, marks, documents: 0 }.messages(request);
-    if let Some(tools) = tools(request, &messages) {
+    if let Some(tools) = tools(request, family, &messages) {
         body.insert("toolConfig".into(), tools);
     }
     body.insert("messages".into(), Value::Array(messages));
@@ -210,11 +210,15 @@ fn reasoning(mut config: Value, family: Family) -> Map<String, Value> {
 }
 
 /// The tools, or a stand-in where only the conversation needs one.
-fn tools(request: &Request, messages: &[Value]) -> Option<Value> {
+fn tools(request: &Request, family: Family, messages: &[Value]) -> Option<Value> {
     let is_call = |block: &Value| block.get("toolUse").is_some() || block.get("toolResult").is_some();
     let has_calls =
         messages.iter().filter_map(|message| message["content"].as_array()).flatten().any(is_call);
-    let spec = |name: &str, description: &str, schema: &Value| json!({"toolSpec": {"name": name, "description": description, "inputSchema": {"json": schema}}});
+    let spec = |name: &str, description: &str, schema: &Value| {
+        let schema = if family == Family::Nova { plain_schema(schema) } else { schema.clone() };
+        let input = json!({"json": schema});
+        json!({"toolSpec": {"name": name, "description": description, "inputSchema": input}})
+    };
     if request.tools.is_empty() {
         let schema = json!({"type": "object", "properties": {}});
         return has_calls.then(|| json!({"tools": [spec(STAND_IN_TOOL, "Does nothing.", &schema)]}));
@@ -232,6 +236,13 @@ fn tools(request: &Request, messages: &[Value]) -> Option<Value> {
         // The protocol cannot forbid a call; leaving the tools out does, where that is allowed.
         ToolChoice::None => has_calls.then(|| json!({"tools": tools})),
     }
+}
+
+/// Nova refuses a schema that says more than this at its top.
+fn plain_schema(schema: &Value) -> Value {
+    let all = schema.as_object().into_iter().flatten();
+    let kept = all.filter(|(name, _)| matches!(name.as_str(), "type" | "properties" | "required"));
+    Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
 /// The state of writing one conversation down.
