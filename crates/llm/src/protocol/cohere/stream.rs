@@ -105,8 +105,8 @@ impl Stream {
                     event.delta.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
                 self.close(&delta, data, out)
             }
-            // What is no event of theirs may be an error that came without a status.
-            "" => {
+            // A gateway's error, or one of theirs that came without a status.
+            "" | "error" => {
                 let body: Value = serde_json::from_str(data).unwrap_or_default();
                 let is_error =
                     body.get("message").is_some_and(Value::is_string) || body.get("error").is_some();
