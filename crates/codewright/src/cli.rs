@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Start a server that clients attach to
     Serve(ServeArgs),
+    /// List the models that can be used
+    Models(ModelsArgs),
     /// See the agent fix a bug, without a key and without a network
     Demo(DemoArgs),
 }
@@ -129,6 +131,20 @@ pub(crate) struct ServeArgs {
     /// Not in this version
     #[arg(long, value_name = "DOMAIN")]
     pub(crate) mdns_domain: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ModelsArgs {
+    /// Only those of this provider
+    pub(crate) provider: Option<String>,
+    /// Add what is known of each: limits, prices, variants
+    #[arg(long)]
+    pub(crate) verbose: bool,
+    /// Fetch the newest list from models.dev first
+    #[arg(long)]
+    pub(crate) refresh: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }

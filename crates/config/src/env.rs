@@ -73,6 +73,8 @@ pub const CLIENT: &str = "OPENCODE_CLIENT";
 pub const DISABLE_CLAUDE_CODE_PROMPT: &str = "OPENCODE_DISABLE_CLAUDE_CODE_PROMPT";
 /// Whether the model list is never fetched.
 pub const DISABLE_MODELS_FETCH: &str = "OPENCODE_DISABLE_MODELS_FETCH";
+/// Where the model list is fetched from, instead of models.dev.
+pub const MODELS_URL: &str = "OPENCODE_MODELS_URL";
 /// Whether web search is offered.
 pub const ENABLE_EXA: &str = "OPENCODE_ENABLE_EXA";
 /// Whether every experiment is on.

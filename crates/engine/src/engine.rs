@@ -18,6 +18,7 @@ use codewright_tools::{Environment, FileLocks};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::models::source::Source;
 use crate::permission::gate::Gate;
 use crate::place::Place;
 use crate::run::{Runs, Turn};
@@ -67,6 +68,7 @@ pub(crate) struct Inner {
     pub(crate) gate: Gate,
     pub(crate) toolbox: Toolbox,
     pub(crate) locks: FileLocks,
+    pub(crate) catalog: Source,
     pub(crate) child_env: Environment,
     pub(crate) shell: PathBuf,
     pub(crate) cancel: CancellationToken,
@@ -97,6 +99,7 @@ impl Engine {
         Ok(Self(Arc::new(Inner {
             gate: Gate::new(store.clone(), ids.clone()),
             llm: codewright_llm::Client::new(&format!("codewright/{version}"))?,
+            catalog: Source::new(&dirs),
             store,
             ids,
             clock,
@@ -245,6 +248,16 @@ impl Engine {
     /// Answers a permission request.
     pub async fn answer_permission(&self, id: &PermissionId, answer: PermissionAnswer) -> Result<(), Error> {
         self.0.gate.answer(id, answer).await
+    }
+
+    /// Fetches the newest model catalog; directories opened from now on see it.
+    pub async fn refresh_models(&self) -> Result<(), Error> {
+        self.0.catalog.refresh(&self.0).await
+    }
+
+    /// Fetches the model catalog once a day for as long as it is waited for; a failure changes nothing.
+    pub async fn keep_models_fresh(&self) -> std::convert::Infallible {
+        self.0.catalog.keep_fresh(&self.0).await
     }
 
     /// Lets background work end for a moment, stops what is left and closes the store.

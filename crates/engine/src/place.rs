@@ -51,10 +51,11 @@ impl Place {
         let project = project(inner, &worktree).await?;
         let input =
             LoadInput { directory: &directory, worktree: &worktree.root, env: &inner.env, dirs: &inner.dirs };
-        let Loaded { config, looked_for, warnings, .. } = codewright_config::load(input)?;
+        let Loaded { config, looked_for, mut warnings, .. } = codewright_config::load(input)?;
         let auth = codewright_config::Auth::load(&inner.dirs, &inner.env)?;
         let agents = codewright_config::agents(&config, &inner.dirs, &worktree.root)?;
         let models = Models::open(inner, &config, &auth, &looked_for).await;
+        warnings.extend(inner.catalog.open().warning);
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let path = PathReply {
             home: text(&inner.dirs.home),
@@ -111,6 +112,22 @@ impl Place {
     #[must_use]
     pub fn providers_json(&self) -> Value {
         self.models.json()
+    }
+
+    /// Every provider there is, as `GET /provider` lists them.
+    #[must_use]
+    pub fn provider_list_json(&self) -> Value {
+        self.models.list_json()
+    }
+
+    /// The providers that can be used; an error if there is none.
+    pub fn usable_providers(&self) -> Result<Vec<Value>, Error> {
+        self.models.usable_json()
+    }
+
+    /// One provider that is set up, as `GET /config/providers` lists it.
+    pub fn provider_json(&self, id: &str) -> Result<Value, Error> {
+        self.models.provider_json(id)
     }
 
     /// What was wrong and could be left out, for people.

@@ -6,6 +6,9 @@ pub(crate) mod system;
 
 use codewright_llm::{Model, Request, ToolChoice, ToolSpec, family};
 use codewright_proto::{MessageWithParts, Session};
+use serde_json::{Map, Value};
+
+use crate::models::merge;
 
 /// What a step sends.
 pub(crate) struct Parts<'a> {
@@ -15,6 +18,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) tools: Vec<ToolSpec>,
     pub(crate) temperature: Option<f64>,
     pub(crate) top_p: Option<f64>,
+    /// The agent's options with those of the variant over them.
+    pub(crate) options: Map<String, Value>,
 }
 
 /// The most output tokens a step asks for, whatever the model allows.
@@ -24,6 +29,8 @@ pub(crate) const MAX_OUTPUT_TOKENS: u64 = 32_000;
 pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
     let (temperature, top_p) = sampling(&model.api_id);
     let temperature = parts.temperature.or(temperature).filter(|_| model.capabilities.temperature);
+    let mut options = family::options(model);
+    merge(&mut options, &parts.options);
     Request {
         system: parts.system,
         messages: history::history(parts.transcript),
@@ -33,7 +40,7 @@ pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
         temperature,
         top_p: parts.top_p.or(top_p),
         headers: session_headers(parts.session),
-        options: family::options(model),
+        options,
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod openai_responses;
 mod prefix;
 #[cfg(test)]
 mod recorded;
+mod repeat;
 mod usage;
 
 use serde_json::Value;

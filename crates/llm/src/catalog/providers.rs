@@ -1,6 +1,6 @@
 //! The providers, one row each.
 
-use super::{ModelRow, ProviderRow, models};
+use super::ProviderRow;
 use crate::{Protocol, Quirk};
 
 pub(super) const PROVIDERS: &[ProviderRow] = &[
@@ -13,12 +13,10 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
         protocol: Protocol::Anthropic,
         quirks: &[],
         local: false,
-        models: models::ANTHROPIC,
     },
     ProviderRow {
         npm: "@ai-sdk/openai",
         protocol: Protocol::OpenAiResponses,
-        models: models::OPENAI,
         ..chat("openai", "OpenAI", &["OPENAI_API_KEY"], "https://api.openai.com/v1")
     },
     ProviderRow {
@@ -73,8 +71,21 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
     chat("nvidia", "Nvidia", &["NVIDIA_API_KEY"], "https://integrate.api.nvidia.com/v1"),
     chat("opencode", "OpenCode Zen", &["OPENCODE_API_KEY"], "https://opencode.ai/zen/v1"),
     ProviderRow {
+        npm: "@ai-sdk/perplexity",
+        ..chat("perplexity", "Perplexity", &["PERPLEXITY_API_KEY"], "https://api.perplexity.ai")
+    },
+    ProviderRow {
         npm: "@ai-sdk/togetherai",
         ..chat("togetherai", "Together AI", &["TOGETHER_API_KEY"], "https://api.together.xyz/v1")
+    },
+    ProviderRow { npm: "@ai-sdk/vercel", ..chat("v0", "v0", &["V0_API_KEY"], "https://api.v0.dev/v1") },
+    ProviderRow {
+        npm: "venice-ai-sdk-provider",
+        ..chat("venice", "Venice AI", &["VENICE_API_KEY"], "https://api.venice.ai/api/v1")
+    },
+    ProviderRow {
+        npm: "@ai-sdk/gateway",
+        ..chat("vercel", "Vercel AI Gateway", &["AI_GATEWAY_API_KEY"], "https://ai-gateway.vercel.sh/v1")
     },
     ProviderRow {
         npm: "@ai-sdk/xai",
@@ -111,7 +122,6 @@ const fn chat(
     env: &'static [&'static str],
     base_url: &'static str,
 ) -> ProviderRow {
-    const ANY: &[ModelRow] = &[];
     ProviderRow {
         id,
         name,
@@ -121,7 +131,6 @@ const fn chat(
         protocol: Protocol::OpenAiChat,
         quirks: &[],
         local: false,
-        models: ANY,
     }
 }
 

@@ -202,6 +202,10 @@ fn reasoning(mut config: Value, family: Family) -> Map<String, Value> {
         }
         Family::Nova | Family::Mistral | Family::Other => {
             given.shift_remove("budget_tokens");
+            // A word of Claude's; these know thought only as on or off.
+            if given.get("type").is_some_and(|kind| kind == "adaptive") {
+                given.insert("type".into(), json!("enabled"));
+            }
             given.extend(effort.map(|effort| ("maxReasoningEffort".to_owned(), effort)));
             fields.insert("reasoningConfig".into(), config);
         }

@@ -275,7 +275,7 @@ fn thought_is_asked_for_in_the_words_of_the_family() {
         ),
         (
             "us.amazon.nova-2-lite-v1:0",
-            effort.clone(),
+            json!({"reasoningConfig": {"type": "adaptive", "maxReasoningEffort": "low"}}),
             json!({"maxTokens": 32000, "temperature": 0.5}),
             json!({"reasoningConfig": {"type": "enabled", "maxReasoningEffort": "low"}}),
         ),
