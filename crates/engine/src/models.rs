@@ -21,8 +21,10 @@ mod aws;
 mod json;
 mod listed;
 pub(crate) mod source;
+mod vertex;
 
 pub(crate) use listed::{Listed, prices};
+use vertex::{Maker, Vertex};
 
 /// How long a server on this machine may take to say what it has.
 const LOCAL_DEADLINE: Duration = Duration::from_millis(400);
@@ -84,6 +86,8 @@ struct Ground {
     variables: Vec<(String, String)>,
     key: Option<String>,
     cloud: aws::Cloud,
+    /// Where Vertex AI is, for a provider that is asked there.
+    vertex: Option<Vertex>,
     catalog: Arc<Catalog>,
 }
 
@@ -428,9 +432,12 @@ fn provider(
     let shown_otherwise = ["authorization", "x-api-key", "api-key"]
         .iter()
         .any(|header| headers.keys().any(|name| name.eq_ignore_ascii_case(header)));
-    // Amazon's keys may be in many places, which are looked at when a request needs them.
+    let npm = written.npm.as_deref().or(row.map(|row| row.npm)).or(facts.map(|facts| facts.npm.as_str()));
+    let vertex = npm.and_then(Maker::of_npm).map(|_| Vertex::find(id, &written, env));
+    // Clouds' keys may be in many places, which are looked at when a request needs them.
     let is_cloud = known == aws::PROVIDER;
-    let missing = key.is_none() && needs_key && !is_cloud && !names.is_empty() && !shown_otherwise;
+    let needs_key = needs_key && vertex.is_none() && !is_cloud;
+    let missing = key.is_none() && needs_key && !names.is_empty() && !shown_otherwise;
     let name = written.name.clone().or_else(|| row.map(|row| row.name.to_owned()));
     let name = name.or_else(|| facts.map(|facts| facts.name.clone()));
     let local = row.is_some_and(|row| row.local);
@@ -443,6 +450,7 @@ fn provider(
         variables: variables.collect(),
         key,
         cloud: aws::Cloud::new(&written, env),
+        vertex,
         catalog: Arc::clone(catalog),
         written,
     };
@@ -493,7 +501,11 @@ impl Ground {
         };
         let npm = written.npm.as_deref().or(other.map(|(npm, _)| npm));
         let is_azure = npm.or(row.map(|row| row.npm)).map(catalog::unpinned) == Some(AZURE);
-        let base_url = self.base_url(protocol, other.map(|(_, api)| api), is_azure)?;
+        let vertex = self.vertex.as_ref().zip(npm.or(row.map(|row| row.npm)).and_then(Maker::of_npm));
+        let base_url = match vertex {
+            Some((vertex, maker)) if !self.is_addressed() => vertex.base_url(maker)?,
+            Some(_) | None => self.base_url(protocol, other.map(|(_, api)| api), is_azure)?,
+        };
         codewright_llm::check_url(&base_url).map_err(|error| {
             format!("provider `{id}`: `provider.{id}.options.baseURL` cannot be used: {error}")
         })?;
@@ -502,6 +514,9 @@ impl Ground {
             model.auth = codewright_llm::Auth::Aws(self.cloud.account().clone());
         }
         model.api_key = self.key.clone().map(Secret::from);
+        if let Some((vertex, maker)) = vertex {
+            vertex.reach(maker, &mut model)?;
+        }
         model.headers = pairs(&written.options.headers);
         model.quirks = catalog::quirks(id, npm);
         if let Some(asked) = written.options.rest.get("setCacheKey") {
@@ -524,6 +539,12 @@ impl Ground {
         set(&mut total, written.options.timeout);
         model.timeouts.total = Some(total);
         Ok(model)
+    }
+
+    /// Whether the configuration gives the address.
+    fn is_addressed(&self) -> bool {
+        let written = [&self.written.options.base_url, &self.written.api];
+        written.into_iter().flatten().any(|url| !url.is_empty())
     }
 
     /// Where the protocol lives: as written, by an Azure resource, for one model, by the row, by the catalog.
@@ -554,6 +575,7 @@ impl Ground {
         }
         match protocol {
             Protocol::Anthropic => Ok("https://api.anthropic.com/v1".to_owned()),
+            Protocol::Gemini => Ok("https://generativelanguage.googleapis.com/v1beta".to_owned()),
             Protocol::OpenAiResponses if written.npm.as_deref() == Some("@ai-sdk/openai") => {
                 Ok("https://api.openai.com/v1".to_owned())
             }

@@ -75,10 +75,11 @@ const UNKNOWN: &[Quirk] = &[Quirk::PrintedCalls];
 #[must_use]
 pub fn protocol_of_npm(npm: &str) -> Option<Protocol> {
     match unpinned(npm) {
-        "@ai-sdk/anthropic" => Some(Protocol::Anthropic),
+        "@ai-sdk/anthropic" | "@ai-sdk/google-vertex/anthropic" => Some(Protocol::Anthropic),
         "@ai-sdk/amazon-bedrock" => Some(Protocol::Bedrock),
         "@ai-sdk/cohere" => Some(Protocol::Cohere),
         "@ai-sdk/openai" | "@ai-sdk/azure" | "@ai-sdk/xai" => Some(Protocol::OpenAiResponses),
+        "@ai-sdk/google" | "@ai-sdk/google-vertex" => Some(Protocol::Gemini),
         name if CHAT_LIBRARIES.contains(&name) => Some(Protocol::OpenAiChat),
         _ => None,
     }
@@ -149,7 +150,10 @@ mod tests {
             ("@openrouter/ai-sdk-provider", Some(Protocol::OpenAiChat)),
             ("@ai-sdk/amazon-bedrock", Some(Protocol::Bedrock)),
             ("@ai-sdk/cohere", Some(Protocol::Cohere)),
-            ("@ai-sdk/google", None),
+            ("@ai-sdk/google", Some(Protocol::Gemini)),
+            ("@ai-sdk/google-vertex@3.0.1", Some(Protocol::Gemini)),
+            ("@ai-sdk/google-vertex/anthropic", Some(Protocol::Anthropic)),
+            ("@ai-sdk/unheard-of", None),
             ("", None),
         ] {
             assert_eq!(protocol_of_npm(npm), expected, "{npm}");

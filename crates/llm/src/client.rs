@@ -20,6 +20,7 @@ use crate::{Endpoint, Error, Model, Quirk, Request, Secret};
 mod auth;
 mod connections;
 mod framing;
+mod google;
 pub(crate) mod network;
 mod stream;
 
@@ -100,7 +101,11 @@ impl Client {
         if response.status().is_success() {
             return Ok((response, begun));
         }
-        Err(refused(response, model).await)
+        let error = refused(response, model).await;
+        if matches!(error, Error::Auth { .. }) {
+            auth::refused(model);
+        }
+        Err(error)
     }
 }
 
@@ -205,7 +210,7 @@ fn names(body: &str) -> Option<Vec<String>> {
 fn address(model: &Model, request: &Request) -> Result<Url, Error> {
     let path = protocol::path(request, model);
     match &model.endpoint {
-        Endpoint::Protocol => endpoint(&model.base_url, &path),
+        Endpoint::Protocol | Endpoint::Vertex => endpoint(&model.base_url, &path),
         Endpoint::Azure { api_version } => {
             let mut url = endpoint(&model.base_url, &format!("v1/{path}"))?;
             url.query_pairs_mut().append_pair("api-version", api_version);

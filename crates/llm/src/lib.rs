@@ -16,6 +16,7 @@ mod error;
 mod event;
 mod eventstream;
 pub mod family;
+mod google;
 mod loose;
 mod model;
 mod options;
@@ -29,6 +30,7 @@ pub use aws::{Aws, Keys, Sources};
 pub use client::{Client, EventStream, check_url, fetch, list_models};
 pub use error::{Error, Failure};
 pub use event::{FinishReason, ModelEvent, Usage};
+pub use google::GoogleCredentials;
 pub use model::{Auth, Capabilities, Cost, Endpoint, Limits, Modalities, Model, Protocol, Secret, Timeouts};
 pub use quirk::Quirk;
 pub use request::{

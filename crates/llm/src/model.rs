@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::{Aws, Quirk};
+use crate::{Aws, GoogleCredentials, Quirk};
 
 /// What the body of a request and the stream of an answer mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,6 +22,8 @@ pub enum Protocol {
     Bedrock,
     /// Cohere's chat, second version.
     Cohere,
+    /// Gemini's `generateContent`.
+    Gemini,
 }
 
 /// How a request proves who asks.
@@ -36,6 +38,8 @@ pub enum Auth {
     Header(&'static str),
     /// The key as a bearer where there is one, else a signature with Amazon's keys.
     Aws(Aws),
+    /// A token that Google's credentials are good for, as `authorization: Bearer …`; a key is not used.
+    Google(GoogleCredentials),
 }
 
 /// Where below the base URL a request goes.
@@ -49,6 +53,8 @@ pub enum Endpoint {
         /// The version, such as `v1` or `2025-04-01-preview`.
         api_version: String,
     },
+    /// Vertex AI's for another maker's protocol: the model stands in the path and not in the body.
+    Vertex,
 }
 
 /// A model as one request needs it.

@@ -3,6 +3,7 @@
 pub(crate) mod anthropic;
 pub(crate) mod bedrock;
 pub(crate) mod cohere;
+pub(crate) mod gemini;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
 #[cfg(test)]
@@ -11,6 +12,8 @@ mod prefix;
 mod recorded;
 mod repeat;
 mod usage;
+
+use std::hash::{BuildHasher, RandomState};
 
 use serde_json::Value;
 
@@ -32,9 +35,10 @@ pub(crate) fn path(_request: &Request, model: &Model) -> String {
     match model.protocol {
         Protocol::OpenAiChat => openai_chat::PATH.to_owned(),
         Protocol::OpenAiResponses => openai_responses::PATH.to_owned(),
-        Protocol::Anthropic => anthropic::PATH.to_owned(),
+        Protocol::Anthropic => anthropic::path(model),
         Protocol::Bedrock => bedrock::path(model),
         Protocol::Cohere => cohere::PATH.to_owned(),
+        Protocol::Gemini => gemini::path(model),
     }
 }
 
@@ -45,6 +49,7 @@ pub(crate) fn auth(protocol: Protocol) -> Auth {
             Auth::Bearer
         }
         Protocol::Anthropic => Auth::Header("x-api-key"),
+        Protocol::Gemini => Auth::Header("x-goog-api-key"),
     }
 }
 
@@ -56,15 +61,16 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
         Protocol::Anthropic => anthropic::request::lower(request, model),
         Protocol::Bedrock => bedrock::request::lower(request, model),
         Protocol::Cohere => cohere::request::lower(request, model),
+        Protocol::Gemini => gemini::request::lower(request, model),
     }
 }
 
 /// The headers the protocol itself asks for.
 pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, String)> {
     match model.protocol {
-        Protocol::OpenAiChat | Protocol::Bedrock | Protocol::Cohere => Vec::new(),
+        Protocol::OpenAiChat | Protocol::Gemini | Protocol::Bedrock | Protocol::Cohere => Vec::new(),
         Protocol::OpenAiResponses => openai_responses::request::headers(request, model),
-        Protocol::Anthropic => anthropic::request::headers(request),
+        Protocol::Anthropic => anthropic::request::headers(request, model),
     }
 }
 
@@ -76,6 +82,7 @@ pub(crate) fn classify(protocol: Protocol, answer: &Answer) -> Error {
         Protocol::Anthropic => anthropic::error::classify(answer),
         Protocol::Bedrock => bedrock::error::classify(answer),
         Protocol::Cohere => cohere::error::classify(answer),
+        Protocol::Gemini => gemini::error::classify(answer),
     }
 }
 
@@ -87,6 +94,7 @@ pub(crate) enum Decoder {
     Anthropic(anthropic::stream::Stream),
     Bedrock(bedrock::stream::Stream),
     Cohere(cohere::stream::Stream),
+    Gemini(gemini::stream::Stream),
 }
 
 impl Decoder {
@@ -97,6 +105,7 @@ impl Decoder {
             Protocol::Anthropic => Self::Anthropic(anthropic::stream::Stream::default()),
             Protocol::Bedrock => Self::Bedrock(bedrock::stream::Stream::default()),
             Protocol::Cohere => Self::Cohere(cohere::stream::Stream::default()),
+            Protocol::Gemini => Self::Gemini(gemini::stream::Stream::default()),
         }
     }
 
@@ -115,6 +124,7 @@ impl Decoder {
             Self::Anthropic(stream) => stream.push(data, out),
             Self::Bedrock(stream) => stream.push(data, out),
             Self::Cohere(stream) => stream.push(data, out),
+            Self::Gemini(stream) => stream.push(data, out),
         }
     }
 
@@ -127,6 +137,7 @@ impl Decoder {
             // Frames are no text, so nothing else is ever taken for an answer.
             Self::Bedrock(stream) => stream.push(body, out),
             Self::Cohere(stream) => stream.push_whole(body, out),
+            Self::Gemini(stream) => stream.push_whole(body, out),
         }
     }
 
@@ -138,6 +149,7 @@ impl Decoder {
             Self::Anthropic(stream) => stream.finish(out),
             Self::Bedrock(stream) => stream.finish(out),
             Self::Cohere(stream) => stream.finish(out),
+            Self::Gemini(stream) => stream.finish(out),
         }
     }
 
@@ -150,6 +162,7 @@ impl Decoder {
             Self::Bedrock(stream) => stream.is_stopped(),
             // The numbers come with the reason.
             Self::Cohere(stream) => stream.is_done(),
+            Self::Gemini(stream) => stream.is_stopped(),
         }
     }
 
@@ -161,8 +174,15 @@ impl Decoder {
             Self::Anthropic(stream) => stream.is_done(),
             Self::Bedrock(stream) => stream.is_done(),
             Self::Cohere(stream) => stream.is_done(),
+            Self::Gemini(stream) => stream.is_done(),
         }
     }
+}
+
+/// An id for a call whose server gives none. It must differ from all others
+/// of the conversation, which no decoder knows, so it is drawn at random.
+pub(crate) fn made_up_id(number: usize) -> String {
+    format!("call_{:016x}", RandomState::new().hash_one(number))
 }
 
 /// The error for a connection that ended before the answer did.

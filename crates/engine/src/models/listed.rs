@@ -61,7 +61,7 @@ impl Listed {
             id.clone_into(&mut model.id);
             model.api_id = match &model.auth {
                 Auth::Aws(aws) => aws.model_id(api_id),
-                Auth::Protocol | Auth::Bearer | Auth::Header(_) => api_id.to_owned(),
+                Auth::Protocol | Auth::Bearer | Auth::Header(_) | Auth::Google(_) => api_id.to_owned(),
             };
             facts.name.clone_into(&mut model.name);
             model.limits = facts.limits();

@@ -4,8 +4,10 @@
 //! over it. What must be fetched first, or must see the finished request, is
 //! added just before sending.
 
-use super::Outgoing;
+use reqwest::header::{AUTHORIZATION, HeaderValue};
+
 use super::connections::Connections;
+use super::{Outgoing, google};
 use crate::protocol;
 use crate::{Auth, Error, Model};
 
@@ -14,6 +16,7 @@ pub(super) fn header(model: &Model) -> Option<(&'static str, String)> {
     let key = model.api_key.as_ref()?.expose();
     match resolved(model) {
         Auth::Header(name) => Some((name, key.to_owned())),
+        Auth::Google(_) => None,
         Auth::Protocol | Auth::Bearer | Auth::Aws(_) => Some(("authorization", format!("Bearer {key}"))),
     }
 }
@@ -29,6 +32,17 @@ pub(super) async fn authorize(
             aws.sign(&outgoing.url, &mut outgoing.headers, &outgoing.body, connections).await
         }
         Auth::Protocol | Auth::Bearer | Auth::Header(_) | Auth::Aws(_) => Ok(()),
+        // A token that the configuration gives itself wins, as every header does.
+        Auth::Google(_) if outgoing.headers.contains_key(AUTHORIZATION) => Ok(()),
+        Auth::Google(credentials) => {
+            let token = google::token(&credentials, connections).await?;
+            let value = HeaderValue::from_str(&format!("Bearer {}", token.expose()));
+            let mut value =
+                value.map_err(|_| Error::rejected("Google's token cannot be sent as a header".to_owned()))?;
+            value.set_sensitive(true);
+            outgoing.headers.insert(AUTHORIZATION, value);
+            Ok(())
+        }
     }
 }
 
@@ -36,6 +50,13 @@ fn resolved(model: &Model) -> Auth {
     match &model.auth {
         Auth::Protocol => protocol::auth(model.protocol),
         auth => auth.clone(),
+    }
+}
+
+/// What was shown to the server was not good enough, and must not be shown again.
+pub(super) fn refused(model: &Model) {
+    if let Auth::Google(credentials) = &model.auth {
+        credentials.forget();
     }
 }
 

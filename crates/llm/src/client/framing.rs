@@ -17,9 +17,11 @@ impl Framing {
     /// How servers of `protocol` frame their events.
     pub(super) fn of(protocol: Protocol) -> Self {
         match protocol {
-            Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Anthropic | Protocol::Cohere => {
-                Self::Sse(Parser::default())
-            }
+            Protocol::OpenAiChat
+            | Protocol::OpenAiResponses
+            | Protocol::Anthropic
+            | Protocol::Gemini
+            | Protocol::Cohere => Self::Sse(Parser::default()),
             Protocol::Bedrock => Self::Frames(Frames::default()),
         }
     }

@@ -15,6 +15,7 @@ fn cached(protocol: Protocol) -> &'static [&'static str] {
         Protocol::OpenAiResponses => &["tools", "input"],
         Protocol::Anthropic => &["tools", "system", "messages"],
         Protocol::Bedrock => &["toolConfig", "system", "messages"],
+        Protocol::Gemini => &["tools", "systemInstruction", "contents"],
     }
 }
 
@@ -29,6 +30,7 @@ fn thought(protocol: Protocol, number: usize) -> AssistantContent {
         Protocol::Anthropic => json!({"anthropic": {"signature": "S"}}),
         Protocol::Bedrock => json!({"bedrock": {"signature": "S"}}),
         Protocol::Cohere => json!({"cohere": {"type": "tool_plan"}}),
+        Protocol::Gemini => json!({"google": {"thoughtSignature": "S"}}),
     };
     AssistantContent::Reasoning { text: format!("thought {number}"), metadata: Some(metadata) }
 }
@@ -120,16 +122,17 @@ fn beginning(body: &Value, protocol: Protocol) -> String {
 fn the_next_turn_begins_with_the_same_bytes() {
     let mistral = [Quirk::MistralIds, Quirk::MistralMessages];
     let relay = [Quirk::ReasoningField, Quirk::ReasoningDetails, Quirk::NoopTool, Quirk::PrintedCalls];
-    for (protocol, quirks) in [
-        (Protocol::OpenAiChat, &[][..]),
-        (Protocol::OpenAiChat, &mistral),
-        (Protocol::OpenAiChat, &relay),
-        (Protocol::OpenAiResponses, &[]),
-        (Protocol::Anthropic, &[]),
-        (Protocol::Bedrock, &[]),
-        (Protocol::Cohere, &[]),
+    for (protocol, id, quirks) in [
+        (Protocol::OpenAiChat, "gpt-5", &[][..]),
+        (Protocol::OpenAiChat, "gpt-5", &mistral),
+        (Protocol::OpenAiChat, "gpt-5", &relay),
+        (Protocol::OpenAiResponses, "gpt-5", &[]),
+        (Protocol::Anthropic, "gpt-5", &[]),
+        (Protocol::Bedrock, "us.anthropic.claude-sonnet-4-6", &[]),
+        (Protocol::Cohere, "command-a", &[]),
+        (Protocol::Gemini, "gemini-2.5-pro", &[]),
+        (Protocol::Gemini, "gemini-3-pro", &[]),
     ] {
-        let id = if protocol == Protocol::Bedrock { "us.anthropic.claude-sonnet-4-6" } else { "gpt-5" };
         let mut model = Model::new("p", id, protocol, "https://h");
         model.capabilities.input.image = true;
         model.quirks = quirks.to_vec();

@@ -5,5 +5,6 @@
 mod bedrock;
 mod chaos;
 mod cohere;
+mod google;
 mod server;
 mod socket;

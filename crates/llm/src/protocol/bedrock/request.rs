@@ -327,6 +327,8 @@ impl Conversation<'_> {
                 let signature = mine.get("signature")?;
                 Some(json!({"reasoningContent": {"reasoningText": {"text": text, "signature": signature}}}))
             }
+            // What another provider said beside its words.
+            AssistantContent::Metadata(_) => None,
             AssistantContent::ToolCall { id, name, input } => {
                 let input = if input.is_object() { input.clone() } else { json!({}) };
                 Some(json!({"toolUse": {"toolUseId": self.clean_id(id), "name": name, "input": input}}))

@@ -142,6 +142,8 @@ fn assistant(content: &[AssistantContent]) -> Option<Value> {
                     Some(_) | None => {}
                 }
             }
+            // What another provider said beside its words.
+            AssistantContent::Metadata(_) => {}
             AssistantContent::ToolCall { id, name, input } => {
                 let arguments = if input.is_object() { input.to_string() } else { "{}".to_owned() };
                 calls.push(json!({
