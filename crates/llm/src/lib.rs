@@ -15,11 +15,13 @@ mod error;
 mod event;
 mod loose;
 mod model;
+pub mod oauth;
 mod options;
 mod protocol;
 mod request;
 mod retry_after;
 mod sse;
+pub mod vault;
 
 pub use client::{Client, EventStream, list_models};
 pub use error::{Error, Failure};

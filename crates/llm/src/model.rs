@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::oauth::SignIn;
+
 /// What the body of a request and the stream of an answer mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
@@ -26,6 +28,13 @@ pub enum Auth {
     Bearer,
     /// The key in a header of this name, such as `api-key`.
     Header(&'static str),
+    /// A token of a sign-in, renewed when it has to be.
+    SignIn {
+        /// Who has the tokens.
+        sign_in: SignIn,
+        /// The name they are stored under.
+        provider: String,
+    },
 }
 
 /// Where below the base URL a request goes.

@@ -4,10 +4,12 @@
 //! over it. What must be fetched first, or must see the finished request, is
 //! added just before sending.
 
+use reqwest::header::HeaderValue;
+
 use super::Outgoing;
 use super::connections::Connections;
-use crate::protocol;
-use crate::{Auth, Error, Model};
+use crate::{Auth, Error, Model, Request};
+use crate::{oauth, protocol};
 
 /// The header that carries the model's key, if it has one.
 pub(super) fn header(model: &Model) -> Option<(&'static str, String)> {
@@ -15,18 +17,35 @@ pub(super) fn header(model: &Model) -> Option<(&'static str, String)> {
     match resolved(model) {
         Auth::Header(name) => Some((name, key.to_owned())),
         Auth::Protocol | Auth::Bearer => Some(("authorization", format!("Bearer {key}"))),
+        Auth::SignIn { .. } => None,
+    }
+}
+
+/// What a server that is used by sign-in wants to know of a request.
+pub(super) fn notes(model: &Model, request: &Request) -> Vec<(&'static str, String)> {
+    match &model.auth {
+        Auth::SignIn { provider, .. } => oauth::notes(provider, request),
+        Auth::Protocol | Auth::Bearer | Auth::Header(_) => Vec::new(),
     }
 }
 
 /// Adds what only the finished request can have: a fetched token, or a signature over all of it.
-#[expect(clippy::unused_async, reason = "fetching and refreshing tokens happens here, and waits")]
 pub(super) async fn authorize(
     model: &Model,
-    _outgoing: &mut Outgoing,
+    outgoing: &mut Outgoing,
     _connections: &Connections,
 ) -> Result<(), Error> {
     match resolved(model) {
         Auth::Protocol | Auth::Bearer | Auth::Header(_) => Ok(()),
+        Auth::SignIn { sign_in, provider } => {
+            for (name, value) in sign_in.headers(&provider).await? {
+                let bad = || Error::rejected(format!("the token of `{provider}` cannot be sent as a header"));
+                let mut value = HeaderValue::from_str(&value).map_err(|_| bad())?;
+                value.set_sensitive(true);
+                outgoing.headers.insert(name, value);
+            }
+            Ok(())
+        }
     }
 }
 

@@ -3,4 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod server;
+mod sign_in;
 mod socket;
+mod vault;
