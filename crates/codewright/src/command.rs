@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
 pub(crate) mod demo;
+pub(crate) mod providers;
 pub(crate) mod run;
 pub(crate) mod serve;

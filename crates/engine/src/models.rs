@@ -8,10 +8,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codewright_config::{
-    Auth, Config, Credential, Env, ModelConfig, Ordered, ProviderConfig, Timeout, parse_model,
-};
+use codewright_config::{Config, Env, ModelConfig, Ordered, ProviderConfig, Timeout, parse_model};
 use codewright_llm::catalog::{self, ModelRow, ProviderRow};
+use codewright_llm::vault::{Credential, Stored};
 use codewright_llm::{Model, Protocol, Secret};
 use serde_json::{Value, json};
 
@@ -48,7 +47,7 @@ struct Provider {
 
 impl Models {
     /// Looks at what is configured, and for local servers when that is nothing.
-    pub(crate) async fn open(inner: &Inner, config: &Config, auth: &Auth, looked_for: &[PathBuf]) -> Self {
+    pub(crate) async fn open(inner: &Inner, config: &Config, auth: &Stored, looked_for: &[PathBuf]) -> Self {
         let mut providers = configured(config, auth, &inner.env);
         let mut looked_for: Vec<_> = looked_for.iter().map(|path| path.display().to_string()).collect();
         let variables = catalog::providers().iter().flat_map(|row| row.env).copied().collect::<Vec<_>>();
@@ -200,7 +199,7 @@ fn model_json(model: &Model) -> Value {
 }
 
 /// The providers that the configuration names, then those that a key was found for.
-fn configured(config: &Config, auth: &Auth, env: &Env) -> Vec<Provider> {
+fn configured(config: &Config, auth: &Stored, env: &Env) -> Vec<Provider> {
     let used = |id: &str| {
         let enabled = config.enabled_providers.as_ref();
         !config.disabled_providers.iter().any(|disabled| disabled == id)
@@ -222,7 +221,7 @@ fn configured(config: &Config, auth: &Auth, env: &Env) -> Vec<Provider> {
     providers
 }
 
-fn provider(id: &str, written: Option<&ProviderConfig>, auth: &Auth, env: &Env) -> Provider {
+fn provider(id: &str, written: Option<&ProviderConfig>, auth: &Stored, env: &Env) -> Provider {
     let nothing = ProviderConfig::default();
     let source = if written.is_some() { "config" } else { "env" };
     let written = written.unwrap_or(&nothing);
@@ -362,11 +361,10 @@ fn pairs(headers: &Ordered<String>) -> Vec<(String, String)> {
 }
 
 /// A key that a user gave when signing in.
-fn auth_key(auth: &Auth, provider: &str) -> Option<String> {
-    match auth.key(provider)? {
-        Credential::Api { key, .. } => Some(key.clone()),
-        // Signing in by OAuth needs its refresh, which comes with the sign-in commands.
-        _ => None,
+fn auth_key(auth: &Stored, provider: &str) -> Option<String> {
+    match auth.get(provider)? {
+        Credential::Api { key, .. } => Some(key.expose().to_owned()),
+        Credential::OAuth(_) | Credential::WellKnown { .. } => None,
     }
 }
 

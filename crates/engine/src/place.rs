@@ -52,9 +52,10 @@ impl Place {
         let input =
             LoadInput { directory: &directory, worktree: &worktree.root, env: &inner.env, dirs: &inner.dirs };
         let Loaded { config, looked_for, warnings, .. } = codewright_config::load(input)?;
-        let auth = codewright_config::Auth::load(&inner.dirs, &inner.env)?;
+        let stored = inner.sign_in.vault().read().map_err(|error| Error::invalid(error.to_string()))?;
         let agents = codewright_config::agents(&config, &inner.dirs, &worktree.root)?;
-        let models = Models::open(inner, &config, &auth, &looked_for).await;
+        let models = Models::open(inner, &config, &stored, &looked_for).await;
+        let warnings = warnings.into_iter().chain(stored.warnings).take(MAX_WARNINGS).collect();
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let path = PathReply {
             home: text(&inner.dirs.home),
