@@ -34,11 +34,19 @@ pub(crate) fn clean_line(text: &str) -> String {
 ///
 /// Without its escape character a sequence is only odd text.
 pub(crate) fn clean_piece(text: &str) -> std::borrow::Cow<'_, str> {
+    if is_plain(text) {
+        return text.into();
+    }
     if text.chars().any(is_control) {
         text.chars().filter(|c| !is_control(*c)).collect::<String>().into()
     } else {
         text.into()
     }
+}
+
+/// Whether the text is printable ASCII and white space, as most of it is.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
 }
 
 /// Control characters but line feed and tab, and the characters that turn text around.

@@ -165,6 +165,7 @@ impl Models {
 fn model_json(model: &Model) -> Value {
     let npm = match model.protocol {
         Protocol::OpenAiChat => "@ai-sdk/openai-compatible",
+        Protocol::OpenAiResponses => "@ai-sdk/openai",
         Protocol::Anthropic => "@ai-sdk/anthropic",
     };
     let input = &model.capabilities.input;
@@ -281,7 +282,10 @@ fn template(
     };
     let fallback = match protocol {
         Protocol::Anthropic => Some("https://api.anthropic.com/v1"),
-        Protocol::OpenAiChat => None,
+        Protocol::OpenAiResponses if written.npm.as_deref() == Some("@ai-sdk/openai") => {
+            Some("https://api.openai.com/v1")
+        }
+        Protocol::OpenAiChat | Protocol::OpenAiResponses => None,
     };
     let base_url = written.options.base_url.as_deref().or(written.api.as_deref());
     let base_url = base_url.filter(|url| !url.is_empty()).or(row.map(|row| row.base_url)).or(fallback);

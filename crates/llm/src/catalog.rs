@@ -67,6 +67,7 @@ pub fn protocol_of_npm(npm: &str) -> Option<Protocol> {
     };
     match name {
         "@ai-sdk/anthropic" => Some(Protocol::Anthropic),
+        "@ai-sdk/openai" | "@ai-sdk/azure" | "@ai-sdk/xai" => Some(Protocol::OpenAiResponses),
         name if CHAT_LIBRARIES.contains(&name) => Some(Protocol::OpenAiChat),
         _ => None,
     }
@@ -75,7 +76,6 @@ pub fn protocol_of_npm(npm: &str) -> Option<Protocol> {
 /// Libraries whose servers all answer chat completions at the same path.
 const CHAT_LIBRARIES: &[&str] = &[
     "@ai-sdk/openai-compatible",
-    "@ai-sdk/openai",
     "@ai-sdk/alibaba",
     "@ai-sdk/cerebras",
     "@ai-sdk/deepinfra",
@@ -87,7 +87,6 @@ const CHAT_LIBRARIES: &[&str] = &[
     "@ai-sdk/perplexity",
     "@ai-sdk/togetherai",
     "@ai-sdk/vercel",
-    "@ai-sdk/xai",
     "@openrouter/ai-sdk-provider",
     "ai-sdk-ollama",
     "ollama-ai-provider",
@@ -149,7 +148,9 @@ mod tests {
     fn libraries_are_known_by_name() {
         for (npm, expected) in [
             ("@ai-sdk/openai-compatible", Some(Protocol::OpenAiChat)),
-            ("@ai-sdk/openai", Some(Protocol::OpenAiChat)),
+            ("@ai-sdk/openai", Some(Protocol::OpenAiResponses)),
+            ("@ai-sdk/azure", Some(Protocol::OpenAiResponses)),
+            ("@ai-sdk/xai", Some(Protocol::OpenAiResponses)),
             ("@ai-sdk/anthropic", Some(Protocol::Anthropic)),
             ("@ai-sdk/anthropic@2.0.1", Some(Protocol::Anthropic)),
             ("@openrouter/ai-sdk-provider", Some(Protocol::OpenAiChat)),

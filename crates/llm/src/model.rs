@@ -14,6 +14,8 @@ use crate::oauth::SignIn;
 pub enum Protocol {
     /// OpenAI Chat Completions, and everything that imitates it.
     OpenAiChat,
+    /// OpenAI Responses.
+    OpenAiResponses,
     /// Anthropic Messages.
     Anthropic,
 }

@@ -2,8 +2,10 @@
 
 pub(crate) mod anthropic;
 pub(crate) mod openai_chat;
+pub(crate) mod openai_responses;
 #[cfg(test)]
 mod recorded;
+mod usage;
 
 use serde_json::Value;
 
@@ -15,12 +17,16 @@ use crate::{Auth, Error, Model, ModelEvent, Protocol, Request};
 pub(crate) const ARGUMENTS_LIMIT_BYTES: usize = 16 * 1024 * 1024;
 pub(crate) const CALLS_LIMIT: usize = 1024;
 
+/// An empty answer is refused by some servers, and a call must have one.
+pub(crate) const NO_OUTPUT: &str = "(no output)";
+
 /// The path below the base URL, with a query if the protocol has one.
 ///
 /// It may depend on both arguments: some protocols put the model there.
 pub(crate) fn path(_request: &Request, model: &Model) -> String {
     match model.protocol {
         Protocol::OpenAiChat => openai_chat::PATH.to_owned(),
+        Protocol::OpenAiResponses => openai_responses::PATH.to_owned(),
         Protocol::Anthropic => anthropic::PATH.to_owned(),
     }
 }
@@ -28,7 +34,7 @@ pub(crate) fn path(_request: &Request, model: &Model) -> String {
 /// Where the protocol's own servers look for a key.
 pub(crate) fn auth(protocol: Protocol) -> Auth {
     match protocol {
-        Protocol::OpenAiChat => Auth::Bearer,
+        Protocol::OpenAiChat | Protocol::OpenAiResponses => Auth::Bearer,
         Protocol::Anthropic => Auth::Header("x-api-key"),
     }
 }
@@ -37,6 +43,7 @@ pub(crate) fn auth(protocol: Protocol) -> Auth {
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     match model.protocol {
         Protocol::OpenAiChat => openai_chat::request::lower(request, model),
+        Protocol::OpenAiResponses => openai_responses::request::lower(request, model),
         Protocol::Anthropic => anthropic::request::lower(request, model),
     }
 }
@@ -45,6 +52,7 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
 pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, String)> {
     match model.protocol {
         Protocol::OpenAiChat => Vec::new(),
+        Protocol::OpenAiResponses => openai_responses::request::headers(request, model),
         Protocol::Anthropic => anthropic::request::headers(request),
     }
 }
@@ -52,7 +60,8 @@ pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, St
 /// What to do about an answer with an error status.
 pub(crate) fn classify(protocol: Protocol, answer: &Answer) -> Error {
     match protocol {
-        Protocol::OpenAiChat => openai_chat::error::classify(answer),
+        // Both say it alike.
+        Protocol::OpenAiChat | Protocol::OpenAiResponses => openai_chat::error::classify(answer),
         Protocol::Anthropic => anthropic::error::classify(answer),
     }
 }
@@ -61,6 +70,7 @@ pub(crate) fn classify(protocol: Protocol, answer: &Answer) -> Error {
 #[derive(Debug)]
 pub(crate) enum Decoder {
     OpenAiChat(openai_chat::stream::Stream),
+    OpenAiResponses(openai_responses::stream::Stream),
     Anthropic(anthropic::stream::Stream),
 }
 
@@ -68,6 +78,7 @@ impl Decoder {
     pub(crate) fn new(protocol: Protocol) -> Self {
         match protocol {
             Protocol::OpenAiChat => Self::OpenAiChat(openai_chat::stream::Stream::default()),
+            Protocol::OpenAiResponses => Self::OpenAiResponses(openai_responses::stream::Stream::default()),
             Protocol::Anthropic => Self::Anthropic(anthropic::stream::Stream::default()),
         }
     }
@@ -76,6 +87,7 @@ impl Decoder {
     pub(crate) fn push(&mut self, data: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         match self {
             Self::OpenAiChat(stream) => stream.push(data, out),
+            Self::OpenAiResponses(stream) => stream.push(data, out),
             Self::Anthropic(stream) => stream.push(data, out),
         }
     }
@@ -84,6 +96,7 @@ impl Decoder {
     pub(crate) fn push_whole(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         match self {
             Self::OpenAiChat(stream) => stream.push_whole(body, out),
+            Self::OpenAiResponses(stream) => stream.push_whole(body, out),
             Self::Anthropic(stream) => stream.push_whole(body, out),
         }
     }
@@ -92,6 +105,7 @@ impl Decoder {
     pub(crate) fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         match self {
             Self::OpenAiChat(stream) => stream.finish(out),
+            Self::OpenAiResponses(stream) => stream.finish(out),
             Self::Anthropic(stream) => stream.finish(out),
         }
     }
@@ -100,6 +114,7 @@ impl Decoder {
     pub(crate) fn is_stopped(&self) -> bool {
         match self {
             Self::OpenAiChat(stream) => stream.is_stopped(),
+            Self::OpenAiResponses(stream) => stream.is_stopped(),
             Self::Anthropic(stream) => stream.is_stopped(),
         }
     }
@@ -108,6 +123,7 @@ impl Decoder {
     pub(crate) fn is_done(&self) -> bool {
         match self {
             Self::OpenAiChat(stream) => stream.is_done(),
+            Self::OpenAiResponses(stream) => stream.is_done(),
             Self::Anthropic(stream) => stream.is_done(),
         }
     }

@@ -5,6 +5,8 @@
 //! costs smoothness, never truth. Both travel to clients as
 //! `{"id", "type", "properties"}` under the names that existing clients know.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -147,6 +149,18 @@ impl Event {
     }
 }
 
+/// The names of all signals.
+const SIGNALS: [&str; 8] = [
+    "server.connected",
+    "server.heartbeat",
+    "message.part.delta",
+    "session.status",
+    "session.idle",
+    "session.error",
+    "session.diff",
+    "file.edited",
+];
+
 /// Something true only now.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", content = "properties")]
@@ -271,7 +285,21 @@ impl Notice {
     /// Reads a notice; `None` for one whose type we do not know, which a client skips.
     #[must_use]
     pub fn parse(json: &str) -> Option<Self> {
-        serde_json::from_str(json).ok()
+        #[derive(Deserialize)]
+        struct Head<'a> {
+            id: EventId,
+            #[serde(rename = "type", borrow)]
+            kind: Cow<'a, str>,
+        }
+        // Read in two passes, because the derived one would keep a copy of a long text for every
+        // kind that it tries.
+        let Head { id, kind } = serde_json::from_str(json).ok()?;
+        let fact = if SIGNALS.contains(&&*kind) {
+            Fact::Signal(serde_json::from_str(json).ok()?)
+        } else {
+            Fact::Event(serde_json::from_str(json).ok()?)
+        };
+        Some(Self { id, fact })
     }
 
     /// The session it speaks of, if it speaks of one.
@@ -280,6 +308,40 @@ impl Notice {
         match &self.fact {
             Fact::Event(event) => Some(event.session_id()),
             Fact::Signal(signal) => signal.session_id(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Clock, Ids};
+
+    #[test]
+    fn every_signal_is_told_from_an_event_by_its_name() {
+        let ids = Ids::seeded(Clock::stepping(1_000, 1), 1);
+        let session_id = ids.session();
+        let signals = [
+            Signal::ServerConnected {},
+            Signal::ServerHeartbeat {},
+            Signal::PartDelta {
+                session_id: session_id.clone(),
+                message_id: ids.message(),
+                part_id: ids.part(),
+                field: "text".into(),
+                delta: "d".into(),
+            },
+            Signal::SessionStatus { session_id: session_id.clone(), status: SessionStatus::Busy },
+            Signal::SessionIdle { session_id: session_id.clone() },
+            Signal::SessionError { session_id: Some(session_id.clone()), error: MessageError::aborted() },
+            Signal::SessionDiff { session_id, diff: Vec::new() },
+            Signal::FileEdited { file: "/a".into() },
+        ];
+        assert_eq!(signals.len(), SIGNALS.len());
+        for signal in signals {
+            let notice = Notice { id: ids.event(), fact: Fact::Signal(signal) };
+            let json = serde_json::to_string(&notice).unwrap();
+            assert_eq!(Notice::parse(&json), Some(notice), "{json}");
         }
     }
 }

@@ -90,7 +90,7 @@ async fn turn(connection: &Connection, args: &RunArgs, text: String) -> anyhow::
     let agent = known_agent(client, args.agent.as_deref()).await?;
     let model = args.model.as_deref().map(parse_model).transpose()?;
     let mut events = client.events().await.map_err(client_error)?;
-    let session = session(connection, args, &parts).await?;
+    let (session, is_new) = session(connection, args, &parts).await?;
     let input = PromptInput {
         model: model.map(|(provider_id, model_id)| PromptModel { provider_id, model_id, variant: None }),
         agent,
@@ -102,7 +102,13 @@ async fn turn(connection: &Connection, args: &RunArgs, text: String) -> anyhow::
         Format::Default => Box::new(people::People::new(args.thinking)),
         Format::Json => Box::new(json::Json::new(args.thinking)),
     };
-    client.prompt_async(&session.id, &input).await.map_err(client_error)?;
+    if let Err(error) = client.prompt_async(&session.id, &input).await {
+        // A session that was made for a prompt that was never taken in helps nobody.
+        if is_new {
+            drop(client.delete_session(&session.id).await);
+        }
+        return Err(client_error(error));
+    }
     let mut watch = Watch { client, id: &session.id, auto: args.auto, failed: false, output: &mut *output };
     watch.watch(&mut events, &mut signals).await
 }
@@ -227,12 +233,12 @@ impl Watch<'_> {
     }
 }
 
-/// The session to continue, a fork of it, or a new one.
+/// The session to continue, a fork of it, or a new one; and whether it was made here.
 async fn session(
     connection: &Connection,
     args: &RunArgs,
     parts: &[codewright_proto::PartInput],
-) -> anyhow::Result<Session> {
+) -> anyhow::Result<(Session, bool)> {
     let client = &connection.client;
     let found = match (&args.session, args.continue_last) {
         (Some(id), _) => {
@@ -249,11 +255,15 @@ async fn session(
         (None, false) => None,
     };
     match found {
-        Some(session) if args.fork => client.fork(&session.id, None).await.map_err(client_error),
-        Some(session) => Ok(session),
+        Some(session) if args.fork => {
+            let fork = client.fork(&session.id, None).await.map_err(client_error)?;
+            Ok((fork, true))
+        }
+        Some(session) => Ok((session, false)),
         None => {
             let input = new_session(args, parts)?;
-            client.create_session(&input).await.map_err(client_error)
+            let session = client.create_session(&input).await.map_err(client_error)?;
+            Ok((session, true))
         }
     }
 }

@@ -143,10 +143,9 @@ fn a_known_provider_needs_only_its_variable() -> Result<()> {
     let project = Project::plain()?;
     let server = server()?;
     let url = format!("{}/v1", server.url());
-    project.write_config(
-        &json!({"model": "openai/gpt-x", "provider": {"openai": {"options": {"baseURL": url}}}}),
-    )?;
-    program(&project, ["run", "hi"]).env("OPENAI_API_KEY", "sk-variable").finish()?.success()?;
+    project
+        .write_config(&json!({"model": "groq/gpt-x", "provider": {"groq": {"options": {"baseURL": url}}}}))?;
+    program(&project, ["run", "hi"]).env("GROQ_API_KEY", "sk-variable").finish()?.success()?;
     assert_eq!(asked(&server), ("gpt-x".to_owned(), "Bearer sk-variable".to_owned()));
     Ok(())
 }

@@ -48,6 +48,9 @@ fn one_press_stops_an_answer() -> Result<()> {
     run.line()?;
     let done = interrupted(run);
     assert_eq!(done.stdout, "Starting to speak\n");
+    let text = &stage.stored()?[1]["parts"][1];
+    assert_eq!((&text["type"], &text["text"]), (&json!("text"), &json!("Starting to speak\n")));
+    assert!(text["time"]["end"].is_u64(), "{text}");
     check_aborted_and_usable(&stage);
     Ok(())
 }
@@ -97,7 +100,7 @@ fn one_press_ends_a_command_and_its_children() -> Result<()> {
 
 #[test]
 fn a_second_press_leaves_at_once() -> Result<()> {
-    // The model is deaf and its server slow to hear that nobody listens any more.
+    // Deaf to everything polite, so that the first press takes its time.
     let own = format!("6005.{}", std::process::id());
     let command = format!("trap '' TERM INT HUP; sleep {own}; sleep {own}");
     let script = Script::new().tool("bash", json!({"command": command})).text("Back again.");

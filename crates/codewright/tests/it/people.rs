@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
-use codewright_testkit::{Script, Turn, Usage};
+use codewright_testkit::{Finished, Flood, Run, Script, Turn, Usage};
 use serde_json::json;
 
 use crate::support::{Stage, check_code, check_harmless, check_has, wait_until};
@@ -74,18 +74,48 @@ fn a_price_shows_when_the_model_has_one() -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn a_terminal_gets_colours() -> Result<()> {
-    let script = Script::new().tool("bash", json!({"command": "exit 1"})).text("Done.");
-    let stage = Stage::plain(script)?;
+/// The program on a terminal of its own; none where no terminal can be made.
+fn on_a_terminal(stage: &Stage, arguments: &str) -> Result<Option<Finished>> {
     if Command::new("script").arg("--version").stdout(Stdio::null()).status().is_err() {
         eprintln!("skipped: there is no `script` program to make a terminal with");
-        return Ok(());
+        return Ok(None);
     }
-    let program = format!("{} run hi", env!("CARGO_BIN_EXE_codewright"));
-    let run = codewright_testkit::Run::new("script", &stage.project).args(["-qec", &program, "/dev/null"]);
-    let done = run.env("SHELL", "/bin/sh").env("TERM", "xterm").finish()?.success()?;
-    check_has(&done.stdout, &["\u{1b}[90m> build", "\u{1b}[31m", "Done."]);
+    let program = format!("{} {arguments}", env!("CARGO_BIN_EXE_codewright"));
+    let run = Run::new("script", &stage.project).args(["-qec", &program, "/dev/null"]);
+    Ok(Some(run.env("SHELL", "/bin/sh").env("TERM", "xterm").finish()?))
+}
+
+#[test]
+fn a_terminal_gets_our_colours_and_no_others() -> Result<()> {
+    let evil = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{1b}[35mpink";
+    let script = Script::new()
+        .turn(Turn::text(evil).tool("bash", json!({"command": format!("echo '{evil}'; exit 1")})))
+        .text("Done.");
+    let stage = Stage::plain(script)?;
+    let Some(done) = on_a_terminal(&stage, "run hi")? else { return Ok(()) };
+    check_code(&done, 0);
+    check_has(&done.stdout, &["\u{1b}[90m> build", "\u{1b}[31m", "\r\nDone.\r\n"]);
+    for foreign in ["\u{1b}]", "\u{1b}[2J", "\u{1b}[35m", "\u{7}"] {
+        assert!(!done.stdout.contains(foreign), "{:?}", done.stdout);
+    }
+    Ok(())
+}
+
+#[test]
+fn on_a_terminal_nobody_waits_for_piped_input() -> Result<()> {
+    let stage = Stage::plain(Script::new())?;
+    let Some(done) = on_a_terminal(&stage, "run")? else { return Ok(()) };
+    check_code(&done, 1);
+    check_has(&done.stdout, &["You must provide a message or a command"]);
+    Ok(())
+}
+
+#[test]
+fn a_flood_arrives_whole_and_in_order() -> Result<()> {
+    let flood = Flood { bytes: 2_000_000, deltas: 40_000 };
+    let stage = Stage::plain(Script::new().turn(Turn::steps().flood(flood.bytes, flood.deltas)))?;
+    let done = stage.run(["hi"])?.success()?;
+    assert!(done.stdout.trim_end() == flood.text().trim_end(), "{} bytes", done.stdout.len());
     Ok(())
 }
 

@@ -96,7 +96,7 @@ fn a_directory_that_is_not_there_is_named() -> Result<()> {
     Ok(())
 }
 
-/// Makes many files; two at a time, as that is what the machine has hands for.
+/// Makes the files, in two halves at once.
 fn fill(directory: &Path) -> Result<()> {
     let make = |from: usize| -> std::io::Result<()> {
         for n in (from..DIRECTORIES).step_by(2) {

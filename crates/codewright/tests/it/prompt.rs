@@ -26,8 +26,10 @@ fn piped_input_is_added_to_the_message() -> Result<()> {
     check_has(&said(&stage.server.main_requests()[0]), &["msg\npiped data\n"]);
     stage.program(["run"]).stdin("only piped").finish()?.success()?;
     check_has(&said(&stage.server.main_requests()[1]), &["only piped"]);
+    stage.program(["run", "-c"]).stdin(b"no \xff text").finish()?.success()?;
+    check_has(&said(&stage.server.main_requests()[2]), &["no \u{fffd} text"]);
     stage.run(["fix", "the \"test\"", "-c"])?.success()?;
-    check_has(&said(&stage.server.main_requests()[2]), &["fix \"the \\\"test\\\"\""]);
+    check_has(&said(&stage.server.main_requests()[3]), &["fix \"the \\\"test\\\"\""]);
     stage.no_problems()
 }
 
@@ -54,6 +56,12 @@ fn files_and_directories_are_attached() -> Result<()> {
         &said,
         &["look", "1: first line\n2: second line\n", "<type>directory</type>", "a b#1.txt\nz.txt"],
     );
+    // A user may show what a model may not look for.
+    std::fs::write(stage.project.home().join("outside.txt"), "from outside\n")?;
+    let outside = stage.project.home().join("outside.txt").display().to_string();
+    let done = stage.run(["look", "-f", &outside])?.success()?;
+    assert!(!done.stderr.contains("permission"), "{}", done.stderr);
+    check_has(&self::said(&stage.server.main_requests()[1]), &["1: from outside\n"]);
     let done = stage.run(["look", "-f", "absent.txt"])?;
     check_code(&done, 1);
     check_has(&done.stderr, &["Error: File not found: ", "absent.txt"]);
@@ -203,6 +211,9 @@ fn an_unknown_model_brings_the_nearest_names() -> Result<()> {
         check_has(&done.stderr, expected);
     }
     assert!(stage.server.requests().is_empty());
+    // What was never taken in leaves no session behind.
+    let (_server, url) = stage.serve()?;
+    assert_eq!(get(&url, "/session")?, json!([]));
     Ok(())
 }
 

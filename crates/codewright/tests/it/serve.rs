@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 
 use anyhow::{Context, Result};
-use codewright_testkit::{Script, Turn};
+use codewright_testkit::{Run, Script, Turn};
 use serde_json::{Value, json};
 
 use crate::support::{Stage, ask, check_code, check_has, get, is_running, program, serve, wait_until};
@@ -100,4 +100,15 @@ fn a_server_that_ends_takes_its_turns_with_it() -> Result<()> {
     // The session is whole: it goes on in another process.
     stage.run(["-c", "go on"])?.success()?;
     stage.no_problems()
+}
+
+#[test]
+fn under_the_name_of_the_original_it_says_what_clients_wait_for() -> Result<()> {
+    let stage = Stage::plain(Script::new())?;
+    let link = stage.project.path("opencode");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_codewright"), &link)?;
+    let mut server = Run::new(link, &stage.project).args(["serve"]).start()?;
+    let line = server.line()?.context("no line")?;
+    check_has(&line, &["opencode server listening on http://127.0.0.1:"]);
+    Ok(())
 }

@@ -15,7 +15,7 @@ use serde_json::Value;
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 /// How often a condition is looked at.
 const POLL: Duration = Duration::from_millis(20);
-/// The pieces of `opencode` sessions, by how they begin.
+/// How the ids of sessions begin.
 const SESSION_PREFIX: &str = "ses_";
 
 /// A project whose configured model is scripted.

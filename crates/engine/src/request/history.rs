@@ -10,28 +10,43 @@ use codewright_proto::{
 };
 use serde_json::Value;
 
+use super::system::date;
+
 /// What the model is told about a call that the process did not live to finish.
 const INTERRUPTED: &str = "The call was interrupted before it finished; it may have had an effect.";
 /// What stands for a tool's output that said nothing: some providers refuse an empty one.
 const NO_OUTPUT: &str = "(no output)";
 
 /// Turns a transcript into the messages of a request.
+///
+/// What has been sent before is sent again to the letter, so that providers can keep it in
+/// their caches. The system text gives the day on which the session began; a prompt of a
+/// later day says so itself.
 pub(crate) fn history(transcript: &[MessageWithParts]) -> Vec<Message> {
     let mut messages = Vec::new();
+    let mut today = transcript.first().map(|first| date(first.info.created()));
     for stored in transcript {
         match &stored.info {
-            Stored::User(_) => push_user(&mut messages, stored),
+            Stored::User(_) => push_user(&mut messages, stored, &mut today),
             Stored::Assistant(info) => push_assistant(&mut messages, info, stored),
         }
     }
     messages
 }
 
-fn push_user(messages: &mut Vec<Message>, stored: &MessageWithParts) {
-    let content: Vec<UserContent> = stored.parts.iter().filter_map(|part| user_content(&part.body)).collect();
-    if !content.is_empty() {
-        messages.push(Message::User(content));
+fn push_user(messages: &mut Vec<Message>, stored: &MessageWithParts, today: &mut Option<String>) {
+    let mut content: Vec<UserContent> =
+        stored.parts.iter().filter_map(|part| user_content(&part.body)).collect();
+    if content.is_empty() {
+        return;
     }
+    let day = date(stored.info.created());
+    if today.as_ref() != Some(&day) {
+        let note = format!("<system-reminder>\nToday's date is now {day}.\n</system-reminder>");
+        content.push(UserContent::Text(note));
+        *today = Some(day);
+    }
+    messages.push(Message::User(content));
 }
 
 fn user_content(body: &PartBody) -> Option<UserContent> {

@@ -9,16 +9,16 @@ use super::instructions::Instruction;
 
 /// What the blocks are made of.
 pub(crate) struct Facts<'a> {
-    /// The agent's own prompt, which replaces the general one.
-    pub(crate) agent_prompt: Option<&'a str>,
+    /// The agent's own prompt, or that of the model's family.
+    pub(crate) base: &'a str,
     pub(crate) model_name: &'a str,
     /// `provider/model`.
     pub(crate) model_id: String,
     pub(crate) directory: &'a Path,
     pub(crate) worktree: &'a Path,
     pub(crate) is_git: bool,
-    /// Milliseconds since 1970.
-    pub(crate) now_ms: u64,
+    /// When the conversation began, in milliseconds since 1970.
+    pub(crate) began_ms: u64,
     pub(crate) instructions: &'a [Instruction],
     /// System text of the prompt itself.
     pub(crate) user: Option<&'a str>,
@@ -26,7 +26,7 @@ pub(crate) struct Facts<'a> {
 
 /// Puts the system text together.
 pub(crate) fn system(facts: &Facts<'_>) -> String {
-    let mut blocks = vec![facts.agent_prompt.unwrap_or(crate::prompts::DEFAULT).trim_end().to_owned()];
+    let mut blocks = vec![facts.base.trim_end().to_owned()];
     blocks.push(format!("The model answering is {}, known here as {}.", facts.model_name, facts.model_id));
     blocks.push(environment(facts));
     if !facts.instructions.is_empty() {
@@ -46,12 +46,12 @@ fn environment(facts: &Facts<'_>) -> String {
         facts.directory.display(),
         facts.worktree.display(),
         std::env::consts::OS,
-        date(facts.now_ms),
+        date(facts.began_ms),
     )
 }
 
 /// `Sat Nov 21 2026`: the shape in which existing prompts give the day, in UTC.
-fn date(now_ms: u64) -> String {
+pub(crate) fn date(now_ms: u64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -89,13 +89,13 @@ mod tests {
     fn blocks_stand_in_order_and_the_changing_ones_late() {
         let instructions = vec![Instruction { origin: "/p/AGENTS.md".into(), text: "Use tabs.\n".into() }];
         let text = system(&Facts {
-            agent_prompt: Some("AGENT\n"),
+            base: "AGENT\n",
             model_name: "Plain",
             model_id: "mock/plain".into(),
             directory: Path::new("/p/sub"),
             worktree: Path::new("/p"),
             is_git: true,
-            now_ms: 0,
+            began_ms: 0,
             instructions: &instructions,
             user: Some("LAST"),
         });

@@ -28,7 +28,7 @@ use crate::place::Place;
 use crate::request::system::{Facts, system};
 use crate::request::{self, Parts};
 use crate::toolbox::CallCx;
-use crate::{Error, permission};
+use crate::{Error, permission, prompts};
 
 /// Deltas are shown at most this often: what a person sees as smooth.
 const FRAME: Duration = Duration::from_millis(16);
@@ -157,14 +157,17 @@ fn prepare(
     for warning in warnings {
         place.warn(&warning);
     }
+    let family = || prompts::Family::of(&model.provider_id, &model.api_id).prompt();
+    let base = agent.prompt.clone().unwrap_or_else(family);
     let system = system(&Facts {
-        agent_prompt: agent.prompt.as_deref(),
+        base: &base,
         model_name: &model.name,
         model_id: format!("{}/{}", model.provider_id, model.id),
         directory: &place.directory,
         worktree: &place.worktree.root,
         is_git: place.worktree.git,
-        now_ms: inner.clock.now_ms(),
+        // The day of the first prompt, not of this step: a new day must not change what was sent before.
+        began_ms: transcript.first().map_or_else(|| inner.clock.now_ms(), |first| first.info.created()),
         instructions: &instructions,
         user: prompt.system.as_deref(),
     });

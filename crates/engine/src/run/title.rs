@@ -71,7 +71,10 @@ fn first_text(transcript: &[MessageWithParts]) -> Option<String> {
 
 fn title_request(session: &Session, model: &Model, text: String) -> Request {
     // The Anthropic protocol refuses a temperature beside thinking; its titles do without.
-    let warm = model.protocol == Protocol::OpenAiChat && model.capabilities.temperature;
+    let warm = match model.protocol {
+        Protocol::OpenAiChat | Protocol::OpenAiResponses => model.capabilities.temperature,
+        Protocol::Anthropic => false,
+    };
     let content = |text| Message::User(vec![UserContent::Text(text)]);
     let mut options = serde_json::Map::new();
     if model.protocol == Protocol::OpenAiChat && model.capabilities.reasoning {

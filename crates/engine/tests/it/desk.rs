@@ -30,6 +30,11 @@ impl Desk {
 
     /// A desk whose configuration has more in it.
     pub(crate) async fn with(script: Script, more: Value) -> Self {
+        Self::at(Clock::system(), script, more).await
+    }
+
+    /// A desk with a time of its own.
+    pub(crate) async fn at(clock: Clock, script: Script, more: Value) -> Self {
         let server = Server::start(script).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
@@ -41,6 +46,10 @@ impl Desk {
                 "npm": "@ai-sdk/openai-compatible",
                 "options": { "baseURL": format!("{}/v1", server.url()), "apiKey": "sk-mock" },
                 "models": { "plain-model": { "limit": { "context": 200_000, "output": 32_000 } } },
+            }, "mockanth": {
+                "npm": "@ai-sdk/anthropic",
+                "options": { "baseURL": format!("{}/v1", server.url()), "apiKey": "sk-mock" },
+                "models": { "claude-mock": { "limit": { "context": 200_000, "output": 32_000 } } },
             } },
         });
         for (key, value) in more.as_object().unwrap() {
@@ -52,8 +61,7 @@ impl Desk {
             ("OPENCODE_CONFIG_CONTENT".to_owned(), config.to_string()),
         ]);
         let dirs = Dirs::new(&env).unwrap();
-        let options =
-            Options { directory: project.clone(), env, dirs, version: "0.0.0-test", clock: Clock::system() };
+        let options = Options { directory: project.clone(), env, dirs, version: "0.0.0-test", clock };
         let engine = Engine::open(options).await.unwrap();
         let place = engine.place(&project).await.unwrap();
         Self { engine, place, server, project, _folder: folder }

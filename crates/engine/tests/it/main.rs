@@ -1,6 +1,7 @@
 //! The engine on a scripted model, over a real socket and a real store.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod cache;
 mod desk;
 mod history;
 mod permission;

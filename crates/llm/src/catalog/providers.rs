@@ -16,6 +16,7 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
     },
     ProviderRow {
         npm: "@ai-sdk/openai",
+        protocol: Protocol::OpenAiResponses,
         models: models::OPENAI,
         ..chat("openai", "OpenAI", &["OPENAI_API_KEY"], "https://api.openai.com/v1")
     },
@@ -66,7 +67,11 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
         npm: "@ai-sdk/togetherai",
         ..chat("togetherai", "Together AI", &["TOGETHER_API_KEY"], "https://api.together.xyz/v1")
     },
-    ProviderRow { npm: "@ai-sdk/xai", ..chat("xai", "xAI", &["XAI_API_KEY"], "https://api.x.ai/v1") },
+    ProviderRow {
+        npm: "@ai-sdk/xai",
+        protocol: Protocol::OpenAiResponses,
+        ..chat("xai", "xAI", &["XAI_API_KEY"], "https://api.x.ai/v1")
+    },
     chat("zai", "Z.AI", &["ZHIPU_API_KEY"], "https://api.z.ai/api/paas/v4"),
     chat("zai-coding-plan", "Z.AI Coding Plan", &["ZHIPU_API_KEY"], "https://api.z.ai/api/coding/paas/v4"),
     local("ollama", "Ollama", "http://127.0.0.1:11434/v1"),

@@ -14,7 +14,9 @@ impl Framing {
     /// How servers of `protocol` frame their events.
     pub(super) fn of(protocol: Protocol) -> Self {
         match protocol {
-            Protocol::OpenAiChat | Protocol::Anthropic => Self::Sse(Parser::default()),
+            Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Anthropic => {
+                Self::Sse(Parser::default())
+            }
         }
     }
 

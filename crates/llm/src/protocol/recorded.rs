@@ -31,7 +31,11 @@ struct Recording {
 fn recordings() -> Vec<Recording> {
     let Some(folder) = folder() else { return Vec::new() };
     let mut found = Vec::new();
-    for (name, protocol) in [("openai-chat", Protocol::OpenAiChat), ("anthropic", Protocol::Anthropic)] {
+    for (name, protocol) in [
+        ("openai-chat", Protocol::OpenAiChat),
+        ("openai-responses", Protocol::OpenAiResponses),
+        ("anthropic", Protocol::Anthropic),
+    ] {
         for entry in std::fs::read_dir(folder.join(name)).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|ending| ending == "sse") {
@@ -45,7 +49,7 @@ fn recordings() -> Vec<Recording> {
             }
         }
     }
-    assert!(found.len() >= 13, "only {} recordings", found.len());
+    assert!(found.len() >= 18, "only {} recordings", found.len());
     found.sort_by(|a, b| a.name.cmp(&b.name));
     found
 }
@@ -113,7 +117,7 @@ fn check(recording: &Recording, events: &[ModelEvent]) {
         assert_eq!(found[part], expected[part], "{part} of {}", recording.name);
     }
     let finish = match expected["finish"].as_str().unwrap() {
-        "stop" | "end_turn" => FinishReason::Stop,
+        "stop" | "end_turn" | "completed" => FinishReason::Stop,
         "tool_calls" | "tool_use" => FinishReason::ToolCalls,
         other => panic!("{other} in {}", recording.name),
     };

@@ -4,7 +4,7 @@
 //! is the expensive part. Each append is a savepoint of its own, so a bad one takes
 //! nobody with it. Only after the commit are events published and callers answered.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use codewright_proto::{Envelope, Event};
@@ -22,6 +22,9 @@ const MAX_GROUP: usize = 128;
 
 /// How large the appends that share a transaction may be together, as JSON; one alone may be larger.
 const MAX_GROUP_BYTES: usize = 8 * 1024 * 1024;
+
+/// How large the write-ahead log may be that is left for the next start.
+const LEFT_LOG_BYTES: u64 = 1024 * 1024;
 
 /// What the writer is asked to do.
 pub(super) enum Command {
@@ -73,7 +76,7 @@ impl Writer {
             }
         }
         let (path, connection) = (self.path, self.connection);
-        let closed = finish(connection).map_err(|fault| fault.at(&path));
+        let closed = finish(connection, &path).map_err(|fault| fault.at(&path));
         if let Some(reply) = closing {
             // Whoever closed may have stopped waiting.
             drop(reply.send(closed));
@@ -163,8 +166,13 @@ fn store(connection: &Connection, records: Vec<(Event, Record)>, stamps: &Stamps
     Ok(envelopes)
 }
 
-/// Moves everything into the file, so that it can be copied alone.
-fn finish(connection: Connection) -> Result<(), Fault> {
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+/// Moves a log that has grown into the file, so that the next start does not have to read it.
+fn finish(connection: Connection, path: &Path) -> Result<(), Fault> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let log_bytes = std::fs::metadata(log).map_or(0, |log| log.len());
+    if log_bytes > LEFT_LOG_BYTES {
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    }
     connection.close().map_err(|(_, error)| Fault::Sql(error))
 }

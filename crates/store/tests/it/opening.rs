@@ -62,7 +62,24 @@ async fn what_is_created_is_for_the_user_alone() {
         assert_eq!(mode(&path.with_file_name(name)), 0o600, "{name}");
     }
     store.close().await.expect("closed");
-    assert!(!path.with_file_name("store.db-wal").exists(), "a closed store is one file");
+}
+
+#[tokio::test]
+async fn the_log_that_is_left_for_the_next_start_is_short() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let log = || fs::metadata(path.with_file_name("store.db-wal")).map_or(0, |log| log.len());
+    let store = open(&path).await;
+    store.append(vec![created("ses_1"), message("ses_1", "msg_1", 5)]).await.expect("stored");
+    for at in 0..20 {
+        store
+            .append(vec![part("ses_1", "msg_1", &format!("prt_{at}"), "x".repeat(100_000))])
+            .await
+            .expect("stored");
+    }
+    assert!(log() > 1024 * 1024, "{}", log());
+    store.close().await.expect("closed");
+    assert!(log() <= 1024 * 1024, "{}", log());
 }
 
 #[tokio::test]
@@ -149,6 +166,8 @@ async fn a_damaged_database_is_refused() {
     let mut bytes = fs::read(&path).expect("readable");
     bytes[100..].fill(0xa5);
     fs::write(&path, bytes).expect("written");
+    // Else its pages would stand in for the damaged ones.
+    fs::remove_file(path.with_file_name("store.db-wal")).expect("removed");
     let error = refused(&path).await;
     assert!(matches!(error, Error::Corrupt { .. }), "{error}");
 }

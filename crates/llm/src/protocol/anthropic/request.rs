@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::options::{joined, merge};
+use crate::protocol::NO_OUTPUT;
 use crate::protocol::openai_chat::request::{left_out, number, plain_text};
 use crate::{AssistantContent, File, FileData, Message, Model, Request, ToolChoice, ToolResult, UserContent};
 
@@ -13,7 +14,6 @@ const OUTPUT_LIMIT_TOKENS: u64 = 4096;
 /// How many messages from the end carry a cache mark: the provider reads back
 /// what the last request wrote, and writes what this one adds.
 const MARKED_MESSAGES: usize = 2;
-const NO_OUTPUT: &str = "(no output)";
 
 /// The headers the protocol asks for.
 pub(crate) fn headers(request: &Request) -> Vec<(&'static str, String)> {

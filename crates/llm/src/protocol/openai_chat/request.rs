@@ -4,12 +4,11 @@ use base64::Engine as _;
 use serde_json::{Map, Value, json};
 
 use crate::options::{joined, merge};
+use crate::protocol::NO_OUTPUT;
 use crate::{AssistantContent, File, FileData, Message, Model, Request, ToolChoice, ToolResult, UserContent};
 
 /// Clients recognise this line, so its wording is fixed.
 const MEDIA_LEAD_IN: &str = "Attached media from tool result:";
-/// An empty answer is refused by some servers, and a call must have one.
-const NO_OUTPUT: &str = "(no output)";
 
 /// The body. Fields always come in the same order, so equal requests are equal bytes.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
@@ -80,7 +79,8 @@ fn tools(request: &Request) -> Value {
     request.tools.iter().map(tool).collect()
 }
 
-fn tool_choice(choice: ToolChoice) -> &'static str {
+/// How this protocol and its successor name a choice.
+pub(crate) fn tool_choice(choice: ToolChoice) -> &'static str {
     match choice {
         ToolChoice::Auto => "auto",
         ToolChoice::Required => "required",
@@ -193,7 +193,8 @@ fn assistant(content: &[AssistantContent]) -> Option<Value> {
     Some(Value::Object(message))
 }
 
-fn arguments(input: &Value) -> String {
+/// Arguments as text; a call without any has an empty object.
+pub(crate) fn arguments(input: &Value) -> String {
     if input.is_null() { "{}".to_owned() } else { input.to_string() }
 }
 

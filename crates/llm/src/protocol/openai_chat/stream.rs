@@ -10,12 +10,11 @@ use serde_json::Value;
 use super::error;
 use crate::protocol::openai_chat::stream::call::Calls;
 use crate::protocol::openai_chat::stream::chunk::{Choice, Choices, Chunk, Delta, content};
-use crate::protocol::{cut_short, malformed};
+use crate::protocol::{cut_short, malformed, usage};
 use crate::{Error, FinishReason, ModelEvent, Usage};
 
 mod call;
 mod chunk;
-mod usage;
 
 /// Reads one answer, event by event.
 #[derive(Debug, Default)]

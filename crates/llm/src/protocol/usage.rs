@@ -1,4 +1,4 @@
-//! Tokens as chat servers count them.
+//! Tokens as OpenAI and its imitators count them.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -6,12 +6,15 @@ use serde_json::value::RawValue;
 use crate::Usage;
 
 /// Reads a usage object; `None` if it is not one.
-pub(super) fn read(raw: &RawValue) -> Option<Usage> {
-    let usage: Value = serde_json::from_str(raw.get()).ok()?;
-    usage.is_object().then(|| of(&usage))
+pub(crate) fn read(raw: &RawValue) -> Option<Usage> {
+    of(&serde_json::from_str(raw.get()).ok()?)
 }
 
-fn of(usage: &Value) -> Usage {
+/// Reads a usage object; `None` if it is not one.
+pub(crate) fn of(usage: &Value) -> Option<Usage> {
+    if !usage.is_object() {
+        return None;
+    }
     let count = |paths: &[&str]| {
         let found = paths.iter().find_map(|path| usage.pointer(path).filter(|value| value.is_number()));
         // A few servers write whole numbers with a fraction; floats saturate when cast.
@@ -19,23 +22,32 @@ fn of(usage: &Value) -> Usage {
     };
     let prompt = count(&["/prompt_tokens", "/input_tokens"]).unwrap_or(0);
     let completion = count(&["/completion_tokens", "/output_tokens"]).unwrap_or(0);
-    let cache_read =
-        count(&["/prompt_tokens_details/cached_tokens", "/cached_tokens", "/prompt_cache_hit_tokens"])
-            .unwrap_or(0);
+    let cache_read = count(&[
+        "/prompt_tokens_details/cached_tokens",
+        "/input_tokens_details/cached_tokens",
+        "/cached_tokens",
+        "/prompt_cache_hit_tokens",
+    ])
+    .unwrap_or(0);
     let cache_write =
         count(&["/prompt_tokens_details/cache_write_tokens", "/cache_creation_input_tokens"]).unwrap_or(0);
-    let reasoning = count(&["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"]).unwrap_or(0);
+    let reasoning = count(&[
+        "/completion_tokens_details/reasoning_tokens",
+        "/output_tokens_details/reasoning_tokens",
+        "/reasoning_tokens",
+    ])
+    .unwrap_or(0);
     let total = count(&["/total_tokens"]);
     // Most servers count reasoning as part of the completion, a few beside it; the sum tells.
     let is_beside = reasoning > completion || total == Some(prompt + completion + reasoning);
-    Usage {
+    Some(Usage {
         input: prompt.checked_sub(cache_read + cache_write).unwrap_or(prompt),
         output: if is_beside { completion } else { completion - reasoning },
         reasoning,
         cache_read,
         cache_write,
         total: total.or(Some(prompt + completion + if is_beside { reasoning } else { 0 })),
-    }
+    })
 }
 
 #[cfg(test)]
@@ -47,7 +59,7 @@ mod tests {
     fn check(usage: Value, expected: [u64; 6]) {
         let [input, output, reasoning, cache_read, cache_write, total] = expected;
         let expected = Usage { input, output, reasoning, cache_read, cache_write, total: Some(total) };
-        assert_eq!(of(&usage), expected);
+        assert_eq!(of(&usage), Some(expected));
     }
 
     #[test]

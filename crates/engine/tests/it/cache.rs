@@ -1,0 +1,69 @@
+//! What has been sent once is sent again to the letter, so that providers can cache it.
+
+use codewright_proto::Clock;
+use codewright_scripted::{Recorded, Script, Turn};
+use serde_json::{Value, json};
+
+use crate::desk::Desk;
+
+const HOUR_MS: u64 = 3_600_000;
+
+/// The request without the marks that say how far the cache goes; those move on by design.
+fn unmarked(request: &Recorded) -> Value {
+    fn strip(value: &mut Value) {
+        match value {
+            Value::Object(map) => {
+                map.remove("cache_control");
+                map.values_mut().for_each(strip);
+            }
+            Value::Array(items) => items.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    let mut body = (*request.body).clone();
+    strip(&mut body);
+    body
+}
+
+async fn check(model: &str) {
+    let script = Script::new()
+        .turn(
+            Turn::steps()
+                .text("Looking.")
+                .tool("glob", json!({ "pattern": "*" }))
+                .tool("read", json!({ "filePath": "no" })),
+        )
+        .text("one")
+        .tool("bash", json!({ "command": "echo x" }))
+        .text("two")
+        .text("three");
+    // Every look at the clock is an hour later: days pass within the conversation.
+    let clock = Clock::stepping(1_795_293_417_297, HOUR_MS);
+    let desk = Desk::at(clock, script, json!({ "model": model })).await;
+    let session = desk.session().await;
+    for prompt in ["first", "second", "third"] {
+        desk.prompt(&session, prompt).await;
+    }
+    let sent: Vec<_> = desk.server.main_requests().iter().map(unmarked).collect();
+    assert_eq!(sent.len(), 5);
+    for pair in sent.windows(2) {
+        for key in ["tools", "system"] {
+            assert_eq!(pair[0][key].to_string(), pair[1][key].to_string(), "{key}");
+        }
+        let (before, after) = (pair[0]["messages"].to_string(), pair[1]["messages"].to_string());
+        let shared = before.strip_suffix(']').unwrap();
+        assert!(after.starts_with(shared), "{before}\nis not how this begins:\n{after}");
+    }
+    assert!(sent[4]["messages"].to_string().contains("date is now"), "a later day is told");
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn a_conversation_over_chat_completions_only_grows() {
+    check("mock/plain-model").await;
+}
+
+#[tokio::test]
+async fn a_conversation_over_anthropic_messages_only_grows() {
+    check("mockanth/claude-mock").await;
+}

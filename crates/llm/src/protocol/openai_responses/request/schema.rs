@@ -1,0 +1,72 @@
+//! The dialect of JSON Schema that tools are described in.
+
+use serde_json::{Map, Value, json};
+
+/// Annotations and bounds the original leaves out for this protocol.
+const LEFT_OUT: &[&str] = &["$schema", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
+/// Keywords whose value names schemas freely, so that a key there is no keyword.
+const NAMED: &[&str] = &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+/// Keywords whose value is data, however much it looks like a schema.
+const DATA: &[&str] = &["enum", "const", "default", "examples"];
+
+/// A tool's schema as this protocol takes it: an object with `properties`, without bounds.
+pub(super) fn dialect(schema: &Value) -> Value {
+    let mut schema = clean(schema);
+    if let Some(root) = schema.as_object_mut()
+        && root.get("type").is_none_or(|kind| kind == "object")
+        && !root.contains_key("properties")
+    {
+        root.insert("properties".into(), json!({}));
+        root.entry("type").or_insert(json!("object"));
+    }
+    schema
+}
+
+fn clean(schema: &Value) -> Value {
+    match schema {
+        Value::Object(keywords) => {
+            let kept = keywords.iter().filter(|(name, _)| !LEFT_OUT.contains(&name.as_str()));
+            kept.map(|(name, value)| (name.clone(), keyword(name, value))).collect::<Map<_, _>>().into()
+        }
+        Value::Array(items) => items.iter().map(clean).collect(),
+        other => other.clone(),
+    }
+}
+
+fn keyword(name: &str, value: &Value) -> Value {
+    match value {
+        _ if DATA.contains(&name) => value.clone(),
+        Value::Object(named) if NAMED.contains(&name) => {
+            named.iter().map(|(name, schema)| (name.clone(), clean(schema))).collect::<Map<_, _>>().into()
+        }
+        value => clean(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_go_and_names_stay() {
+        for (schema, expected) in [
+            (
+                json!({"$schema": "s", "type": "object", "properties": {
+                    "minimum": {"type": "integer", "minimum": 1, "maximum": 9},
+                    "list": {"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}},
+                    "kind": {"enum": [{"minimum": 1}]}}, "required": ["minimum"]}),
+                json!({"type": "object", "properties": {
+                    "minimum": {"type": "integer"},
+                    "list": {"type": "array", "items": {"type": "number"}},
+                    "kind": {"enum": [{"minimum": 1}]}}, "required": ["minimum"]}),
+            ),
+            (json!({"type": "object"}), json!({"type": "object", "properties": {}})),
+            (json!({}), json!({"properties": {}, "type": "object"})),
+            (json!({"anyOf": [{"maximum": 1}]}), json!({"anyOf": [{}], "properties": {}, "type": "object"})),
+            (json!({"type": "string"}), json!({"type": "string"})),
+            (json!(true), json!(true)),
+        ] {
+            assert_eq!(dialect(&schema), expected);
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! What the events of a response mean.
+//!
+//! The server numbers output items and sends them one after another. Items of
+//! kinds unknown here, such as the server's own searches, are passed over.
+//! Text, thought and calls are read from their deltas; what a server sends
+//! only in the finished item is taken from there.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::error;
+use crate::loose::Loose;
+use crate::protocol::{ARGUMENTS_LIMIT_BYTES, CALLS_LIMIT, cut_short, malformed, too_much, usage};
+use crate::{Error, FinishReason, ModelEvent, Usage};
+
+/// Reads one answer, event by event.
+#[derive(Debug, Default)]
+pub(crate) struct Stream {
+    open: Block,
+    items: Vec<Item>,
+    calls: usize,
+    /// Text has been given out, and some of it belonged to no item that had begun.
+    has_text: bool,
+    has_stray_text: bool,
+    done: bool,
+}
+
+/// The block being given out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Block {
+    #[default]
+    None,
+    Text,
+    /// Thought of the item at this place.
+    Reasoning(usize),
+}
+
+/// One output item.
+#[derive(Debug, Default)]
+struct Item {
+    index: Option<u64>,
+    id: String,
+    kind: Kind,
+    /// Something of it has been given out.
+    is_filled: bool,
+    is_done: bool,
+}
+
+#[derive(Debug, Default)]
+enum Kind {
+    Message,
+    Reasoning,
+    Call {
+        id: String,
+        name: String,
+        arguments: String,
+    },
+    /// Nothing the caller could use.
+    #[default]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, default)]
+    r#type: Loose<'a>,
+    #[serde(borrow, default)]
+    delta: Loose<'a>,
+    #[serde(borrow, default)]
+    item_id: Loose<'a>,
+    #[serde(default)]
+    output_index: Option<u64>,
+    #[serde(default)]
+    summary_index: Option<u64>,
+    #[serde(borrow, default)]
+    item: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    response: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+impl Stream {
+    /// Reads the data of one event.
+    pub(crate) fn push(&mut self, data: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        let data = data.trim();
+        if self.done || data.is_empty() {
+            return Ok(());
+        }
+        if data == "[DONE]" {
+            return self.finish(out);
+        }
+        let event: Event = serde_json::from_str(data).map_err(|why| malformed(data, &why))?;
+        let kind = event.r#type.text().unwrap_or_default();
+        match kind {
+            "response.output_text.delta" | "response.refusal.delta" => self.text(event, out),
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                self.thought(event, out);
+            }
+            "response.function_call_arguments.delta" => self.arguments(event, out)?,
+            "response.reasoning_summary_part.added" => self.next_thought(&event, out),
+            "response.output_item.added" => self.begin(&event, out)?,
+            "response.output_item.done" => self.end(&event, out)?,
+            "response.completed" | "response.incomplete" | "response.done" => {
+                return self.close(&event, data, out);
+            }
+            "response.failed" | "error" => return Err(refused(data)),
+            // A relay's word for an error; all else is told again by what is read above.
+            _ if event.error.is_some_and(|error| error.get() != "null") => return Err(refused(data)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Reads a response that was not streamed.
+    pub(crate) fn push_whole(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        let response: Value = serde_json::from_str(body.trim()).map_err(|why| malformed(body, &why))?;
+        if response.get("error").is_some_and(|error| !error.is_null()) {
+            return Err(error::in_band(&response));
+        }
+        if response.get("output").is_none_or(|output| !output.is_array()) {
+            return Err(Error::rejected(format!(
+                "the server answered with JSON that is no response: {}",
+                crate::error::cut(body.trim(), 300)
+            )));
+        }
+        self.complete(&response, out)
+    }
+
+    /// The connection has ended.
+    pub(crate) fn finish(&mut self, _out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        if self.done { Ok(()) } else { Err(cut_short()) }
+    }
+
+    /// The last event of the model is the last of the answer.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.done
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn text(&mut self, event: Event, out: &mut Vec<ModelEvent>) {
+        let Some(text) = event.delta.source() else { return };
+        match self.position(event.output_index, event.item_id.text()) {
+            Some(at) => self.items[at].is_filled = true,
+            None => self.has_stray_text = true,
+        }
+        self.has_text = true;
+        self.enter(Block::Text, None, out);
+        out.push(ModelEvent::TextDelta(text.into_owned()));
+    }
+
+    fn thought(&mut self, event: Event, out: &mut Vec<ModelEvent>) {
+        let Some(at) = self.position(event.output_index, event.item_id.text()) else { return };
+        let Some(text) = event.delta.source() else { return };
+        if self.items[at].is_done {
+            return;
+        }
+        self.items[at].is_filled = true;
+        self.enter(Block::Reasoning(at), None, out);
+        out.push(ModelEvent::ReasoningDelta(text.into_owned()));
+    }
+
+    /// Every further part of a summary is a block of its own.
+    fn next_thought(&mut self, event: &Event, out: &mut Vec<ModelEvent>) {
+        let Some(at) = self.position(event.output_index, event.item_id.text()) else { return };
+        if event.summary_index.is_some_and(|index| index > 0) && self.open == Block::Reasoning(at) {
+            self.enter(Block::None, None, out);
+            self.enter(Block::Reasoning(at), None, out);
+        }
+    }
+
+    fn arguments(&mut self, event: Event, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        let Some(at) = self.position(event.output_index, event.item_id.text()) else { return Ok(()) };
+        let item = &mut self.items[at];
+        let (Kind::Call { id, arguments, .. }, false) = (&mut item.kind, item.is_done) else { return Ok(()) };
+        let Some(text) = event.delta.source() else { return Ok(()) };
+        bounded(arguments.len() + text.len())?;
+        arguments.push_str(&text);
+        item.is_filled = true;
+        out.push(ModelEvent::ToolDelta { id: id.clone(), text: text.into_owned() });
+        Ok(())
+    }
+
+    fn begin(&mut self, event: &Event, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        let item = read(event.item);
+        if self.position(event.output_index, item["id"].as_str()).is_none() {
+            self.add(event.output_index, &item, out)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, index: Option<u64>, item: &Value, out: &mut Vec<ModelEvent>) -> Result<usize, Error> {
+        if self.items.len() == CALLS_LIMIT {
+            return Err(too_much(&format!("more than {CALLS_LIMIT} output items")));
+        }
+        let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
+        let at = self.items.len();
+        let kind = match item["type"].as_str().unwrap_or_default() {
+            "message" => Kind::Message,
+            "reasoning" => Kind::Reasoning,
+            "function_call" => {
+                self.enter(Block::None, None, out);
+                self.calls += 1;
+                let id = Some(text("call_id")).filter(|id| !id.is_empty()).unwrap_or_else(|| text("id"));
+                out.push(ModelEvent::ToolStart { id: id.clone(), name: text("name") });
+                Kind::Call { id, name: text("name"), arguments: String::new() }
+            }
+            _ => Kind::Other,
+        };
+        self.items.push(Item { index, id: text("id"), kind, ..Item::default() });
+        if matches!(self.items[at].kind, Kind::Reasoning) {
+            self.enter(Block::Reasoning(at), None, out);
+        }
+        Ok(at)
+    }
+
+    /// Reads a finished item, which holds all of it once more.
+    fn end(&mut self, event: &Event, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        let item = read(event.item);
+        self.end_item(event.output_index, &item, out)
+    }
+
+    fn end_item(&mut self, index: Option<u64>, item: &Value, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        let at = match self.position(index, item["id"].as_str()).or_else(|| self.call(item)) {
+            Some(at) => at,
+            None => self.add(index, item, out)?,
+        };
+        self.end_at(at, item, out)
+    }
+
+    fn end_at(&mut self, at: usize, item: &Value, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        if std::mem::replace(&mut self.items[at].is_done, true) {
+            return Ok(());
+        }
+        let is_filled = self.items[at].is_filled;
+        let is_said = is_filled || self.has_stray_text;
+        match &mut self.items[at].kind {
+            Kind::Message => {
+                let text = if is_said { String::new() } else { texts(&item["content"]) };
+                if !text.is_empty() {
+                    self.enter(Block::Text, None, out);
+                    out.push(ModelEvent::TextDelta(text));
+                }
+                self.enter(Block::None, None, out);
+            }
+            Kind::Reasoning => {
+                // Another item may have begun meanwhile and closed the block; what
+                // recognises the thought must not be lost with it.
+                if self.open != Block::Reasoning(at) && item["encrypted_content"].is_string() {
+                    self.enter(Block::Reasoning(at), None, out);
+                }
+                let is_open = self.open == Block::Reasoning(at);
+                if is_open && !is_filled {
+                    let text = Some(texts(&item["summary"])).filter(|text| !text.is_empty());
+                    let text = text.unwrap_or_else(|| texts(&item["content"]));
+                    if !text.is_empty() {
+                        out.push(ModelEvent::ReasoningDelta(text));
+                    }
+                }
+                if is_open {
+                    self.enter(Block::None, Some(&item["encrypted_content"]), out);
+                }
+            }
+            Kind::Call { id, name, arguments } => {
+                let given = item["arguments"].as_str().filter(|text| !text.trim().is_empty());
+                let given = given
+                    .map(str::to_owned)
+                    .or_else(|| item["arguments"].is_object().then(|| item["arguments"].to_string()));
+                let arguments = given.unwrap_or_else(|| std::mem::take(arguments));
+                bounded(arguments.len())?;
+                let arguments = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
+                out.push(ModelEvent::ToolCall { id: id.clone(), name: name.clone(), arguments });
+            }
+            Kind::Other => {}
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, event: &Event, data: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        let response = match event.response {
+            Some(raw) => serde_json::from_str(raw.get()).map_err(|why| malformed(data, &why))?,
+            None => Value::Null,
+        };
+        if response.get("error").is_some_and(|error| !error.is_null()) {
+            return Err(refused(data));
+        }
+        self.complete(&response, out)
+    }
+
+    /// Gives out what the stream has left open or never said, and the end.
+    fn complete(&mut self, response: &Value, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        for item in response["output"].as_array().into_iter().flatten() {
+            if !self.is_known(item) {
+                self.end_item(None, item, out)?;
+            }
+        }
+        for at in 0..self.items.len() {
+            if matches!(self.items[at].kind, Kind::Call { .. }) {
+                self.end_at(at, &Value::Null, out)?;
+            }
+        }
+        self.enter(Block::None, None, out);
+        self.done = true;
+        let reason = match response.pointer("/incomplete_details/reason").and_then(Value::as_str) {
+            Some("max_output_tokens" | "max_tokens" | "length") => FinishReason::Length,
+            Some("content_filter") => FinishReason::ContentFilter,
+            Some(other) if self.calls == 0 => FinishReason::Other(other.to_owned()),
+            Some(_) | None if self.calls > 0 => FinishReason::ToolCalls,
+            Some(_) | None => FinishReason::Stop,
+        };
+        let usage = usage::of(&response["usage"]).unwrap_or_default();
+        out.push(ModelEvent::Finish { reason, usage });
+        Ok(())
+    }
+
+    /// Whether the stream has told what an item of the finished response tells again.
+    /// Some servers give it another id and number than before.
+    fn is_known(&self, item: &Value) -> bool {
+        match item["type"].as_str().unwrap_or_default() {
+            "message" => self.has_text,
+            "reasoning" => self.items.iter().any(|known| matches!(known.kind, Kind::Reasoning)),
+            "function_call" => {
+                let ids = [item["call_id"].as_str(), item["id"].as_str()];
+                let is_it = |known: &Item| match &known.kind {
+                    Kind::Call { id, .. } => ids.contains(&Some(id)) && known.is_done,
+                    Kind::Message | Kind::Reasoning | Kind::Other => false,
+                };
+                self.items.iter().any(is_it)
+            }
+            _ => true,
+        }
+    }
+
+    /// Which item an event belongs to; servers that forget its number still give its id, and the other way round.
+    fn position(&self, index: Option<u64>, id: Option<&str>) -> Option<usize> {
+        let by_id = id.and_then(|id| self.items.iter().rposition(|item| item.id == id && !id.is_empty()));
+        by_id.or_else(|| self.items.iter().rposition(|item| index.is_some() && item.index == index))
+    }
+
+    /// The call that a finished item is about, by the id its answer will carry.
+    fn call(&self, item: &Value) -> Option<usize> {
+        let wanted = item["call_id"].as_str()?;
+        self.items.iter().rposition(|known| matches!(&known.kind, Kind::Call { id, .. } if id == wanted))
+    }
+
+    /// Ends the open block if `next` is another one, and begins it.
+    fn enter(&mut self, next: Block, encrypted: Option<&Value>, out: &mut Vec<ModelEvent>) {
+        if self.open == next {
+            return;
+        }
+        match self.open {
+            Block::None => {}
+            Block::Text => out.push(ModelEvent::TextEnd),
+            Block::Reasoning(at) => {
+                let encrypted = encrypted.cloned().unwrap_or_default();
+                let metadata =
+                    json!({"openai": {"itemId": self.items[at].id, "reasoningEncryptedContent": encrypted}});
+                out.push(ModelEvent::ReasoningEnd { metadata: Some(metadata) });
+            }
+        }
+        match next {
+            Block::None => {}
+            Block::Text => out.push(ModelEvent::TextStart),
+            Block::Reasoning(_) => out.push(ModelEvent::ReasoningStart),
+        }
+        self.open = next;
+    }
+}
+
+/// All text of an item's parts.
+fn texts(parts: &Value) -> String {
+    let part = |part: &Value| {
+        let text = part.get("text").or_else(|| part.get("refusal")).and_then(Value::as_str);
+        text.map(str::to_owned)
+    };
+    parts.as_array().into_iter().flatten().filter_map(part).collect()
+}
+
+fn read(raw: Option<&RawValue>) -> Value {
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+}
+
+fn bounded(bytes: usize) -> Result<(), Error> {
+    if bytes > ARGUMENTS_LIMIT_BYTES {
+        return Err(too_much(&format!("more than {ARGUMENTS_LIMIT_BYTES} bytes of arguments in one call")));
+    }
+    Ok(())
+}
+
+fn refused(data: &str) -> Error {
+    match serde_json::from_str(data) {
+        Ok(body) => error::in_band(&body),
+        Err(why) => malformed(data, &why),
+    }
+}
+
+#[cfg(test)]
+mod tests;
