@@ -38,8 +38,8 @@ impl SignIns {
 impl Engine {
     /// Stores a credential, written as in `auth.json`.
     pub async fn set_credential(&self, provider: &str, entry: &Value) -> Result<(), Error> {
-        let credential =
-            vault::credential(entry).ok_or_else(|| Error::invalid(format!("Expected Auth, got {}", shape(entry))))?;
+        let credential = vault::credential(entry)
+            .ok_or_else(|| Error::invalid(format!("Expected Auth, got {}", shape(entry))))?;
         self.store_credential(provider, credential).await
     }
 
@@ -87,7 +87,9 @@ impl Engine {
     ) -> Result<(), Error> {
         let begun = self.0.sign_ins.lock().remove(provider);
         let Some((_, begun, _)) = begun.filter(|(begun, ..)| *begun == method) else {
-            return Err(Error::invalid(format!("no sign-in to `{provider}` by method {method} has been begun")));
+            return Err(Error::invalid(format!(
+                "no sign-in to `{provider}` by method {method} has been begun"
+            )));
         };
         let pasted = async {
             match code {

@@ -230,7 +230,10 @@ fn pick_stored(stored: &Stored) -> anyhow::Result<String> {
         bail!("there are no credentials");
     }
     if !std::io::stdin().is_terminal() {
-        bail!("name the provider: `codewright providers logout NAME`; there are: {}", clean_line(&names.join(", ")));
+        bail!(
+            "name the provider: `codewright providers logout NAME`; there are: {}",
+            clean_line(&names.join(", "))
+        );
     }
     let shown: Vec<_> = names.iter().map(|name| clean_line(name)).collect();
     let known = |text: &str| names.iter().find(|name| *name == text).cloned();
@@ -253,7 +256,11 @@ fn ask_prompts(prompts: &[Prompt]) -> anyhow::Result<BTreeMap<String, String>> {
             let shown: Vec<_> =
                 prompt.options.iter().map(|(_, label, hint)| format!("{label} ({hint})")).collect();
             let value = |text: &str| {
-                prompt.options.iter().find(|(value, ..)| *value == text).map(|(value, ..)| (*value).to_owned())
+                prompt
+                    .options
+                    .iter()
+                    .find(|(value, ..)| *value == text)
+                    .map(|(value, ..)| (*value).to_owned())
             };
             match pick(prompt.message, &shown, value)? {
                 Picked::Number(index) => prompt.options[index].0.to_owned(),
@@ -281,7 +288,10 @@ fn key(provider: &str) -> anyhow::Result<String> {
     };
     let key = text.trim();
     if key.is_empty() {
-        bail!("no key was given; pipe it in: `echo \"$KEY\" | codewright providers login -p {}`", clean_line(provider));
+        bail!(
+            "no key was given; pipe it in: `echo \"$KEY\" | codewright providers login -p {}`",
+            clean_line(provider)
+        );
     }
     if key.len() as u64 > KEY_LIMIT_BYTES || key.chars().any(char::is_control) {
         bail!("a key is one line of at most 64 KiB");

@@ -34,10 +34,7 @@ pub(super) async fn set(
     Ok(Json(true))
 }
 
-pub(super) async fn remove(
-    State(app): State<App>,
-    One(provider): One<String>,
-) -> Result<Json<bool>, Error> {
+pub(super) async fn remove(State(app): State<App>, One(provider): One<String>) -> Result<Json<bool>, Error> {
     app.engine.remove_credential(&provider).await?;
     Ok(Json(true))
 }

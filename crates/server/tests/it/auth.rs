@@ -40,7 +40,8 @@ async fn credentials_are_given_and_taken_away_as_recorded() {
         "data": {"message": "Expected Auth, got {\"type\":\"bogus\"}", "kind": "Payload"},
     });
     assert_eq!((status, error), (400, expected));
-    let (status, error) = ask(&bench, "PUT", "/auth/zzz", Some(json!({"type": "api", "key": ["canary"]}))).await;
+    let (status, error) =
+        ask(&bench, "PUT", "/auth/zzz", Some(json!({"type": "api", "key": ["canary"]}))).await;
     assert!(status == 400 && !error.to_string().contains("canary"), "{error}");
 }
 
@@ -49,18 +50,26 @@ async fn ways_to_sign_in_are_listed_and_led_through() {
     let bench = Bench::new(Script::new()).await;
     let (status, methods) = ask(&bench, "GET", "/provider/auth", None).await;
     assert_eq!(status, 200);
-    assert_eq!(methods["poe"], json!([
-        {"type": "oauth", "label": "Login with Poe (browser)"},
-        {"type": "api", "label": "Manually enter API Key"},
-    ]));
+    assert_eq!(
+        methods["poe"],
+        json!([
+            {"type": "oauth", "label": "Login with Poe (browser)"},
+            {"type": "api", "label": "Manually enter API Key"},
+        ])
+    );
     let prompts = &methods["github-copilot"][0]["prompts"];
-    assert_eq!(prompts[0]["options"][0], json!({"label": "GitHub.com", "value": "github.com", "hint": "Public"}));
+    assert_eq!(
+        prompts[0]["options"][0],
+        json!({"label": "GitHub.com", "value": "github.com", "hint": "Public"})
+    );
     assert_eq!(prompts[1]["when"], json!({"key": "deploymentType", "op": "eq", "value": "enterprise"}));
     assert_eq!(methods["openai"][2], json!({"type": "api", "label": "Manually enter API Key"}));
 
-    let (status, begun) = ask(&bench, "POST", "/provider/poe/oauth/authorize", Some(json!({"method": 0}))).await;
+    let (status, begun) =
+        ask(&bench, "POST", "/provider/poe/oauth/authorize", Some(json!({"method": 0}))).await;
     assert_eq!((status, &begun["method"]), (200, &json!("auto")), "{begun}");
-    let state = begun["url"].as_str().unwrap().split("state=").nth(1).unwrap().split('&').next().unwrap().to_owned();
+    let state =
+        begun["url"].as_str().unwrap().split("state=").nth(1).unwrap().split('&').next().unwrap().to_owned();
     let denied = json!({"method": 0, "code": format!("error=access_denied&state={state}")});
     let (status, error) = ask(&bench, "POST", "/provider/poe/oauth/callback", Some(denied.clone())).await;
     assert_eq!(status, 400);
@@ -70,6 +79,10 @@ async fn ways_to_sign_in_are_listed_and_led_through() {
     assert!(error["data"]["message"].as_str().unwrap().contains("has been begun"), "{error}");
     for (provider, method) in [("poe", 1), ("poe", 7), ("groq", 0)] {
         let path = format!("/provider/{provider}/oauth/authorize");
-        assert_eq!(ask(&bench, "POST", &path, Some(json!({"method": method}))).await.0, 400, "{provider} {method}");
+        assert_eq!(
+            ask(&bench, "POST", &path, Some(json!({"method": method}))).await.0,
+            400,
+            "{provider} {method}"
+        );
     }
 }
