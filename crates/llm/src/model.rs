@@ -111,6 +111,16 @@ impl Model {
     }
 }
 
+impl Model {
+    /// Whether it is asked with a ChatGPT account, which only OpenAI's own agent server takes.
+    ///
+    /// That server wants the words for the agent as `instructions` and nothing said by the system.
+    #[must_use]
+    pub fn is_codex(&self) -> bool {
+        matches!(&self.auth, Auth::SignIn { provider, .. } if provider == "openai")
+    }
+}
+
 /// A key that no log, error or debug print shows.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
