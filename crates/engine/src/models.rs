@@ -287,7 +287,9 @@ fn template(
         }
         Protocol::OpenAiChat | Protocol::OpenAiResponses => None,
     };
-    let base_url = written.options.base_url.as_deref().or(written.api.as_deref());
+    let is_azure = written.npm.as_deref().or(row.map(|row| row.npm)) == Some(AZURE);
+    let resource = option(written, "resourceName").map(azure_url).filter(|_| is_azure);
+    let base_url = written.options.base_url.as_deref().or(written.api.as_deref()).or(resource.as_deref());
     let base_url = base_url.filter(|url| !url.is_empty()).or(row.map(|row| row.base_url)).or(fallback);
     let base_url = base_url.ok_or_else(|| {
         format!("provider `{id}` has no address: set `provider.{id}.options.baseURL` in opencode.json")
@@ -300,6 +302,15 @@ fn template(
     let mut model = Model::new(id, "", protocol, base_url.trim_end_matches('/'));
     model.api_key = key.map(Secret::from);
     model.headers = pairs(&written.options.headers);
+    model.quirks = catalog::quirks(id, written.npm.as_deref());
+    if let Some(asked) = written.options.rest.get("setCacheKey") {
+        model.options.insert("setCacheKey".to_owned(), asked.clone());
+    }
+    if is_azure {
+        model.auth = codewright_llm::Auth::Header("api-key");
+        let api_version = option(written, "apiVersion").unwrap_or("v1").to_owned();
+        model.endpoint = codewright_llm::Endpoint::Azure { api_version };
+    }
     let set = |place: &mut Duration, written: Option<Timeout>| match written {
         Some(Timeout::After(time)) => *place = time,
         // "Never" still ends some day: nothing waits without a deadline.
@@ -312,6 +323,17 @@ fn template(
     set(&mut total, written.options.timeout);
     model.timeouts.total = Some(total);
     Ok(model)
+}
+
+const AZURE: &str = "@ai-sdk/azure";
+
+fn azure_url(resource: &str) -> String {
+    format!("https://{resource}.openai.azure.com/openai")
+}
+
+/// An option of a provider that only its protocol understands.
+fn option<'a>(written: &'a ProviderConfig, name: &str) -> Option<&'a str> {
+    written.options.rest.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
 fn named(template: &Model, id: &str) -> Model {

@@ -4,7 +4,7 @@ pub(crate) mod history;
 pub(crate) mod instructions;
 pub(crate) mod system;
 
-use codewright_llm::{Message, Model, Request, ToolChoice, ToolSpec, UserContent};
+use codewright_llm::{Message, Model, Request, ToolChoice, ToolSpec, UserContent, family};
 use codewright_proto::{MessageWithParts, Session};
 
 use crate::prompts;
@@ -42,7 +42,7 @@ pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
         temperature,
         top_p: parts.top_p.or(top_p),
         headers: session_headers(parts.session),
-        ..Request::default()
+        options: family::options(model),
     }
 }
 

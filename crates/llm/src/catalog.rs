@@ -4,7 +4,7 @@
 //! stop-gap until the full catalog is embedded: a provider without a list
 //! accepts any model id, and so does one with a list.
 
-use crate::{Capabilities, Cost, Limits, Modalities, Protocol};
+use crate::{Capabilities, Cost, Limits, Modalities, Protocol, Quirk};
 
 mod models;
 mod providers;
@@ -24,6 +24,8 @@ pub struct ProviderRow {
     pub npm: &'static str,
     /// The wire protocol it speaks.
     pub protocol: Protocol,
+    /// How its servers differ from the protocol.
+    pub quirks: &'static [Quirk],
     /// Runs on the user's machine and needs no key.
     pub local: bool,
     /// Models known by name; any other id is accepted too.
@@ -57,19 +59,40 @@ pub fn provider(id: &str) -> Option<&'static ProviderRow> {
     providers().iter().find(|row| row.id == id)
 }
 
+/// How the servers of a provider differ from their protocol, given its id and the library a configuration names.
+#[must_use]
+pub fn quirks(id: &str, npm: Option<&str>) -> Vec<Quirk> {
+    let name = npm.map(unpinned);
+    let by_id = provider(id).filter(|row| name.is_none_or(|name| name == row.npm));
+    let of_library = |row: &&ProviderRow| name == Some(row.npm) && row.npm != COMPATIBLE;
+    let row = by_id.or_else(|| providers().iter().find(of_library));
+    // A server that nobody described may run any model, small ones among them.
+    let mut quirks = row.map_or_else(|| UNKNOWN.to_vec(), |row| row.quirks.to_vec());
+    if id.to_ascii_lowercase().contains("litellm") {
+        quirks.push(Quirk::NoopTool);
+    }
+    quirks
+}
+
+const COMPATIBLE: &str = "@ai-sdk/openai-compatible";
+const UNKNOWN: &[Quirk] = &[Quirk::PrintedCalls];
+
 /// The protocol a library named in a configuration file speaks, if it is one of those built in.
 #[must_use]
 pub fn protocol_of_npm(npm: &str) -> Option<Protocol> {
-    // A version may be pinned behind the name, whose own `@` comes first.
-    let name = match npm.rfind('@') {
-        Some(at) if at > 0 => &npm[..at],
-        _ => npm,
-    };
-    match name {
+    match unpinned(npm) {
         "@ai-sdk/anthropic" => Some(Protocol::Anthropic),
         "@ai-sdk/openai" | "@ai-sdk/azure" | "@ai-sdk/xai" => Some(Protocol::OpenAiResponses),
         name if CHAT_LIBRARIES.contains(&name) => Some(Protocol::OpenAiChat),
         _ => None,
+    }
+}
+
+/// A library's name without the version that may be pinned behind it; the name's own `@` comes first.
+fn unpinned(npm: &str) -> &str {
+    match npm.rfind('@') {
+        Some(at) if at > 0 => &npm[..at],
+        _ => npm,
     }
 }
 
@@ -158,6 +181,25 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(protocol_of_npm(npm), expected, "{npm}");
+        }
+    }
+
+    #[test]
+    fn quirks_come_from_the_row_or_the_library() {
+        use Quirk::{MistralIds, MistralMessages, NoopTool, PrintedCalls, ReasoningDetails, ReasoningField};
+        for (id, npm, expected) in [
+            ("mistral", None, &[MistralIds, MistralMessages][..]),
+            ("mine", Some("@ai-sdk/mistral@2.0.0"), &[MistralIds, MistralMessages]),
+            ("mistral", Some(COMPATIBLE), &[PrintedCalls]),
+            ("openrouter", None, &[ReasoningField, ReasoningDetails]),
+            ("groq", None, &[ReasoningField]),
+            ("deepseek", None, &[]),
+            ("openai", None, &[]),
+            ("ollama", None, &[PrintedCalls]),
+            ("mine", Some(COMPATIBLE), &[PrintedCalls]),
+            ("my-LiteLLM", Some(COMPATIBLE), &[PrintedCalls, NoopTool]),
+        ] {
+            assert_eq!(quirks(id, npm), expected, "{id} {npm:?}");
         }
     }
 

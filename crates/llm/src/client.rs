@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::classify::Answer;
 use crate::error::cut;
 use crate::protocol;
-use crate::{Endpoint, Error, Model, Request, Secret};
+use crate::{Endpoint, Error, Model, Quirk, Request, Secret};
 
 mod auth;
 mod connections;
@@ -64,6 +64,12 @@ impl Client {
             .await
             .map_err(|error| error.asked(&model.provider_id, &shown))
             .map(|(response, begun)| EventStream::new(response, model, shown.clone(), begun))
+            .map(|mut stream| {
+                if model.quirks.contains(&Quirk::PrintedCalls) {
+                    stream.offer(&request.tools);
+                }
+                stream
+            })
     }
 
     async fn send(

@@ -18,6 +18,7 @@ mod model;
 pub mod oauth;
 mod options;
 mod protocol;
+mod quirk;
 mod request;
 mod retry_after;
 mod sse;
@@ -27,6 +28,7 @@ pub use client::{Client, EventStream, list_models};
 pub use error::{Error, Failure};
 pub use event::{FinishReason, ModelEvent, Usage};
 pub use model::{Auth, Capabilities, Cost, Endpoint, Limits, Modalities, Model, Protocol, Secret, Timeouts};
+pub use quirk::Quirk;
 pub use request::{
     AssistantContent, File, FileData, Message, Request, ToolChoice, ToolResult, ToolSpec, UserContent,
 };

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::Quirk;
 use crate::oauth::SignIn;
 
 /// What the body of a request and the stream of an answer mean.
@@ -77,6 +78,8 @@ pub struct Model {
     pub headers: Vec<(String, String)>,
     /// Merged into every body last; `null` removes a field. See `Request::options` for the spellings.
     pub options: Map<String, Value>,
+    /// How its server differs from what the protocol's inventors meant.
+    pub quirks: Vec<Quirk>,
     /// Token limits; zero means unknown.
     pub limits: Limits,
     /// What it accepts.
@@ -103,6 +106,7 @@ impl Model {
             auth: Auth::default(),
             headers: Vec::new(),
             options: Map::new(),
+            quirks: Vec::new(),
             limits: Limits::default(),
             capabilities: Capabilities::default(),
             cost: Cost::default(),

@@ -10,7 +10,7 @@ mod usage;
 use serde_json::Value;
 
 use crate::classify::Answer;
-use crate::{Auth, Error, Model, ModelEvent, Protocol, Request};
+use crate::{Auth, Error, Model, ModelEvent, Protocol, Request, ToolSpec};
 
 /// Bytes the arguments of one call may have, and calls one answer may make.
 /// Beyond them the server is broken, and memory would be what gives way.
@@ -80,6 +80,13 @@ impl Decoder {
             Protocol::OpenAiChat => Self::OpenAiChat(openai_chat::stream::Stream::default()),
             Protocol::OpenAiResponses => Self::OpenAiResponses(openai_responses::stream::Stream::default()),
             Protocol::Anthropic => Self::Anthropic(anthropic::stream::Stream::default()),
+        }
+    }
+
+    /// Calls of these tools may come printed as text; of no matter where servers read them themselves.
+    pub(crate) fn offer(&mut self, tools: &[ToolSpec]) {
+        if let Self::OpenAiChat(stream) = self {
+            stream.offer(tools);
         }
     }
 

@@ -2,6 +2,9 @@
 
 use serde_json::{Map, Value};
 
+/// Where a request says which session it belongs to.
+const SESSION_HEADER: &str = "x-session-id";
+
 /// One question to a model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Request {
@@ -25,6 +28,14 @@ pub struct Request {
     /// field. Both the wire's spelling (`reasoning_effort`) and the one config
     /// files use (`reasoningEffort`) are understood.
     pub options: Map<String, Value>,
+}
+
+impl Request {
+    /// The session the request belongs to, as its headers say.
+    pub(crate) fn session(&self) -> Option<&str> {
+        let named = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(SESSION_HEADER));
+        named.map(|(_, id)| id.as_str())
+    }
 }
 
 /// One turn of the conversation.

@@ -109,6 +109,11 @@ impl Recorder {
         &self.message
     }
 
+    /// Whether this attempt at an answer has said anything.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.step_open
+    }
+
     /// Whether the model called anything in this message.
     pub(crate) fn has_calls(&self) -> bool {
         !self.calls.is_empty()

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// How often a step is tried in all.
 pub(crate) const MAX_ATTEMPTS: u32 = 10;
+/// How often an answer without content is taken before it is believed.
+pub(crate) const MAX_SILENT: u32 = 4;
 const FIRST_WAIT: Duration = Duration::from_secs(2);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// A provider that asks for more patience than this has failed for today.

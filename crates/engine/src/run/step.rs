@@ -50,6 +50,8 @@ pub(crate) struct Step {
 enum Attempt {
     Answered,
     Failed(codewright_llm::Error),
+    /// The provider took the request and its answer holds nothing.
+    Silent(codewright_llm::Error),
     Aborted,
 }
 
@@ -97,7 +99,7 @@ pub(crate) async fn step(
             account(inner, id, recorder.message()).await
         }
         Attempt::Aborted => fail(inner, recorder, MessageError::aborted()).await,
-        Attempt::Failed(error) => {
+        Attempt::Failed(error) | Attempt::Silent(error) => {
             let mut known = message_error(&error);
             suggest(&step, &mut known);
             fail(inner, recorder, known).await
@@ -107,7 +109,9 @@ pub(crate) async fn step(
 
 /// A provider that does not know the model may know one of a like name.
 fn suggest(step: &Step, error: &mut MessageError) {
-    if let MessageError::APIError { message, status_code: Some(404), .. } = error {
+    if let MessageError::APIError { message, status_code: Some(404), .. } = error
+        && message.to_lowercase().contains("model")
+    {
         let nearest = step.place.models.nearest(&step.model);
         if !nearest.is_empty() {
             message.push_str(&format!(" (did you mean {}?)", nearest.join(", ")));
@@ -192,10 +196,18 @@ async fn answer(
     cancel: &CancellationToken,
 ) -> Result<Attempt, Error> {
     let id = recorder.message().session_id.clone();
+    let mut silent = 0;
     for attempt in 1.. {
         let error = match Conversation::new(inner, step, recorder, cancel).hold().await? {
-            Attempt::Failed(error) => error,
-            end => return Ok(end),
+            Attempt::Failed(error) => {
+                silent = 0;
+                error
+            }
+            Attempt::Silent(error) => {
+                silent += 1;
+                error
+            }
+            end @ (Attempt::Answered | Attempt::Aborted) => return Ok(end),
         };
         let asked = match &error {
             codewright_llm::Error::Busy { retry_after, .. } => *retry_after,
@@ -206,7 +218,8 @@ async fn answer(
         if recorder.has_calls() {
             return Ok(Attempt::Answered);
         }
-        let Some(wait) = retry::wait(attempt, asked) else { return Ok(Attempt::Failed(error)) };
+        let wait = retry::wait(attempt, asked).filter(|_| silent < retry::MAX_SILENT);
+        let Some(wait) = wait else { return Ok(Attempt::Failed(error)) };
         recorder.restart();
         flush(inner, recorder).await?;
         let next = inner.clock.now_ms() + wait.as_millis() as u64;
@@ -307,7 +320,8 @@ impl<'a> Conversation<'a> {
     ) -> Result<Option<Attempt>, Error> {
         match event {
             None => Ok(Some(Attempt::Answered)),
-            Some(Err(error)) => Ok(Some(Attempt::Failed(error))),
+            Some(Err(error)) if self.recorder.has_begun() => Ok(Some(Attempt::Failed(error))),
+            Some(Err(error)) => Ok(Some(Attempt::Silent(error))),
             Some(Ok(event)) => {
                 if let Some(call) = self.recorder.push(event) {
                     // Stored before it runs: an effect never precedes its record.

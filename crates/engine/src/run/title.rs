@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use codewright_llm::{Message, Model, ModelEvent, Protocol, Request, UserContent};
+use codewright_llm::{Message, Model, ModelEvent, Protocol, Request, UserContent, family};
 use codewright_proto::{MessageWithParts, PartBody, Session};
 
 use crate::engine::{DEFAULT_TITLE, Inner};
@@ -76,17 +76,13 @@ fn title_request(session: &Session, model: &Model, text: String) -> Request {
         Protocol::Anthropic => false,
     };
     let content = |text| Message::User(vec![UserContent::Text(text)]);
-    let mut options = serde_json::Map::new();
-    if model.protocol == Protocol::OpenAiChat && model.capabilities.reasoning {
-        options.insert("reasoning_effort".to_owned(), "low".into());
-    }
     Request {
         system: prompts::TITLE.to_owned(),
         messages: vec![content(prompts::TITLE_REQUEST.to_owned()), content(text)],
         max_output_tokens: request::max_output_tokens(model),
         temperature: warm.then_some(0.5),
         headers: request::session_headers(session),
-        options,
+        options: family::small_options(model),
         ..Request::default()
     }
 }

@@ -258,3 +258,19 @@ async fn a_fork_has_the_messages_under_new_ids() {
     assert_eq!(sent.body["messages"][2]["content"], "one");
     desk.assert_clean();
 }
+
+#[tokio::test]
+async fn an_answer_without_content_is_believed_after_a_few_times() {
+    let nothing = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 0\r\n\r\n";
+    let desk = Desk::new(Script::new().default_turn(Turn::raw(nothing))).await;
+    let session = desk.session().await;
+    // The waits between the attempts are real: 2, 4 and 8 seconds.
+    let answer = desk.prompt(&session, "go").await;
+    let Message::Assistant(info) = &answer.info else { panic!("an answer") };
+    assert!(
+        matches!(&info.error, Some(MessageError::APIError { is_retryable: true, .. })),
+        "{:?}",
+        info.error
+    );
+    assert_eq!(desk.server.main_requests().len(), 4);
+}

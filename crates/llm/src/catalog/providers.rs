@@ -1,7 +1,7 @@
 //! The providers, one row each.
 
 use super::{ModelRow, ProviderRow, models};
-use crate::Protocol;
+use crate::{Protocol, Quirk};
 
 pub(super) const PROVIDERS: &[ProviderRow] = &[
     ProviderRow {
@@ -11,6 +11,7 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
         base_url: "https://api.anthropic.com/v1",
         npm: "@ai-sdk/anthropic",
         protocol: Protocol::Anthropic,
+        quirks: &[],
         local: false,
         models: models::ANTHROPIC,
     },
@@ -22,6 +23,7 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
     },
     ProviderRow {
         npm: "@openrouter/ai-sdk-provider",
+        quirks: &[Quirk::ReasoningField, Quirk::ReasoningDetails],
         ..chat("openrouter", "OpenRouter", &["OPENROUTER_API_KEY"], "https://openrouter.ai/api/v1")
     },
     ProviderRow {
@@ -47,6 +49,7 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
     chat("github-models", "GitHub Models", &["GITHUB_TOKEN"], "https://models.github.ai/inference"),
     ProviderRow {
         npm: "@ai-sdk/groq",
+        quirks: &[Quirk::ReasoningField],
         ..chat("groq", "Groq", &["GROQ_API_KEY"], "https://api.groq.com/openai/v1")
     },
     chat("huggingface", "Hugging Face", &["HF_TOKEN"], "https://router.huggingface.co/v1"),
@@ -57,6 +60,7 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
     },
     ProviderRow {
         npm: "@ai-sdk/mistral",
+        quirks: &[Quirk::MistralIds, Quirk::MistralMessages],
         ..chat("mistral", "Mistral", &["MISTRAL_API_KEY"], "https://api.mistral.ai/v1")
     },
     chat("moonshotai", "Moonshot AI", &["MOONSHOT_API_KEY"], "https://api.moonshot.ai/v1"),
@@ -94,11 +98,12 @@ const fn chat(
         base_url,
         npm: "@ai-sdk/openai-compatible",
         protocol: Protocol::OpenAiChat,
+        quirks: &[],
         local: false,
         models: ANY,
     }
 }
 
 const fn local(id: &'static str, name: &'static str, base_url: &'static str) -> ProviderRow {
-    ProviderRow { local: true, ..chat(id, name, &[], base_url) }
+    ProviderRow { local: true, quirks: &[Quirk::PrintedCalls], ..chat(id, name, &[], base_url) }
 }

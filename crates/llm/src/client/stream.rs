@@ -11,7 +11,7 @@ use crate::classify::{describe, is_html};
 use crate::error::cut;
 use crate::protocol::{Decoder, cut_short, too_much};
 use crate::sse::{EVENT_LIMIT_BYTES, TooLong};
-use crate::{Error, Model, ModelEvent, Timeouts};
+use crate::{Error, Model, ModelEvent, Timeouts, ToolSpec};
 
 /// Bytes an answer in one piece may have, and of a page that is no answer.
 const WHOLE_LIMIT_BYTES: usize = 32 * 1024 * 1024;
@@ -66,6 +66,11 @@ impl EventStream {
             provider: model.provider_id.clone(),
             url,
         }
+    }
+
+    /// Calls of these tools may come printed as text.
+    pub(super) fn offer(&mut self, tools: &[ToolSpec]) {
+        self.decoder.offer(tools);
     }
 
     /// The next event, or `None` after the last one or an error.

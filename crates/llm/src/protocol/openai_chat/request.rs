@@ -5,7 +5,10 @@ use serde_json::{Map, Value, json};
 
 use crate::options::{joined, merge};
 use crate::protocol::NO_OUTPUT;
-use crate::{AssistantContent, File, FileData, Message, Model, Request, ToolChoice, ToolResult, UserContent};
+use crate::quirk;
+use crate::{
+    AssistantContent, File, FileData, Message, Model, Quirk, Request, ToolChoice, ToolResult, UserContent,
+};
 
 /// Clients recognise this line, so its wording is fixed.
 const MEDIA_LEAD_IN: &str = "Attached media from tool result:";
@@ -34,8 +37,19 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     }
     body.insert("stream".into(), json!(true));
     body.insert("stream_options".into(), json!({"include_usage": true}));
+    if wants_cache_key(model, request)
+        && let Some(session) = request.session()
+    {
+        body.insert("prompt_cache_key".into(), json!(session));
+    }
     merge(&mut body, options);
-    Value::Object(body)
+    quirk::body(&model.quirks, Value::Object(body))
+}
+
+/// Compatible servers are told a cache key only where the user asks for it; not all of them know it.
+fn wants_cache_key(model: &Model, request: &Request) -> bool {
+    let asked = request.options.get("setCacheKey").or_else(|| model.options.get("setCacheKey"));
+    asked == Some(&Value::Bool(true))
 }
 
 /// OpenAI's own reasoning models refuse the older name; most imitators know only that one.
@@ -96,7 +110,7 @@ fn messages(request: &Request, model: &Model) -> Vec<Value> {
     for message in &request.messages {
         match message {
             Message::User(content) => messages.extend(user(content, model)),
-            Message::Assistant(content) => messages.extend(assistant(content)),
+            Message::Assistant(content) => messages.extend(assistant(content, model)),
             Message::Tool(results) => {
                 messages.extend(results.iter().map(tool_result));
                 messages.extend(media(results, model));
@@ -165,12 +179,18 @@ pub(crate) fn left_out(file: &File) -> Value {
     json!({"type": "text", "text": format!("[{name} ({}) is left out: this model cannot read it. Say so to the user.]", file.mime)})
 }
 
-fn assistant(content: &[AssistantContent]) -> Option<Value> {
-    let (mut text, mut thought, mut calls) = (String::new(), String::new(), Vec::new());
+fn assistant(content: &[AssistantContent], model: &Model) -> Option<Value> {
+    let (mut text, mut thought, mut calls, mut details) =
+        (String::new(), String::new(), Vec::new(), Vec::new());
     for part in content {
         match part {
             AssistantContent::Text(more) => text.push_str(more),
-            AssistantContent::Reasoning { text: more, .. } => thought.push_str(more),
+            AssistantContent::Reasoning { text: more, metadata } => {
+                thought.push_str(more);
+                let mine =
+                    metadata.as_ref().and_then(|metadata| metadata.pointer("/openrouter/reasoning_details"));
+                details.extend(mine.and_then(Value::as_array).into_iter().flatten().cloned());
+            }
             AssistantContent::ToolCall { id, name, input } => calls.push(json!({
                 "id": id,
                 "type": "function",
@@ -186,6 +206,9 @@ fn assistant(content: &[AssistantContent]) -> Option<Value> {
     message.insert("content".into(), json!(text));
     if !thought.is_empty() {
         message.insert("reasoning_content".into(), json!(thought));
+    }
+    if !details.is_empty() && model.quirks.contains(&Quirk::ReasoningDetails) {
+        message.insert("reasoning_details".into(), Value::Array(details));
     }
     if !calls.is_empty() {
         message.insert("tool_calls".into(), Value::Array(calls));

@@ -5,21 +5,31 @@
 //! plain: calls without index or id, whole calls in one chunk, arguments as
 //! objects, a missing `[DONE]`, and a reason to stop that contradicts the calls.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::error;
 use crate::protocol::openai_chat::stream::call::Calls;
 use crate::protocol::openai_chat::stream::chunk::{Choice, Choices, Chunk, Delta, content};
+use crate::protocol::openai_chat::stream::details::Details;
+use crate::protocol::openai_chat::stream::prose::{Piece, Prose};
 use crate::protocol::{cut_short, malformed, usage};
-use crate::{Error, FinishReason, ModelEvent, Usage};
+use crate::{Error, FinishReason, ModelEvent, ToolSpec, Usage};
 
 mod call;
 mod chunk;
+mod details;
+mod prose;
 
 /// Reads one answer, event by event.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     open: Block,
+    prose: Prose,
+    /// Kept between chunks only for its allocation.
+    pieces: Vec<Piece>,
+    details: Details,
     calls: Calls,
     reason: Option<FinishReason>,
     usage: Usage,
@@ -35,6 +45,11 @@ enum Block {
 }
 
 impl Stream {
+    /// Calls of these tools may come printed as text.
+    pub(crate) fn offer(&mut self, tools: &[ToolSpec]) {
+        self.prose.offer(tools);
+    }
+
     /// Reads the data of one event.
     pub(crate) fn push(&mut self, data: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         let data = data.trim();
@@ -107,24 +122,61 @@ impl Stream {
     fn delta(&mut self, delta: Delta, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         // Some servers send the same thought under both names.
         let thought = delta.reasoning_content.source().or_else(|| delta.reasoning.source());
-        if let Some(thought) = thought {
-            self.enter(Block::Reasoning, out);
-            out.push(ModelEvent::ReasoningDelta(thought.into_owned()));
+        let details = match delta.reasoning_details {
+            Some(details) => self.details.push(details)?,
+            None => None,
+        };
+        if let Some(thought) = thought.map(Cow::into_owned).or(details) {
+            self.think(thought, out);
         }
         let (thought, text) = content(delta.content);
         if let Some(thought) = thought {
-            self.enter(Block::Reasoning, out);
-            out.push(ModelEvent::ReasoningDelta(thought));
+            self.think(thought, out);
         }
         if let Some(text) = text.or_else(|| delta.refusal.source()) {
-            self.enter(Block::Text, out);
-            out.push(ModelEvent::TextDelta(text.into_owned()));
+            self.say(text, out);
         }
         for call in delta.tool_calls.into_iter().flatten() {
+            self.prose.interrupt(&mut self.pieces);
+            self.give(out);
             self.enter(Block::None, out);
             self.calls.push(call, out)?;
         }
         Ok(())
+    }
+
+    fn think(&mut self, thought: String, out: &mut Vec<ModelEvent>) {
+        self.enter(Block::Reasoning, out);
+        out.push(ModelEvent::ReasoningDelta(thought));
+    }
+
+    fn say(&mut self, text: Cow<'_, str>, out: &mut Vec<ModelEvent>) {
+        if self.prose.is_plain() {
+            self.enter(Block::Text, out);
+            out.push(ModelEvent::TextDelta(text.into_owned()));
+            return;
+        }
+        self.prose.push(&text, &mut self.pieces);
+        self.give(out);
+    }
+
+    /// Gives out what has become of text.
+    fn give(&mut self, out: &mut Vec<ModelEvent>) {
+        let mut pieces = std::mem::take(&mut self.pieces);
+        for piece in pieces.drain(..) {
+            match piece {
+                Piece::Thought(thought) => self.think(thought, out),
+                Piece::Text(text) => {
+                    self.enter(Block::Text, out);
+                    out.push(ModelEvent::TextDelta(text));
+                }
+                Piece::Call((name, arguments)) => {
+                    self.enter(Block::None, out);
+                    self.calls.printed(name, arguments, out);
+                }
+            }
+        }
+        self.pieces = pieces;
     }
 
     /// Ends the open block if `next` is another one, and begins it.
@@ -135,7 +187,7 @@ impl Stream {
         match self.open {
             Block::None => {}
             Block::Text => out.push(ModelEvent::TextEnd),
-            Block::Reasoning => out.push(ModelEvent::ReasoningEnd { metadata: None }),
+            Block::Reasoning => out.push(ModelEvent::ReasoningEnd { metadata: self.details.take() }),
         }
         match next {
             Block::None => {}
@@ -146,6 +198,12 @@ impl Stream {
     }
 
     fn close(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+        self.prose.close(self.calls.any(), &mut self.pieces);
+        self.give(out);
+        // Details may come without any thought in words, or after it has ended.
+        if self.details.any() {
+            self.enter(Block::Reasoning, out);
+        }
         self.enter(Block::None, out);
         self.calls.close(out);
         let reason = match self.reason.take().unwrap_or(FinishReason::Unknown) {

@@ -14,8 +14,6 @@ mod schema;
 
 /// What asks the official provider; requests of one session name it so that they meet the same cache.
 const ORIGINATOR: &str = "codewright";
-/// Where the engine says which session a request belongs to.
-const SESSION_HEADER: &str = "x-session-id";
 /// Thought as the provider can read it again.
 const ENCRYPTED_THOUGHT: &str = "reasoning.encrypted_content";
 
@@ -24,7 +22,7 @@ pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, St
     if !is_official(model) {
         return Vec::new();
     }
-    let session = session(request).map(|id| ("session-id", id.to_owned()));
+    let session = request.session().map(|id| ("session-id", id.to_owned()));
     [("originator", ORIGINATOR.to_owned())].into_iter().chain(session).collect()
 }
 
@@ -54,7 +52,7 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
         body.insert("include".into(), json!([ENCRYPTED_THOUGHT]));
     }
     // Without tools a request stands alone, and there is no cache to meet again.
-    if let Some(session) = session(request).filter(|_| !request.tools.is_empty()) {
+    if let Some(session) = request.session().filter(|_| !request.tools.is_empty()) {
         body.insert("prompt_cache_key".into(), json!(session));
     }
     merge(&mut body, options.clone());
@@ -69,11 +67,6 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
 
 fn is_official(model: &Model) -> bool {
     model.provider_id == "openai" || model.is_codex()
-}
-
-fn session(request: &Request) -> Option<&str> {
-    let named = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(SESSION_HEADER));
-    named.map(|(_, id)| id.as_str())
 }
 
 /// Models that think, by the names the provider gives them. They are told

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::error;
 use crate::loose::Loose;
 use crate::protocol::{ARGUMENTS_LIMIT_BYTES, CALLS_LIMIT, cut_short, malformed, too_much, usage};
-use crate::{Error, FinishReason, ModelEvent, Usage};
+use crate::{Error, FinishReason, ModelEvent};
 
 /// Reads one answer, event by event.
 #[derive(Debug, Default)]

@@ -59,6 +59,17 @@ impl Calls {
         Ok(())
     }
 
+    /// Gives out a call that came as text.
+    pub(super) fn printed(&mut self, name: String, arguments: String, out: &mut Vec<ModelEvent>) {
+        if self.0.len() == CALLS_LIMIT {
+            return;
+        }
+        let mut call = Call { id: made_up_id(self.0.len()), name, arguments, ..Call::default() };
+        call.start(out);
+        call.end(out);
+        self.0.push(call);
+    }
+
     /// Gives out what has not been yet; nothing more will come.
     pub(super) fn close(&mut self, out: &mut Vec<ModelEvent>) {
         for call in &mut self.0 {

@@ -55,6 +55,8 @@ pub(super) struct Delta<'a> {
     #[serde(borrow, default)]
     pub(super) reasoning: Loose<'a>,
     #[serde(borrow, default)]
+    pub(super) reasoning_details: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     pub(super) refusal: Loose<'a>,
     #[serde(borrow, default)]
     pub(super) tool_calls: Option<Vec<CallDelta<'a>>>,

@@ -1,0 +1,82 @@
+//! Mistral takes ids of exactly nine letters and digits.
+//!
+//! Ids of other providers are replaced by one made from them, so that a call
+//! and its answer still meet and the same conversation is the same bytes.
+
+use serde_json::{Value, json};
+
+use super::messages;
+
+const LENGTH: usize = 9;
+const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+pub(super) fn body(mut body: Value) -> Value {
+    for message in messages(&mut body) {
+        if let Some(id) = message["tool_call_id"].as_str() {
+            message["tool_call_id"] = json!(short(id));
+        }
+        for call in message["tool_calls"].as_array_mut().into_iter().flatten() {
+            if let Some(id) = call["id"].as_str() {
+                call["id"] = json!(short(id));
+            }
+        }
+    }
+    body
+}
+
+/// The id itself if it fits, else its FNV-1a hash; cutting would make neighbours equal.
+fn short(id: &str) -> String {
+    if id.len() == LENGTH && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return id.to_owned();
+    }
+    let mut hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    // The last bytes of an id reach only the low bits, so they are spread before some are dropped.
+    hash = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    hash ^= hash >> 29;
+    let mut text = String::with_capacity(LENGTH);
+    for _ in 0..LENGTH {
+        let digit = usize::try_from(hash % 62).expect("a number below 62 fits");
+        text.push(char::from(DIGITS[digit]));
+        hash /= 62;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_call_and_its_answer_still_meet() {
+        let found = body(json!({"messages": [
+            {"role": "assistant", "tool_calls": [{"id": "call_mock_2_3"}, {"id": "abcdEF123"}]},
+            {"role": "tool", "tool_call_id": "call_mock_2_3"},
+            {"role": "tool", "tool_call_id": "abcdEF123"},
+        ]}));
+        let first = &found["messages"][0]["tool_calls"][0]["id"];
+        assert_ne!(first, "call_mock_2_3");
+        assert_eq!(first, &found["messages"][1]["tool_call_id"]);
+        assert_eq!(found["messages"][0]["tool_calls"][1]["id"], "abcdEF123");
+        assert_eq!(found["messages"][2]["tool_call_id"], "abcdEF123");
+    }
+
+    #[test]
+    fn neighbours_stay_apart() {
+        let ids: BTreeSet<String> =
+            (0..20_000).map(|number| short(&format!("call_mock_2_{number}"))).collect();
+        assert_eq!(ids.len(), 20_000);
+    }
+
+    proptest! {
+        #[test]
+        fn every_id_fits(id in ".{0,40}") {
+            let found = short(&id);
+            prop_assert!(found.len() == LENGTH && found.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+            prop_assert_eq!(short(&found), found);
+        }
+    }
+}

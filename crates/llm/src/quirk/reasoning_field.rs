@@ -1,0 +1,35 @@
+//! OpenRouter, Groq and others take thought back under the name `reasoning`.
+
+use serde_json::Value;
+
+use super::messages;
+
+pub(super) fn body(mut body: Value) -> Value {
+    for message in messages(&mut body) {
+        if let Some(fields) = message.as_object_mut()
+            && let Some(thought) = fields.shift_remove("reasoning_content")
+        {
+            fields.insert("reasoning".into(), thought);
+        }
+    }
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn thought_is_renamed() {
+        let found = body(json!({"messages": [
+            {"role": "assistant", "content": "a", "reasoning_content": "hm"},
+            {"role": "user", "content": "b"},
+        ]}));
+        let expected = json!({"messages": [
+            {"role": "assistant", "content": "a", "reasoning": "hm"},
+            {"role": "user", "content": "b"},
+        ]});
+        assert_eq!(found, expected);
+    }
+}
