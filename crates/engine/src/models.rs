@@ -10,12 +10,15 @@ use std::time::Duration;
 
 use codewright_config::{Config, Env, ModelConfig, Ordered, ProviderConfig, Timeout, parse_model};
 use codewright_llm::catalog::{self, ModelRow, ProviderRow};
-use codewright_llm::vault::{Credential, Stored};
 use codewright_llm::{Model, Protocol, Secret};
 use serde_json::{Value, json};
 
 use crate::Error;
 use crate::engine::Inner;
+
+pub(crate) mod signed_in;
+
+use signed_in::Credentials;
 
 /// How long a server on this machine may take to say what it has.
 const LOCAL_DEADLINE: Duration = Duration::from_millis(400);
@@ -47,7 +50,12 @@ struct Provider {
 
 impl Models {
     /// Looks at what is configured, and for local servers when that is nothing.
-    pub(crate) async fn open(inner: &Inner, config: &Config, auth: &Stored, looked_for: &[PathBuf]) -> Self {
+    pub(crate) async fn open(
+        inner: &Inner,
+        config: &Config,
+        auth: &Credentials,
+        looked_for: &[PathBuf],
+    ) -> Self {
         let mut providers = configured(config, auth, &inner.env);
         let mut looked_for: Vec<_> = looked_for.iter().map(|path| path.display().to_string()).collect();
         let variables = catalog::providers().iter().flat_map(|row| row.env).copied().collect::<Vec<_>>();
@@ -200,7 +208,7 @@ fn model_json(model: &Model) -> Value {
 }
 
 /// The providers that the configuration names, then those that a key was found for.
-fn configured(config: &Config, auth: &Stored, env: &Env) -> Vec<Provider> {
+fn configured(config: &Config, auth: &Credentials, env: &Env) -> Vec<Provider> {
     let used = |id: &str| {
         let enabled = config.enabled_providers.as_ref();
         !config.disabled_providers.iter().any(|disabled| disabled == id)
@@ -214,7 +222,7 @@ fn configured(config: &Config, auth: &Stored, env: &Env) -> Vec<Provider> {
         .collect();
     for row in catalog::providers().iter().filter(|row| used(row.id) && !row.local) {
         let known = providers.iter().any(|provider| provider.id == row.id);
-        let keyed = row.env.iter().any(|name| env.filled(name).is_some()) || auth_key(auth, row.id).is_some();
+        let keyed = row.env.iter().any(|name| env.filled(name).is_some()) || auth.has(row.id);
         if !known && keyed {
             providers.push(provider(row.id, None, auth, env));
         }
@@ -222,7 +230,7 @@ fn configured(config: &Config, auth: &Stored, env: &Env) -> Vec<Provider> {
     providers
 }
 
-fn provider(id: &str, written: Option<&ProviderConfig>, auth: &Stored, env: &Env) -> Provider {
+fn provider(id: &str, written: Option<&ProviderConfig>, auth: &Credentials, env: &Env) -> Provider {
     let nothing = ProviderConfig::default();
     let source = if written.is_some() { "config" } else { "env" };
     let written = written.unwrap_or(&nothing);
@@ -233,9 +241,14 @@ fn provider(id: &str, written: Option<&ProviderConfig>, auth: &Stored, env: &Env
         written.env.clone()
     };
     let key = written.options.api_key.clone().filter(|key| !key.is_empty());
+    // Who signs in wants that used; only a key that is configured is meant even more.
+    let signed_in = auth.signed_in(id).filter(|_| key.is_none());
     let key = key.or_else(|| names.iter().find_map(|name| env.filled(name)).map(str::to_owned));
-    let key = key.or_else(|| auth_key(auth, id));
-    let template = template(id, written, row, key);
+    let key = key.or_else(|| auth.key(id));
+    let mut template = template(id, written, row, key);
+    if let (Ok(template), Some(signed_in)) = (&mut template, signed_in) {
+        signed_in.apply(template, written.options.base_url.is_some());
+    }
     let mut models: Vec<Arc<Model>> = Vec::new();
     if let Ok(template) = &template {
         let rows = row.map(|row| row.models).unwrap_or_default();
@@ -379,19 +392,12 @@ fn described(template: &Model, id: &str, row: Option<&ModelRow>, written: Option
     }
     model.headers.extend(pairs(&written.headers));
     model.options.extend(written.options.clone());
+    signed_in::fit(&mut model);
     model
 }
 
 fn pairs(headers: &Ordered<String>) -> Vec<(String, String)> {
     headers.iter().map(|(name, value)| (name.to_owned(), value.clone())).collect()
-}
-
-/// A key that a user gave when signing in.
-fn auth_key(auth: &Stored, provider: &str) -> Option<String> {
-    match auth.get(provider)? {
-        Credential::Api { key, .. } => Some(key.expose().to_owned()),
-        Credential::OAuth(_) | Credential::WellKnown { .. } => None,
-    }
 }
 
 /// Servers on this machine that answer on their usual ports.

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::Error;
 use crate::engine::Inner;
 use crate::models::Models;
+use crate::models::signed_in::Credentials;
 use crate::request::instructions::{Instruction, instructions};
 
 /// How long git may take to name the first commit; only asked once for each repository.
@@ -53,9 +54,10 @@ impl Place {
             LoadInput { directory: &directory, worktree: &worktree.root, env: &inner.env, dirs: &inner.dirs };
         let Loaded { config, looked_for, warnings, .. } = codewright_config::load(input)?;
         let stored = inner.sign_in.vault().read().map_err(|error| Error::invalid(error.to_string()))?;
+        let credentials = Credentials { stored, sign_in: Some(inner.sign_in.clone()) };
         let agents = codewright_config::agents(&config, &inner.dirs, &worktree.root)?;
-        let models = Models::open(inner, &config, &stored, &looked_for).await;
-        let warnings = warnings.into_iter().chain(stored.warnings).take(MAX_WARNINGS).collect();
+        let models = Models::open(inner, &config, &credentials, &looked_for).await;
+        let warnings = warnings.into_iter().chain(credentials.stored.warnings).take(MAX_WARNINGS).collect();
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let path = PathReply {
             home: text(&inner.dirs.home),

@@ -9,7 +9,7 @@ use codewright_config::{Dirs, Env};
 use codewright_engine::vault;
 use codewright_llm::Client;
 use codewright_llm::catalog;
-use codewright_llm::oauth::{Kind, Method, Prompt, SignIn, methods};
+use codewright_llm::oauth::{Kind, Method, Prompt, SignIn, is_known, methods};
 use codewright_llm::vault::{Credential, Source, Stored};
 use codewright_proto::Clock;
 use serde_json::Map;
@@ -55,8 +55,10 @@ fn list(sign_in: &SignIn, env: &Env) -> anyhow::Result<ExitCode> {
             Source::Original => " (OpenCode's auth.json)",
             Source::Variable => " (OPENCODE_AUTH_CONTENT)",
         };
+        let unused = matches!(credential, Credential::OAuth(_)) && !is_known(provider);
+        let unused = if unused { " (this version cannot use it; store a key instead)" } else { "" };
         let name = clean_line(&name(provider));
-        text.push_str(&format!("●  {name} {}{place}\n│\n", kind(credential)));
+        text.push_str(&format!("●  {name} {}{place}{unused}\n│\n", kind(credential)));
     }
     text.push_str(&format!("└  {count} {}\n", plural(count, "credential")));
     let found: Vec<_> = catalog::providers()
@@ -159,11 +161,7 @@ fn logout(sign_in: &SignIn, provider: Option<&str>) -> anyhow::Result<ExitCode> 
 
 /// The name shown to people.
 fn name(provider: &str) -> String {
-    match provider {
-        "github-copilot" => "GitHub Copilot".to_owned(),
-        "poe" => "Poe".to_owned(),
-        provider => catalog::provider(provider).map_or(provider, |row| row.name).to_owned(),
-    }
+    catalog::provider(provider).map_or(provider, |row| row.name).to_owned()
 }
 
 fn kind(credential: &Credential) -> &'static str {
@@ -182,13 +180,7 @@ fn pick_provider() -> anyhow::Result<String> {
     if !std::io::stdin().is_terminal() {
         bail!("name the provider: `codewright providers login -p NAME`, with the key on standard input");
     }
-    let rows = catalog::providers().iter().filter(|row| !row.local).map(|row| row.id);
-    let mut ids: Vec<&str> = vec!["github-copilot", "poe"];
-    for id in rows {
-        if !ids.contains(&id) {
-            ids.push(id);
-        }
-    }
+    let mut ids: Vec<_> = catalog::providers().iter().filter(|row| !row.local).map(|row| row.id).collect();
     ids.sort_unstable();
     let names: Vec<_> = ids.iter().map(|id| format!("{} ({id})", name(id))).collect();
     say("┌  Sign in\n");

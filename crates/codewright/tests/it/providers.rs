@@ -69,7 +69,11 @@ fn what_is_wrong_is_named_with_what_to_do() {
         (&["providers", "login"], "", "name the provider"),
         (&["providers", "login", "-p", "groq"], " \n", "no key was given"),
         (&["providers", "login", "-p", "groq"], "sk-canary\nsecond", "a key is one line"),
-        (&["providers", "login", "-p", "openai", "-m", "by post"], "", "there are: ChatGPT Pro/Plus (browser)"),
+        (
+            &["providers", "login", "-p", "openai", "-m", "by post"],
+            "",
+            "there are: ChatGPT Pro/Plus (browser)",
+        ),
         (&["providers", "login", "https://ai.example.org"], "", "is not in this version"),
     ] {
         let done = run(&project, args).stdin(stdin).finish().unwrap();
@@ -80,7 +84,9 @@ fn what_is_wrong_is_named_with_what_to_do() {
     }
     fs::create_dir_all(file(&project).parent().unwrap()).unwrap();
     fs::write(file(&project), "{\"a\": canary").unwrap();
-    for args in [&["providers", "list"][..], &["providers", "login", "-p", "groq"], &["providers", "logout", "a"]] {
+    for args in
+        [&["providers", "list"][..], &["providers", "login", "-p", "groq"], &["providers", "logout", "a"]]
+    {
         let done = run(&project, args).stdin("k").finish().unwrap();
         keeps_quiet(&done);
         assert_eq!(done.code, Some(1), "{args:?}");
@@ -113,7 +119,8 @@ fn github() -> (String, std::thread::JoinHandle<Vec<String>>) {
         for (kind, body) in answers {
             let (mut socket, _) = listener.accept().unwrap();
             asked.push(read_request(&mut socket));
-            let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n", body.len());
+            let head =
+                format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n", body.len());
             socket.write_all(format!("{head}connection: close\r\n\r\n{body}").as_bytes()).unwrap();
         }
         asked
@@ -126,7 +133,9 @@ fn read_request(socket: &mut impl std::io::Read) -> String {
     loop {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ").map(str::to_owned));
+            let length = head
+                .lines()
+                .find_map(|line| line.to_lowercase().strip_prefix("content-length: ").map(str::to_owned));
             if body.len() >= length.map_or(0, |length| length.trim().parse().unwrap()) {
                 return text;
             }
@@ -144,7 +153,11 @@ fn a_copilot_sign_in_is_used_for_the_next_prompt() {
     let login = run(&project, &["providers", "login", "github-copilot"]).stdin(format!("2\n{url}\n"));
     let done = login.finish().unwrap().success().unwrap();
     keeps_quiet(&done);
-    assert!(done.stderr.contains("Enter code: AB-12") && done.stderr.contains("/login/device"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("Enter code: AB-12") && done.stderr.contains("/login/device"),
+        "{}",
+        done.stderr
+    );
     let entry = json!({
         "type": "oauth", "refresh": "gho-canary", "access": "gho-canary", "expires": 0, "enterpriseUrl": url,
     });

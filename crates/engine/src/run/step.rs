@@ -163,7 +163,8 @@ fn prepare(
     }
     let family = || prompts::Family::of(&model.provider_id, &model.api_id).prompt();
     // With a ChatGPT account the family's words are the request's instructions already.
-    let base = agent.prompt.clone().unwrap_or_else(|| if model.is_codex() { String::new() } else { family() });
+    let base =
+        agent.prompt.clone().unwrap_or_else(|| if model.is_codex() { String::new() } else { family() });
     let system = system(&Facts {
         base: &base,
         model_name: &model.name,
