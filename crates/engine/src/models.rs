@@ -245,7 +245,7 @@ fn provider(id: &str, written: Option<&ProviderConfig>, auth: &Credentials, env:
     let signed_in = auth.signed_in(id).filter(|_| key.is_none());
     let key = key.or_else(|| names.iter().find_map(|name| env.filled(name)).map(str::to_owned));
     let key = key.or_else(|| auth.key(id));
-    let mut template = template(id, written, row, key);
+    let mut template = template(id, written, row, key, env);
     if let (Ok(template), Some(signed_in)) = (&mut template, signed_in) {
         signed_in.apply(template, written.options.base_url.is_some());
     }
@@ -283,6 +283,7 @@ fn template(
     written: &ProviderConfig,
     row: Option<&ProviderRow>,
     key: Option<String>,
+    env: &Env,
 ) -> Result<Model, String> {
     let protocol = match &written.npm {
         Some(npm) => catalog::protocol_of_npm(npm).ok_or_else(|| {
@@ -293,6 +294,10 @@ fn template(
         })?,
         None => row.map_or(Protocol::OpenAiChat, |row| row.protocol),
     };
+    let protocol = match written.options.rest.get("useCompletionUrls") {
+        Some(Value::Bool(true)) if protocol == Protocol::OpenAiResponses => Protocol::OpenAiChat,
+        _ => protocol,
+    };
     let fallback = match protocol {
         Protocol::Anthropic => Some("https://api.anthropic.com/v1"),
         Protocol::OpenAiResponses if written.npm.as_deref() == Some("@ai-sdk/openai") => {
@@ -301,11 +306,14 @@ fn template(
         Protocol::OpenAiChat | Protocol::OpenAiResponses => None,
     };
     let is_azure = written.npm.as_deref().or(row.map(|row| row.npm)) == Some(AZURE);
-    let resource = option(written, "resourceName").map(azure_url).filter(|_| is_azure);
+    let resource = option(written, "resourceName").or_else(|| env.filled("AZURE_RESOURCE_NAME"));
+    let resource = resource.map(azure_url).filter(|_| is_azure);
+    let row_url = row.map(|row| row.base_url).filter(|url| !url.is_empty());
     let base_url = written.options.base_url.as_deref().or(written.api.as_deref()).or(resource.as_deref());
-    let base_url = base_url.filter(|url| !url.is_empty()).or(row.map(|row| row.base_url)).or(fallback);
+    let base_url = base_url.filter(|url| !url.is_empty()).or(row_url).or(fallback);
     let base_url = base_url.ok_or_else(|| {
-        format!("provider `{id}` has no address: set `provider.{id}.options.baseURL` in opencode.json")
+        let or = if is_azure { format!(" or `provider.{id}.options.resourceName`") } else { String::new() };
+        format!("provider `{id}` has no address: set `provider.{id}.options.baseURL`{or} in opencode.json")
     })?;
     if !base_url.starts_with("http://") && !base_url.starts_with("https://") {
         return Err(format!(

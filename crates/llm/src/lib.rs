@@ -13,6 +13,7 @@ mod classify;
 mod client;
 mod error;
 mod event;
+pub mod family;
 mod loose;
 mod model;
 pub mod oauth;

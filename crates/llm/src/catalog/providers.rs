@@ -36,6 +36,11 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
         )
     },
     ProviderRow {
+        npm: "@ai-sdk/azure",
+        protocol: Protocol::OpenAiResponses,
+        ..chat("azure", "Azure", &["AZURE_API_KEY"], "")
+    },
+    ProviderRow {
         npm: "@ai-sdk/cerebras",
         ..chat("cerebras", "Cerebras", &["CEREBRAS_API_KEY"], "https://api.cerebras.ai/v1")
     },

@@ -249,3 +249,32 @@ fn a_choice_is_sent_with_tools_only() {
         assert_eq!(lower(&request, &model()).get("tool_choice"), None);
     }
 }
+
+#[test]
+fn details_of_a_thought_go_back_where_they_came_from() {
+    let detail = json!({"type": "reasoning.encrypted", "data": "E"});
+    let thought = AssistantContent::Reasoning {
+        text: "hm".into(),
+        metadata: Some(json!({"openrouter": {"reasoning_details": [detail]}})),
+    };
+    let messages = vec![Message::Assistant(vec![thought, said("a")])];
+    let request = Request { messages, ..Request::default() };
+    let mut model = model();
+    let plain = json!([{"role": "assistant", "content": "a", "reasoning_content": "hm"}]);
+    assert_eq!(lower(&request, &model)["messages"], plain);
+    model.quirks = vec![Quirk::ReasoningField, Quirk::ReasoningDetails];
+    let whole =
+        json!([{"role": "assistant", "content": "a", "reasoning": "hm", "reasoning_details": [detail]}]);
+    assert_eq!(lower(&request, &model)["messages"], whole);
+}
+
+#[test]
+fn a_cache_key_is_sent_where_it_is_asked_for() {
+    let mut model = model();
+    let headers = vec![("x-session-id".to_owned(), "ses_1".to_owned())];
+    let request = Request { headers, ..Request::default() };
+    assert_eq!(lower(&request, &model).get("prompt_cache_key"), None);
+    model.options.insert("setCacheKey".into(), json!(true));
+    assert_eq!(lower(&request, &model)["prompt_cache_key"], "ses_1");
+    assert_eq!(lower(&request, &model).get("setCacheKey"), None);
+}

@@ -312,3 +312,110 @@ fn endless_arguments_are_refused() {
     });
     assert!(matches!(refused, Some(Error::Rejected { .. })));
 }
+
+fn offered(chunks: &[&str]) -> Vec<String> {
+    let (mut stream, mut out) = (Stream::default(), Vec::new());
+    let tool =
+        |name: &str| ToolSpec { name: name.into(), description: String::new(), parameters: Value::Null };
+    stream.offer(&[tool("read"), tool("bash")]);
+    for chunk in chunks {
+        stream.push(&format!(r#"{{"choices":[{{"index":0,"delta":{chunk}}}]}}"#), &mut out).unwrap();
+    }
+    stream.push(&STOP[4..], &mut out).unwrap();
+    stream.push("[DONE]", &mut out).unwrap();
+    out.iter().map(line).collect()
+}
+
+#[test]
+fn a_printed_call_is_made() {
+    for (chunks, value) in [
+        (
+            &[r#"{"content":"{\"name\": \"re"}"#, r#"{"content":"ad\", \"arguments\": {\"p\": 1}}"}"#][..],
+            r#"{"p":1}"#,
+        ),
+        (
+            &[
+                r#"{"content":"<tool_call>\n{\"name\": \"read\", "}"#,
+                r#"{"content":"\"arguments\": {\"p\": 1}}\n</tool_call>"}"#,
+            ],
+            r#"{"p":1}"#,
+        ),
+        (
+            &[
+                r#"{"content":"<tool_call>\n<function=read>\n<parameter=p>\n1\n</parameter>\n</function>\n</tool_call>"}"#,
+            ],
+            r#"{"p":"1"}"#,
+        ),
+    ] {
+        let found = offered(chunks);
+        let id = found[0].trim_start_matches('<').split(' ').next().unwrap();
+        let expected = [
+            format!("<{id} read"),
+            format!("{id} {value}"),
+            format!("{id}> read {value}"),
+            "finish tool-calls".to_owned(),
+        ];
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn text_that_is_no_call_is_given_out_whole() {
+    for text in [
+        r#"{\"name\": \"unknown\", \"arguments\": {}}"#,
+        r#"{\"name\": \"read\", \"arguments\": {}} is how."#,
+        r#"{\"name\": \"read\", \"argum"#,
+    ] {
+        let found = offered(&[&format!(r#"{{"content":"{text}"}}"#)]);
+        let plain = text.replace("\\\"", "\"");
+        assert_eq!(found, ["<text", &format!("t {plain}"), "text>", "finish stop"]);
+    }
+    let call = r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"read","arguments":"{\"q\":1}"}}]}"#;
+    let found = offered(&[r#"{"content":"{\"name\":"}"#, call]);
+    assert_eq!(found[..3], ["<text", "t {\"name\":", "text>"]);
+    assert_eq!(found.last().unwrap(), "finish tool-calls");
+}
+
+#[test]
+fn thought_between_tags_is_thought() {
+    check(
+        &[
+            r#"{"content":"<thi"}"#,
+            r#"{"content":"nk>a</th"}"#,
+            r#"{"content":"ink>\n\nb"}"#,
+            r#"{"content":" <think>"}"#,
+            STOP,
+        ],
+        &["<thought", "r a", "thought>", "<text", "t b", "t  <think>", "text>", "finish stop"],
+    );
+}
+
+#[test]
+fn what_recognises_a_thought_is_kept_with_it() {
+    let mut stream = Stream::default();
+    let mut out = Vec::new();
+    for chunk in [
+        r#"{"reasoning":"a","reasoning_details":[{"type":"reasoning.text","text":"a","index":0}]}"#,
+        r#"{"reasoning":"","reasoning_details":[{"type":"reasoning.text","signature":"S","index":0}]}"#,
+        r#"{"content":"b"}"#,
+        r#"{"content":"","reasoning_details":[{"type":"reasoning.encrypted","data":"E","index":1}]}"#,
+    ] {
+        stream.push(&format!(r#"{{"choices":[{{"delta":{chunk}}}]}}"#), &mut out).unwrap();
+    }
+    stream.push(&STOP[4..], &mut out).unwrap();
+    stream.finish(&mut out).unwrap();
+    let kept: Vec<Value> = out
+        .iter()
+        .filter_map(|event| match event {
+            ModelEvent::ReasoningEnd { metadata } => metadata.clone(),
+            _ => None,
+        })
+        .collect();
+    let expected = [
+        serde_json::json!({"openrouter": {"reasoning_details": [
+            {"type": "reasoning.text", "text": "a", "index": 0, "signature": "S"}]}}),
+        serde_json::json!({"openrouter": {"reasoning_details": [
+            {"type": "reasoning.encrypted", "data": "E", "index": 1}]}}),
+    ];
+    assert_eq!(kept, expected);
+}
