@@ -12,9 +12,10 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
 
 use crate::error::cut;
-use crate::vault::{Credential, Tokens, Vault};
+use crate::vault::{Credential, Lock, Tokens, Vault};
 use crate::{Client, Error, Failure, Request, Secret};
 
 mod browser;
@@ -30,6 +31,10 @@ use browser::Browser;
 
 /// Tokens are renewed this long before they end, so that they last for the request.
 const MARGIN: Duration = Duration::from_secs(60);
+/// How long a renewal waits for that of another process: as long as two requests may take.
+const RENEWAL_WAIT: Duration = Duration::from_secs(70);
+/// How often it is looked whether that has ended.
+const RENEWAL_CHECK: Duration = Duration::from_millis(20);
 
 /// Servers that sign users in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -215,8 +220,7 @@ impl SignIn {
     }
 
     async fn renew(&self, provider: &str) -> Result<Tokens, Error> {
-        let (vault, name) = (self.0.vault.clone(), provider.to_owned());
-        let _lock = blocking(move || vault.lock_renewal(&name)).await?;
+        let _lock = self.lock_renewal(provider).await?;
         // Another process may have done it while this one waited.
         let old = self.stored(provider)?;
         if !self.is_due(provider, &old) {
@@ -230,6 +234,21 @@ impl SignIn {
         // Stored before anybody uses them.
         blocking(move || vault.set(&name, &credential)).await?;
         Ok(tokens)
+    }
+
+    /// Waits until no other process renews this sign-in.
+    async fn lock_renewal(&self, provider: &str) -> Result<Lock, Error> {
+        let until = Instant::now() + RENEWAL_WAIT;
+        while Instant::now() < until {
+            if let Some(lock) = self.0.vault.lock_renewal(provider)? {
+                return Ok(lock);
+            }
+            sleep(RENEWAL_CHECK).await;
+        }
+        let seconds = RENEWAL_WAIT.as_secs();
+        Err(Error::busy(format!(
+            "another process has been renewing the sign-in to `{provider}` for {seconds} s"
+        )))
     }
 
     fn stored(&self, provider: &str) -> Result<Tokens, Error> {

@@ -191,12 +191,12 @@ impl Vault {
         Ok(true)
     }
 
-    /// Waits until no other process renews the sign-in of a provider, and keeps them waiting.
-    pub(crate) fn lock_renewal(&self, provider: &str) -> Result<Lock, Error> {
+    /// Keeps other processes from renewing the sign-in of a provider, unless one of them does.
+    pub(crate) fn lock_renewal(&self, provider: &str) -> Result<Option<Lock>, Error> {
         let provider = checked(provider)?;
         let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
         let safe: String = provider.chars().map(safe).take(100).collect();
-        Lock::take(&beside(&self.0.own, &format!(".{safe}.lock")), file::RENEWAL_WAIT)
+        Lock::attempt(&beside(&self.0.own, &format!(".{safe}.lock")))
     }
 
     fn change(&self, change: impl FnOnce(&mut Map<String, Value>)) -> Result<(), Error> {
@@ -207,7 +207,7 @@ impl Vault {
             *text = Value::Object(entries).to_string();
             return Ok(());
         }
-        let _lock = Lock::take(&beside(&self.0.own, ".lock"), file::WRITE_WAIT)?;
+        let _lock = Lock::take(&beside(&self.0.own, ".lock"))?;
         let mut entries = file::read(&self.0.own)?;
         change(&mut entries);
         file::write(&self.0.own, &entries)

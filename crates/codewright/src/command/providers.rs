@@ -268,7 +268,7 @@ fn ask_prompts(prompts: &[Prompt]) -> anyhow::Result<BTreeMap<String, String>> {
 fn key(provider: &str) -> anyhow::Result<String> {
     let text = if std::io::stdin().is_terminal() {
         say(&format!("│  Key for {} (not shown): ", clean_line(&name(provider))));
-        let typed = terminal::hidden(line);
+        let typed = terminal::hidden(interruptible_line);
         say("\n");
         typed?
     } else {
@@ -331,6 +331,20 @@ fn line() -> anyhow::Result<String> {
         bail!("the input ended; nothing was changed");
     }
     Ok(line.trim().to_owned())
+}
+
+/// A line, or an end on Ctrl-C that lets the caller put the terminal right again.
+fn interruptible_line() -> anyhow::Result<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let answer = runtime.block_on(async {
+        tokio::select! {
+            line = tokio::task::spawn_blocking(line) => line?,
+            _ = tokio::signal::ctrl_c() => bail!("no key was given; nothing was changed"),
+        }
+    });
+    // A thread may still wait for the line.
+    runtime.shutdown_background();
+    answer
 }
 
 /// Questions go to standard error, so that standard output can be piped.

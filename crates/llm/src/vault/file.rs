@@ -15,9 +15,7 @@ use crate::Error;
 /// The most bytes a file of credentials may have.
 const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
 /// How long a write waits for the writes of other processes, which take milliseconds.
-pub(super) const WRITE_WAIT: Duration = Duration::from_secs(10);
-/// How long a renewal waits for another one: as long as two requests may take.
-pub(super) const RENEWAL_WAIT: Duration = Duration::from_secs(70);
+const WRITE_WAIT: Duration = Duration::from_secs(10);
 /// How often a lock is tried.
 const TRY_EVERY: Duration = Duration::from_millis(10);
 /// Only the user may read credentials.
@@ -31,25 +29,33 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock, waiting at most `wait` for whoever holds it. Blocks its thread.
-    pub(super) fn take(path: &Path, wait: Duration) -> Result<Self, Error> {
+    /// Takes the lock, waiting at most 10 s for whoever holds it. Blocks its thread.
+    pub(super) fn take(path: &Path) -> Result<Self, Error> {
+        let until = Instant::now() + WRITE_WAIT;
+        loop {
+            if let Some(lock) = Self::attempt(path)? {
+                return Ok(lock);
+            }
+            if Instant::now() >= until {
+                let seconds = WRITE_WAIT.as_secs();
+                return Err(Error::busy(format!(
+                    "another process has held `{}` for {seconds} s",
+                    path.display()
+                )));
+            }
+            sleep(TRY_EVERY);
+        }
+    }
+
+    /// Takes the lock unless somebody holds it.
+    pub(super) fn attempt(path: &Path) -> Result<Option<Self>, Error> {
         make_directory(path)?;
         let file = OpenOptions::new().create(true).append(true).mode(MODE).open(path);
         let file = file.map_err(|why| failed(path, "open the lock", &why))?;
-        let until = Instant::now() + wait;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Self { _file: file }),
-                Err(TryLockError::WouldBlock) if Instant::now() < until => sleep(TRY_EVERY),
-                Err(TryLockError::WouldBlock) => {
-                    let seconds = wait.as_secs();
-                    return Err(Error::busy(format!(
-                        "another process has held `{}` for {seconds} s",
-                        path.display()
-                    )));
-                }
-                Err(TryLockError::Error(why)) => return Err(failed(path, "lock", &why)),
-            }
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(why)) => Err(failed(path, "lock", &why)),
         }
     }
 }

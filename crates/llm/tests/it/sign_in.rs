@@ -336,6 +336,38 @@ async fn openai_gives_tokens_for_a_code_entered_elsewhere() {
 }
 
 #[tokio::test]
+async fn a_chatgpt_account_is_asked_as_its_server_wants() {
+    let place = Place::new();
+    let extra = json!({"accountId": "acct-1"}).as_object().unwrap().clone();
+    let tokens =
+        Tokens { access: "canary-access".into(), refresh: "r".into(), expires_ms: NOW_MS + 3_600_000, extra };
+    place.vault().set("openai", &Credential::OAuth(tokens)).unwrap();
+    let done =
+        "data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":[]}}\n\n";
+    let server = Server::new(vec![says(format!("{}{done}", stream_head()))]);
+    let mut model = Model::new("openai", "gpt-5", Protocol::OpenAiResponses, &server.base_url());
+    model.auth = Auth::SignIn { sign_in: place.sign_in("http://127.0.0.1:9"), provider: "openai".into() };
+    let messages = vec![Message::User(vec![UserContent::Text("hi".into())])];
+    let request =
+        Request { system: "Be brief.".into(), messages, max_output_tokens: 9, ..Request::default() };
+    let mut stream = client().stream(&model, &request).await.unwrap();
+    while let Some(event) = stream.next().await {
+        // An empty answer may be an error; what was sent is what counts here.
+        drop(event);
+    }
+    let asked = server.requests().await.remove(0);
+    let (head, body) = asked.split_once("\r\n\r\n").unwrap();
+    let head = head.to_lowercase();
+    assert!(head.starts_with("post /v1/responses "), "{head}");
+    assert!(head.contains("authorization: bearer canary-access"), "{head}");
+    assert!(head.contains("chatgpt-account-id: acct-1"), "{head}");
+    let body: Value = serde_json::from_str(body).unwrap();
+    assert_eq!((&body["instructions"], &body["store"]), (&json!("Be brief."), &json!(false)));
+    assert_eq!(body["input"].as_array().unwrap().len(), 1, "nothing is said by the system: {body}");
+    assert!(body.get("max_output_tokens").is_none(), "{body}");
+}
+
+#[tokio::test]
 async fn a_request_is_sent_with_the_token_and_what_copilot_wants_to_know() {
     let place = Place::new();
     place.store("github-copilot", "canary-gho", 5);
