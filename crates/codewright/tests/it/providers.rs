@@ -176,3 +176,55 @@ fn a_copilot_sign_in_is_used_for_the_next_prompt() {
         assert!(request.contains("x-initiator: user") && request.contains("openai-intent: "), "{request}");
     }
 }
+
+#[test]
+fn a_chatgpt_sign_in_is_used_before_a_key_of_the_environment() {
+    let project = Project::plain().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/codex", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let events = [
+            json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "id": "m"}}),
+            json!({"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "delta": "Hello from ChatGPT"}),
+            json!({"type": "response.output_item.done", "output_index": 0, "item": {"type": "message", "id": "m"}}),
+            json!({"type": "response.completed", "response": {"usage": {"input_tokens": 1, "output_tokens": 1}}}),
+        ];
+        let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        // One is the prompt, the other its title, in any order.
+        (0..2)
+            .map(|_| {
+                let (mut socket, _) = listener.accept().unwrap();
+                let asked = read_request(&mut socket);
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+                socket.write_all(format!("{head}{body}").as_bytes()).unwrap();
+                asked
+            })
+            .collect::<Vec<_>>()
+    });
+    fs::create_dir_all(file(&project).parent().unwrap()).unwrap();
+    // Good until the year 2100.
+    let entry = json!({
+        "type": "oauth", "access": "canary-access", "refresh": "r", "expires": 4_102_444_800_000_u64, "accountId": "acct",
+    });
+    fs::write(file(&project), json!({"openai": entry}).to_string()).unwrap();
+    project.write_config(&json!({"provider": {"openai": {"options": {"baseURL": url}}}})).unwrap();
+    project.write("AGENTS.md", "Mind the gap.").unwrap();
+    let prompt = run(&project, &["run", "-m", "openai/gpt-5.3-codex", "Hi"]).env("OPENAI_API_KEY", "sk-other");
+    let done = prompt.finish().unwrap().success().unwrap();
+    keeps_quiet(&done);
+    assert!(done.stdout.contains("Hello from ChatGPT"), "{}", done.stdout);
+    for request in server.join().unwrap() {
+        let (head, body) = request.split_once("\r\n\r\n").unwrap();
+        let head = head.to_lowercase();
+        assert!(head.starts_with("post /codex/responses "), "{head}");
+        assert!(head.contains("bearer canary-access") && head.contains("chatgpt-account-id: acct"), "{head}");
+        let body: Value = serde_json::from_str(body).unwrap();
+        assert!(body["instructions"].as_str().is_some_and(|text| !text.is_empty()));
+        let input = body["input"].as_array().unwrap();
+        assert!(input.iter().all(|message| message["role"] == "user"), "{body}");
+        if body.get("tools").is_some() {
+            assert!(!body["instructions"].to_string().contains("Mind the gap."));
+            assert!(input[0].to_string().contains("Mind the gap."), "our own words are said by the user");
+        }
+    }
+}
