@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::error::{Error, Failure, cut};
-use crate::retry_after::retry_after;
+use crate::retry_after::{retry_after, said as said_wait};
 
 /// Bytes of a provider's text that go into a message.
 const MESSAGE_LIMIT_BYTES: usize = 2048;
@@ -74,7 +74,7 @@ pub(crate) fn answer(answer: &Answer, said: Said) -> Error {
         body: Some(answer.body.to_owned()),
         ..Failure::default()
     });
-    class.error(failure, retry_after(answer.headers))
+    class.error(failure, retry_after(answer.headers).or_else(|| said_wait(answer.body)))
 }
 
 /// What to do about an error that came inside a stream that had begun well.
@@ -92,7 +92,7 @@ pub(crate) fn in_band(message: String, said: &Said, source: &str) -> Error {
         body: Some(cut(source, crate::client::ERROR_BODY_LIMIT_BYTES).to_owned()),
         ..Failure::default()
     });
-    class.error(failure, None)
+    class.error(failure, said_wait(source))
 }
 
 /// A sentence about an answer whose body is not an error object.

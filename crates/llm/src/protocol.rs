@@ -4,6 +4,8 @@ pub(crate) mod anthropic;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
 #[cfg(test)]
+mod prefix;
+#[cfg(test)]
 mod recorded;
 mod usage;
 

@@ -1,7 +1,12 @@
 //! How long a server asks to be left alone.
+//!
+//! Headers say it in three ways, Google's error details in a fourth, and
+//! errors inside a stream, which have no headers, in words.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+use serde_json::Value;
 
 /// Reads `retry-after-ms` and `retry-after`, the latter in seconds or as a date.
 ///
@@ -15,8 +20,57 @@ pub(crate) fn retry_after(headers: &BTreeMap<String, String>) -> Option<Duration
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
+    if let Some(span) = span(text) {
+        return Some(span);
+    }
     let now = http_date(headers.get("date")?)?;
     Some(Duration::from_secs(http_date(text)?.saturating_sub(now)))
+}
+
+/// Reads the wish out of an error body: Google's `RetryInfo`, or words such as `try again in 1.5s`.
+pub(crate) fn said(body: &str) -> Option<Duration> {
+    let parsed: Value = serde_json::from_str(body).unwrap_or_default();
+    let details =
+        ["/error/details", "/0/error/details", "/details"].iter().find_map(|path| parsed.pointer(path));
+    let delay = details.and_then(Value::as_array).into_iter().flatten().find_map(|detail| {
+        let is_it = detail["@type"].as_str().is_some_and(|kind| kind.ends_with("google.rpc.RetryInfo"));
+        span(detail["retryDelay"].as_str().filter(|_| is_it)?)
+    });
+    delay.or_else(|| {
+        // ASCII lower case keeps every offset, and the words are ASCII.
+        let lower = body.to_ascii_lowercase();
+        let at = IN_WORDS.iter().find_map(|words| Some(lower.find(words)? + words.len()))?;
+        let rest = lower[at..].trim_start();
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(rest.len());
+        let word = rest[..end].trim_end_matches('.');
+        let unit = rest[end..].trim_start();
+        // Written `in 20 seconds` as well as `in 20s`.
+        match word.parse::<f64>() {
+            Ok(number) if unit.starts_with("second") => Duration::try_from_secs_f64(number).ok(),
+            Ok(number) if unit.starts_with("minute") => Duration::try_from_secs_f64(number * 60.0).ok(),
+            Ok(_) => None,
+            Err(_) => span(word),
+        }
+    })
+}
+
+const IN_WORDS: &[&str] = &["try again in ", "retry in ", "retry after "];
+
+/// Reads a span of time with units, such as `1.5s`, `340ms` or `6m0s`.
+fn span(text: &str) -> Option<Duration> {
+    let (mut rest, mut seconds) = (text.trim(), 0.0);
+    if rest.is_empty() {
+        return None;
+    }
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let number: f64 = rest[..digits].parse().ok()?;
+        let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+        let (unit, factor) = units.into_iter().find(|(unit, _)| rest[digits..].starts_with(unit))?;
+        seconds += number * factor;
+        rest = &rest[digits + unit.len()..];
+    }
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// Seconds since 1970 of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`.
@@ -60,11 +114,34 @@ mod tests {
     fn every_spelling_is_read() {
         check(&[("retry-after", "2")], Some(2000));
         check(&[("retry-after", " 0.5 ")], Some(500));
+        check(&[("retry-after", "1m30s")], Some(90_000));
         check(&[("retry-after", "2"), ("retry-after-ms", "1500")], Some(1500));
         check(
             &[("retry-after", "Wed, 21 Oct 2015 07:28:30 GMT"), ("date", "Wed, 21 Oct 2015 07:28:00 GMT")],
             Some(30_000),
         );
+    }
+
+    #[test]
+    fn a_wish_in_the_body_is_read() {
+        let google = r#"{"error":{"code":429,"details":[{"@type":"type.googleapis.com/google.rpc.Help"},
+            {"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}]}}"#;
+        for (body, ms) in [
+            (google, Some(34_500)),
+            (&format!("[{google}]"), Some(34_500)),
+            ("Rate limit reached. Please try again in 1.5s. Visit https://x", Some(1500)),
+            ("please try again in 6m0s", Some(360_000)),
+            ("Try again in 340ms.", Some(340)),
+            ("Please retry after 20 seconds.", Some(20_000)),
+            ("retry in 2 minutes", Some(120_000)),
+            ("try again in a while", None),
+            ("try again in 20", None),
+            ("try again in 1e400s", None),
+            ("", None),
+            (r#"{"error":{"details":[{"retryDelay":"3s"}]}}"#, None),
+        ] {
+            assert_eq!(said(body), ms.map(Duration::from_millis), "{body}");
+        }
     }
 
     #[test]

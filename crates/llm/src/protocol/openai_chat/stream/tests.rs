@@ -419,3 +419,28 @@ fn what_recognises_a_thought_is_kept_with_it() {
     ];
     assert_eq!(kept, expected);
 }
+
+#[test]
+fn what_local_servers_get_wrong_is_put_right() {
+    let whole = r#"raw {"choices":[{"message":{"content":"","tool_calls":[{"id":"a","function":{"name":"read","arguments":{"p":1}}}]},"finish_reason":"stop"}]}"#;
+    let garbage = r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"read","arguments":"{\"p\":1}}}<|im_end|>"}}]}"#;
+    let stopped = r#"raw {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"read","arguments":"{\"p\":1}"}}]},"finish_reason":"stop"}]}"#;
+    let cut = r#"raw {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"read","arguments":"{\"p\":1}"}}]},"finish_reason":null}]}"#;
+    for (what, chunks) in [
+        ("arguments as an object, in a single chunk, with the wrong reason", &[whole][..]),
+        ("garbage behind the arguments", &[garbage, STOP]),
+        ("a wrong reason", &[stopped]),
+        ("no reason at all", &[cut]),
+    ] {
+        let found = play(chunks);
+        assert_eq!(found.first().unwrap(), "<a read", "{what}");
+        assert_eq!(found[found.len() - 2..], [r#"a> read {"p":1}"#, "finish tool-calls"], "{what}");
+    }
+    let unnamed = play(&[
+        r#"{"tool_calls":[{"function":{"name":"read","arguments":"{\"p\":1}"}},{"function":{"name":"read","arguments":"{\"p\":2}"}}]}"#,
+        STOP,
+    ]);
+    let ids: Vec<&str> =
+        unnamed.iter().filter_map(|line| line.strip_prefix('<')?.split(' ').next()).collect();
+    assert!(ids.len() == 2 && ids[0] != ids[1] && ids.iter().all(|id| !id.is_empty()), "{unnamed:?}");
+}
