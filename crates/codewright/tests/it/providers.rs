@@ -209,7 +209,8 @@ fn a_chatgpt_sign_in_is_used_before_a_key_of_the_environment() {
     fs::write(file(&project), json!({"openai": entry}).to_string()).unwrap();
     project.write_config(&json!({"provider": {"openai": {"options": {"baseURL": url}}}})).unwrap();
     project.write("AGENTS.md", "Mind the gap.").unwrap();
-    let prompt = run(&project, &["run", "-m", "openai/gpt-5.3-codex", "Hi"]).env("OPENAI_API_KEY", "sk-other");
+    let prompt =
+        run(&project, &["run", "-m", "openai/gpt-5.3-codex", "Hi"]).env("OPENAI_API_KEY", "sk-other");
     let done = prompt.finish().unwrap().success().unwrap();
     keeps_quiet(&done);
     assert!(done.stdout.contains("Hello from ChatGPT"), "{}", done.stdout);
