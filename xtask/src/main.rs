@@ -9,6 +9,7 @@
 mod bench;
 mod measure;
 mod model;
+mod models;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -32,6 +33,10 @@ Commands:
       --only NAME     version, hi, edit, stream, pipe or size; edit, stream and
                       pipe measure hi too, as their figures are beyond its
       Ends with 1 if a run failed, never because a limit was exceeded.
+  models FILE | --from-crate
+      Replaces the model catalog that is part of the program by FILE, the
+      `api.json` of models.dev, plain or gzipped, or by the copy in the newest
+      `oxicode-catalog` crate; says what changed.
   scripted [--port P] [--script FILE]
       Serves the scripted model until interrupted; P is 0 for any free port
       (default 18080). FILE is a script in JSON; without it `[[scn:hi]]`,
@@ -57,6 +62,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
     match command {
         "bench" => return bench::main(rest),
         "scripted" => model::by_hand(rest)?,
+        "models" => models::main(rest)?,
         // The parts of a benchmark that run as processes of their own.
         measure::COMMAND => measure::main(rest)?,
         model::COMMAND => model::main()?,

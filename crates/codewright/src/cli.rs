@@ -25,6 +25,8 @@ pub(crate) enum Command {
     /// See, add and remove sign-ins to model providers
     #[command(visible_alias = "auth")]
     Providers(ProvidersArgs),
+    /// List the models that can be used
+    Models(ModelsArgs),
     /// See the agent fix a bug, without a key and without a network
     Demo(DemoArgs),
 }
@@ -168,6 +170,20 @@ pub(crate) enum ProvidersCommand {
         #[command(flatten)]
         common: Common,
     },
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ModelsArgs {
+    /// Only those of this provider
+    pub(crate) provider: Option<String>,
+    /// Add what is known of each: limits, prices, variants
+    #[arg(long)]
+    pub(crate) verbose: bool,
+    /// Fetch the newest list from models.dev first
+    #[arg(long)]
+    pub(crate) refresh: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 #[derive(Debug, Clone, Args)]

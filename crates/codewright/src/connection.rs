@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use codewright_client::Client;
 use codewright_config::{Dirs, Env, env};
-use codewright_engine::{Engine, Options};
+use codewright_engine::{Engine, Options, Place};
 use codewright_proto::Clock;
 
 /// The program version.
@@ -16,6 +17,8 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(crate) struct Connection {
     pub(crate) client: Client,
     engine: Option<Engine>,
+    /// The directory of our own engine, and how many of its warnings have been shown.
+    told: Option<(Arc<Place>, usize)>,
 }
 
 /// Credentials for a server.
@@ -34,12 +37,13 @@ impl Connection {
             Ok(place) => place,
             Err(error) => return Err(explained(error)),
         };
-        for warning in place.warnings() {
-            crate::style::warning(&warning);
+        let warnings = place.warnings();
+        for warning in &warnings {
+            crate::style::warning(warning);
         }
         let options = codewright_server::Options::default();
         let client = Client::in_process(codewright_server::router(engine.clone(), options));
-        Ok(Self { client, engine: Some(engine) })
+        Ok(Self { client, engine: Some(engine), told: Some((place, warnings.len())) })
     }
 
     /// A server at an address.
@@ -53,12 +57,17 @@ impl Connection {
         let username = credentials.username.or_else(|| env.filled(env::SERVER_USERNAME).map(str::to_owned));
         let auth = password.map(|password| (username.unwrap_or_else(|| "opencode".to_owned()), password));
         let name = directory.as_ref().map(|path| path.to_string_lossy().into_owned());
-        Ok(Self { client: Client::http(url, auth, name).map_err(client_error)?, engine: None })
+        Ok(Self { client: Client::http(url, auth, name).map_err(client_error)?, engine: None, told: None })
     }
 
     /// Ends what runs in this process.
     pub(crate) async fn close(self) {
         let Some(engine) = self.engine else { return };
+        if let Some((place, told)) = self.told {
+            for warning in place.warnings().iter().skip(told) {
+                crate::style::warning(warning);
+            }
+        }
         if let Err(error) = engine.close().await {
             crate::style::warning(&error.to_string());
         }

@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Command::Run(args) => command::run::main(args),
         Command::Serve(args) => command::serve::main(&args),
         Command::Providers(args) => command::providers::main(args),
+        Command::Models(args) => command::models::main(&args),
         Command::Demo(args) => command::demo::main(args),
     };
     result.unwrap_or_else(|error| {

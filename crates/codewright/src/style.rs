@@ -64,6 +64,12 @@ pub(crate) fn error_text(message: &str) {
     drop(writeln!(std::io::stderr(), "{} {message}", style.red(&style.bold("Error:"))));
 }
 
+/// Says on standard error what was done.
+pub(crate) fn note(message: &str) {
+    // Nobody is left to be told when this fails.
+    drop(writeln!(std::io::stderr(), "{}", Style::stderr().dim(&crate::clean::clean(message))));
+}
+
 /// Says on standard error what is odd but does no harm.
 pub(crate) fn warning(message: &str) {
     let style = Style::stderr();

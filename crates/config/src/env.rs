@@ -48,6 +48,8 @@ pub const CLIENT: &str = "OPENCODE_CLIENT";
 pub const DISABLE_CLAUDE_CODE_PROMPT: &str = "OPENCODE_DISABLE_CLAUDE_CODE_PROMPT";
 /// Whether the model list is never fetched.
 pub const DISABLE_MODELS_FETCH: &str = "OPENCODE_DISABLE_MODELS_FETCH";
+/// Where the model list is fetched from, instead of models.dev.
+pub const MODELS_URL: &str = "OPENCODE_MODELS_URL";
 /// Whether web search is offered.
 pub const ENABLE_EXA: &str = "OPENCODE_ENABLE_EXA";
 /// Whether every experiment is on.
@@ -75,6 +77,7 @@ const PROVIDER_KEYS: &[&str] = &[
     "CEREBRAS_API_KEY",
     "CHUTES_API_KEY",
     "COHERE_API_KEY",
+    "COPILOT_GITHUB_TOKEN",
     "DASHSCOPE_API_KEY",
     "DEEPINFRA_API_KEY",
     "DEEPSEEK_API_KEY",

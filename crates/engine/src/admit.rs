@@ -101,6 +101,14 @@ fn choose_model(
     place.models.find(&provider_id, &model_id)?;
     let variant =
         input.variant.clone().or_else(|| input.model.as_ref().and_then(|model| model.variant.clone()));
+    // The agent's variant is one of the agent's own model.
+    let of_agent = || {
+        let agent = place.agent(agent).ok()?;
+        let own = agent.model.as_ref()?;
+        let same = own.provider_id == provider_id && own.model_id == model_id;
+        agent.variant.clone().filter(|_| same)
+    };
+    let variant = variant.or_else(of_agent);
     Ok(PromptModel { provider_id, model_id, variant })
 }
 

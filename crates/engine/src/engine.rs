@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::credential::{SignIns, vault};
+use crate::models::source::Source;
 use crate::permission::gate::Gate;
 use crate::place::Place;
 use crate::run::{Runs, Turn};
@@ -71,6 +72,7 @@ pub(crate) struct Inner {
     pub(crate) gate: Gate,
     pub(crate) toolbox: Toolbox,
     pub(crate) locks: FileLocks,
+    pub(crate) catalog: Source,
     pub(crate) child_env: Environment,
     pub(crate) shell: PathBuf,
     pub(crate) cancel: CancellationToken,
@@ -107,6 +109,7 @@ impl Engine {
             }),
             sign_ins: SignIns::default(),
             llm,
+            catalog: Source::new(&dirs),
             store,
             ids,
             clock,
@@ -255,6 +258,16 @@ impl Engine {
     /// Answers a permission request.
     pub async fn answer_permission(&self, id: &PermissionId, answer: PermissionAnswer) -> Result<(), Error> {
         self.0.gate.answer(id, answer).await
+    }
+
+    /// Fetches the newest model catalog; directories opened from now on see it.
+    pub async fn refresh_models(&self) -> Result<(), Error> {
+        self.0.catalog.refresh(&self.0).await
+    }
+
+    /// Fetches the model catalog once a day for as long as it is waited for; a failure changes nothing.
+    pub async fn keep_models_fresh(&self) -> std::convert::Infallible {
+        self.0.catalog.keep_fresh(&self.0).await
     }
 
     /// Lets background work end for a moment, stops what is left and closes the store.

@@ -32,6 +32,24 @@ pub enum Error {
         wanted: String,
         /// Names that are close to it.
         nearest: Vec<String>,
+        /// What else may help.
+        advice: Option<String>,
+    },
+    /// The provider does not exist; the user names another.
+    #[error("provider not found: {wanted}")]
+    UnknownProvider {
+        /// What was asked for.
+        wanted: String,
+        /// Names that are close to it.
+        nearest: Vec<String>,
+    },
+    /// The provider is known and not set up; the user sets it up.
+    #[error("the provider `{provider}` is not set up")]
+    NoKey {
+        /// The provider.
+        provider: String,
+        /// How that is done.
+        advice: String,
     },
     /// The configuration cannot be used; the user mends it.
     #[error(transparent)]
@@ -63,17 +81,21 @@ impl Error {
                  of these.",
                 looked_for.iter().map(|line| format!("  - {line}")).collect::<Vec<_>>().join("\n")
             )),
-            Self::UnknownModel { nearest, .. } if !nearest.is_empty() => {
-                Some(format!("did you mean {}?", nearest.join(", ")))
+            Self::UnknownModel { nearest, advice, .. } => {
+                let nearest = did_you_mean(nearest);
+                let both: Vec<_> = nearest.into_iter().chain(advice.clone()).collect();
+                (!both.is_empty()).then(|| both.join("\n"))
             }
+            Self::UnknownProvider { nearest, .. } => did_you_mean(nearest),
+            Self::NoKey { advice, .. } => Some(advice.clone()),
             Self::Config(error) => error.hint(),
-            Self::UnknownModel { .. }
-            | Self::NotFound { .. }
-            | Self::Invalid { .. }
-            | Self::Store(_)
-            | Self::Provider(_) => None,
+            Self::NotFound { .. } | Self::Invalid { .. } | Self::Store(_) | Self::Provider(_) => None,
         }
     }
+}
+
+fn did_you_mean(nearest: &[String]) -> Option<String> {
+    (!nearest.is_empty()).then(|| format!("did you mean {}?", nearest.join(", ")))
 }
 
 /// The provider's failure as a message keeps it.

@@ -2,23 +2,28 @@
 //!
 //! A provider is there when the configuration names it or a key for it is found. When
 //! there is none at all, servers on this machine are looked for on their usual ports.
+//! A provider's models are put together when somebody first asks for one of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use codewright_config::{Config, Env, ModelConfig, Ordered, ProviderConfig, Timeout, parse_model};
-use codewright_llm::catalog::{self, ModelRow, ProviderRow};
+use codewright_llm::catalog::{self, Catalog, ModelFacts, ProviderFacts, ProviderRow};
 use codewright_llm::{Model, Protocol, Secret};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::Error;
 use crate::engine::Inner;
 
+mod json;
+mod listed;
 pub(crate) mod signed_in;
+pub(crate) mod source;
 
-use signed_in::Credentials;
+pub(crate) use listed::{Listed, prices};
+use signed_in::{Credentials, SignedIn};
 
 /// How long a server on this machine may take to say what it has.
 const LOCAL_DEADLINE: Duration = Duration::from_millis(400);
@@ -26,26 +31,62 @@ const LOCAL_DEADLINE: Duration = Duration::from_millis(400);
 const NEAREST: usize = 3;
 /// What is assumed of a model that nobody described.
 const ASSUMED_CONTEXT: u64 = 128_000;
+/// Which of a provider's models is its first, the last of these before the others.
+const PREFERRED: [&str; 4] = ["gpt-5", "claude-sonnet-4", "big-pickle", "gemini-3-pro"];
+/// The family whose newest member does a provider's small work.
+const SMALL: [(&str, &str); 3] =
+    [("anthropic", "claude-haiku"), ("openai", "gpt-nano"), ("google", "gemini-flash")];
+/// What a model's name says when it is not for words, or not for long.
+const SPECIAL: [&str; 6] = ["latest", "preview", "live", "tts", "image", "audio"];
+
+const AZURE: &str = "@ai-sdk/azure";
+/// The variable that names a user's server at Azure.
+const AZURE_RESOURCE: &str = "AZURE_RESOURCE_NAME";
 
 /// The providers of a directory, in the order they are offered.
 pub(crate) struct Models {
     providers: Vec<Provider>,
+    catalog: Arc<Catalog>,
+    choice: Choice,
     default: Option<String>,
     small: Option<String>,
     looked_for: Vec<String>,
 }
 
-struct Provider {
+/// Which providers are used at all.
+struct Choice {
+    disabled: Vec<String>,
+    enabled: Option<Vec<String>>,
+}
+
+pub(crate) struct Provider {
     id: String,
     name: String,
-    /// `config`, `env`, `api` or `local`.
+    /// `config`, `env`, `api`, `local`, or `custom` for one that is signed in to or not set up.
     source: &'static str,
     env: Vec<String>,
+    ground: Ground,
     /// What every model of the provider has in common; its id is empty.
     template: Result<Model, String>,
-    models: Vec<Arc<Model>>,
+    /// What to do when a key is needed and none was found.
+    missing_key: Option<String>,
+    models: OnceLock<Vec<Listed>>,
     /// Whether models that are not listed may be asked as well.
     open: bool,
+}
+
+/// What a provider is made of.
+struct Ground {
+    id: String,
+    written: ProviderConfig,
+    row: Option<&'static ProviderRow>,
+    facts: Option<ProviderFacts>,
+    /// The variables of the catalog's addresses that are set.
+    variables: Vec<(String, String)>,
+    key: Option<String>,
+    /// What its models are asked with instead of a key.
+    signed_in: Option<SignedIn>,
+    catalog: Arc<Catalog>,
 }
 
 impl Models {
@@ -56,37 +97,87 @@ impl Models {
         auth: &Credentials,
         looked_for: &[PathBuf],
     ) -> Self {
-        let mut providers = configured(config, auth, &inner.env);
+        let catalog = inner.catalog.open().catalog;
         let mut looked_for: Vec<_> = looked_for.iter().map(|path| path.display().to_string()).collect();
         let variables = catalog::providers().iter().flat_map(|row| row.env).copied().collect::<Vec<_>>();
-        looked_for.push(format!("environment variables: {}", variables.join(", ")));
+        let more = catalog.providers().filter(|facts| catalog::provider(&facts.id).is_none()).count();
+        looked_for.push(format!(
+            "environment variables: {}, and those of {more} more providers",
+            variables.join(", ")
+        ));
         looked_for.push(inner.dirs.opencode_data.join("auth.json").display().to_string());
-        if providers.is_empty() && !inner.env.is_on(codewright_config::env::DISABLE_LOCAL_SERVERS) {
-            providers = local(inner, &mut looked_for).await;
+        let choice =
+            Choice { disabled: config.disabled_providers.clone(), enabled: config.enabled_providers.clone() };
+        let mut models = Self {
+            providers: Vec::new(),
+            catalog,
+            choice,
+            default: config.model.clone(),
+            small: config.small_model.clone(),
+            looked_for,
+        };
+        models.providers = models.configured(config, auth, &inner.env);
+        if models.providers.is_empty() && !inner.env.is_on(codewright_config::env::DISABLE_LOCAL_SERVERS) {
+            models.providers = local(inner, &models.catalog, &mut models.looked_for).await;
         }
-        Self { providers, default: config.model.clone(), small: config.small_model.clone(), looked_for }
+        models
+    }
+
+    /// The providers that the configuration names, then those that a key was found for.
+    fn configured(&self, config: &Config, auth: &Credentials, env: &Env) -> Vec<Provider> {
+        let mut providers: Vec<_> = config
+            .provider
+            .iter()
+            .filter(|(id, _)| self.choice.allows(id))
+            .map(|(id, written)| provider(id, Some(written), &self.catalog, (auth, env)))
+            .collect();
+        let rows = catalog::providers().iter().filter(|row| !row.local);
+        let of_rows = rows.map(|row| (row.id, row.env.to_vec()));
+        let of_catalog = self.catalog.providers().filter(|facts| catalog::provider(&facts.id).is_none());
+        let of_catalog = of_catalog.map(|facts| (facts.id.as_str(), facts.key_variables().collect()));
+        for (id, variables) in of_rows.chain(of_catalog) {
+            let keyed = variables.iter().any(|name| env.filled(name).is_some()) || auth.has(id);
+            if keyed && self.choice.allows(id) && config.provider.get(id).is_none() {
+                providers.push(provider(id, None, &self.catalog, (auth, env)));
+            }
+        }
+        providers
+    }
+
+    fn provider(&self, id: &str) -> Option<&Provider> {
+        self.providers.iter().find(|provider| provider.id == id)
     }
 
     /// The model of that name.
     pub(crate) fn find(&self, provider_id: &str, model_id: &str) -> Result<Arc<Model>, Error> {
-        let wanted = format!("{provider_id}/{model_id}");
-        let Some(provider) = self.providers.iter().find(|provider| provider.id == provider_id) else {
-            if self.providers.is_empty() {
-                return Err(Error::NoProvider { looked_for: self.looked_for.clone() });
-            }
-            return Err(self.unknown(wanted));
+        let Some(provider) = self.provider(provider_id) else {
+            return Err(self.not_there(provider_id, model_id));
         };
-        let template = provider.template.as_ref().map_err(|problem| Error::invalid(problem.clone()))?;
-        if let Some(model) = provider.models.iter().find(|model| model.id == model_id) {
-            return Ok(model.clone());
+        let problem = |problem: &String| Error::invalid(problem.clone());
+        provider.template.as_ref().map_err(problem)?;
+        if let Some(listed) = provider.listed(model_id) {
+            let model = listed.model.as_ref().map_err(problem)?;
+            return provider.paid(model.clone());
         }
         if !provider.open || model_id.is_empty() {
-            return Err(self.unknown(wanted));
+            return Err(self.unknown(provider_id, model_id));
         }
-        Ok(Arc::new(named(template, model_id)))
+        let made = Listed::new((&provider.ground, &provider.template), model_id, None, None);
+        provider.paid(made.model.map_err(Error::invalid)?)
     }
 
-    /// The configured model, else the first that is known by name.
+    /// The options of a model's variant; none if it has no such variant.
+    pub(crate) fn variant(&self, model: &Model, name: &str) -> Option<&Map<String, Value>> {
+        self.provider(&model.provider_id)?.listed(&model.id)?.variants.get(name)?.as_object()
+    }
+
+    /// The names of a model's variants.
+    pub(crate) fn variants(&self, model: &Model) -> Vec<String> {
+        let listed = self.provider(&model.provider_id).and_then(|provider| provider.listed(&model.id));
+        listed.map(|listed| listed.variants.keys().cloned().collect()).unwrap_or_default()
+    }
+
+    /// The configured model, else the first provider's first that can do an agent's work.
     pub(crate) fn default_model(&self) -> Result<(String, String), Error> {
         if let Some(written) = &self.default {
             let model = parse_model(written).ok_or_else(|| {
@@ -94,18 +185,24 @@ impl Models {
             })?;
             return Ok((model.provider_id, model.model_id));
         }
-        let listed = self.providers.iter().filter(|provider| provider.template.is_ok());
-        let first = listed.clone().find_map(|provider| provider.models.first());
-        if let Some(model) = first {
-            return Ok((model.provider_id.clone(), model.id.clone()));
+        let usable = self.providers.iter().filter(|provider| provider.template.is_ok());
+        let keyed = usable.clone().filter(|provider| provider.missing_key.is_none());
+        let first =
+            keyed.clone().find_map(|provider| Some((provider, provider.first(ModelFacts::is_agentic)?)));
+        if let Some((provider, listed)) = first {
+            return Ok((provider.id.clone(), listed.facts.id.clone()));
         }
-        match self.providers.first() {
-            None => Err(Error::NoProvider { looked_for: self.looked_for.clone() }),
-            Some(Provider { template: Err(problem), .. }) => Err(Error::invalid(problem.clone())),
-            Some(provider) => Err(Error::invalid(format!(
+        match (keyed.clone().next(), self.providers.first()) {
+            (_, None) => Err(Error::NoProvider { looked_for: self.looked_for.clone() }),
+            (Some(provider), _) => Err(Error::invalid(format!(
                 "no model is chosen: set `model` in opencode.json or pass `--model {}/…`",
                 provider.id
             ))),
+            (None, Some(Provider { template: Err(problem), .. })) => Err(Error::invalid(problem.clone())),
+            (None, Some(provider)) => Err(Error::NoKey {
+                provider: provider.id.clone(),
+                advice: provider.missing_key.clone().unwrap_or_default(),
+            }),
         }
     }
 
@@ -116,292 +213,441 @@ impl Models {
         small.or_else(|| self.cheap(provider_id)).or_else(|| self.find(provider_id, model_id).ok())
     }
 
-    /// The small model of a provider that the catalog knows and the configuration leaves alone.
+    /// The newest of a provider's family of small models.
     fn cheap(&self, provider_id: &str) -> Option<Arc<Model>> {
-        const SMALL: [(&str, &str); 2] = [("anthropic", "claude-haiku-4-5"), ("openai", "gpt-5.4-nano")];
-        let (_, model_id) = SMALL.iter().find(|(provider, _)| *provider == provider_id)?;
-        let provider = self.providers.iter().find(|provider| provider.id == provider_id)?;
-        let row = catalog::provider(provider_id)?;
-        let official = provider.template.as_ref().is_ok_and(|template| template.base_url == row.base_url);
-        let model = provider.models.iter().find(|model| model.id == *model_id);
-        model.filter(|_| official).cloned()
+        let (_, family) = SMALL.iter().find(|(provider, _)| *provider == provider_id)?;
+        // A sign-in does not take every model of the family.
+        let provider = self.provider(provider_id).filter(|provider| provider.ground.signed_in.is_none())?;
+        let members = provider.models().iter().filter(|listed| {
+            let facts = &listed.facts;
+            let ordinary = !SPECIAL.iter().any(|word| facts.id.contains(word));
+            listed.shown && ordinary && facts.is_agentic() && facts.family.as_deref() == Some(family)
+        });
+        let newest = members.max_by_key(|listed| (&listed.facts.release_date, &listed.facts.id))?;
+        newest.model.as_ref().ok().cloned()
     }
 
     /// Listed models whose names are close to one that is not listed.
     pub(crate) fn nearest(&self, model: &Model) -> Vec<String> {
-        let listed = self.providers.iter().flat_map(|provider| &provider.models);
-        if listed.clone().any(|known| known.provider_id == model.provider_id && known.id == model.id) {
-            return Vec::new();
-        }
-        match self.unknown(format!("{}/{}", model.provider_id, model.id)) {
-            Error::UnknownModel { nearest, .. } => nearest,
-            _ => Vec::new(),
-        }
+        let known =
+            self.provider(&model.provider_id).is_some_and(|provider| provider.listed(&model.id).is_some());
+        if known { Vec::new() } else { self.alike(&format!("{}/{}", model.provider_id, model.id)) }
     }
 
-    fn unknown(&self, wanted: String) -> Error {
+    fn alike(&self, wanted: &str) -> Vec<String> {
         let names = self.providers.iter().flat_map(|provider| {
-            provider.models.iter().map(|model| format!("{}/{}", model.provider_id, model.id))
+            let shown = provider.models().iter().filter(|listed| listed.shown);
+            shown.map(|listed| format!("{}/{}", provider.id, listed.facts.id))
         });
         let names: Vec<_> = names.collect();
-        let nearest = codewright_config::nearest(&wanted, names.iter().map(String::as_str), NEAREST);
-        Error::UnknownModel { wanted, nearest }
+        codewright_config::nearest(wanted, names.iter().map(String::as_str), NEAREST)
+    }
+
+    fn unknown(&self, provider_id: &str, model_id: &str) -> Error {
+        let wanted = format!("{provider_id}/{model_id}");
+        let advice = format!(
+            "If the model is new, `codewright models --refresh` may know it; else describe it below \
+             `provider.{provider_id}.models` in opencode.json."
+        );
+        Error::UnknownModel { nearest: self.alike(&wanted), wanted, advice: Some(advice) }
+    }
+
+    /// What to say of a provider that is not one of ours.
+    fn not_there(&self, provider_id: &str, model_id: &str) -> Error {
+        let off = |advice: &str| Error::NoKey { provider: provider_id.to_owned(), advice: advice.to_owned() };
+        if self.choice.disabled.iter().any(|id| id == provider_id) {
+            return off("It is switched off by `disabled_providers` in opencode.json.");
+        }
+        if !self.choice.allows(provider_id) {
+            return off("It is not one of the `enabled_providers` in opencode.json.");
+        }
+        let row = catalog::provider(provider_id);
+        if let Some(facts) = self.catalog.provider(provider_id).filter(|_| row.is_none_or(|row| !row.local)) {
+            return off(&key_advice(provider_id, &key_names(row, Some(facts))));
+        }
+        if self.providers.is_empty() {
+            return Error::NoProvider { looked_for: self.looked_for.clone() };
+        }
+        let wanted = format!("{provider_id}/{model_id}");
+        let mut nearest = self.alike(&wanted);
+        if nearest.is_empty() {
+            let ids = self.catalog.providers().map(|facts| facts.id.as_str());
+            let alike = codewright_config::nearest(provider_id, ids, NEAREST);
+            nearest.extend(alike.into_iter().map(|id| format!("{id}/\u{2026}")));
+        }
+        Error::UnknownModel { wanted, nearest, advice: None }
     }
 
     /// The answer to `GET /config/providers`; keys are not part of it.
     pub(crate) fn json(&self) -> Value {
-        let defaults: BTreeMap<_, _> = self
-            .providers
-            .iter()
-            .filter_map(|provider| Some((provider.id.clone(), provider.models.first()?.id.clone())))
-            .collect();
-        let providers = self.providers.iter().filter(|provider| provider.template.is_ok()).map(|provider| {
-            let models = provider.models.iter().map(|model| (model.id.clone(), model_json(model)));
-            json!({
-                "id": provider.id,
-                "name": provider.name,
-                "source": provider.source,
-                "env": provider.env,
-                "options": {},
-                "models": models.collect::<serde_json::Map<_, _>>(),
-            })
-        });
-        json!({ "providers": providers.collect::<Vec<_>>(), "default": defaults })
+        let usable = self.providers.iter().filter(|provider| provider.template.is_ok());
+        let providers: Vec<_> = usable.clone().map(json::provider).collect();
+        json!({ "providers": providers, "default": defaults(usable) })
     }
-}
 
-fn model_json(model: &Model) -> Value {
-    let npm = match model.protocol {
-        Protocol::OpenAiChat => "@ai-sdk/openai-compatible",
-        Protocol::OpenAiResponses => "@ai-sdk/openai",
-        Protocol::Anthropic => "@ai-sdk/anthropic",
-    };
-    let input = &model.capabilities.input;
-    json!({
-        "id": model.id,
-        "providerID": model.provider_id,
-        "api": { "id": model.api_id, "url": model.base_url, "npm": npm },
-        "name": model.name,
-        "capabilities": {
-            "temperature": model.capabilities.temperature,
-            "reasoning": model.capabilities.reasoning,
-            "attachment": model.capabilities.attachment,
-            "toolcall": model.capabilities.tool_call,
-            "input": {
-                "text": input.text, "audio": input.audio, "image": input.image, "video": input.video, "pdf": input.pdf,
-            },
-            "output": { "text": true, "audio": false, "image": false, "video": false, "pdf": false },
-            "interleaved": false,
-        },
-        "cost": {
-            "input": model.cost.input,
-            "output": model.cost.output,
-            "cache": { "read": model.cost.cache_read, "write": model.cost.cache_write },
-        },
-        "limit": { "context": model.limits.context, "output": model.limits.output },
-        "status": "active",
-        "options": {},
-        "headers": {},
-        "release_date": "",
-        "variants": {},
-    })
-}
+    /// The providers that can be used; an error if there is none.
+    pub(crate) fn usable_json(&self) -> Result<Vec<Value>, Error> {
+        if self.providers.is_empty() {
+            return Err(Error::NoProvider { looked_for: self.looked_for.clone() });
+        }
+        Ok(self.providers.iter().filter(|provider| provider.template.is_ok()).map(json::provider).collect())
+    }
 
-/// The providers that the configuration names, then those that a key was found for.
-fn configured(config: &Config, auth: &Credentials, env: &Env) -> Vec<Provider> {
-    let used = |id: &str| {
-        let enabled = config.enabled_providers.as_ref();
-        !config.disabled_providers.iter().any(|disabled| disabled == id)
-            && enabled.is_none_or(|enabled| enabled.iter().any(|enabled| enabled == id))
-    };
-    let mut providers: Vec<_> = config
-        .provider
-        .iter()
-        .filter(|(id, _)| used(id))
-        .map(|(id, written)| provider(id, Some(written), auth, env))
-        .collect();
-    for row in catalog::providers().iter().filter(|row| used(row.id) && !row.local) {
-        let known = providers.iter().any(|provider| provider.id == row.id);
-        let keyed = row.env.iter().any(|name| env.filled(name).is_some()) || auth.has(row.id);
-        if !known && keyed {
-            providers.push(provider(row.id, None, auth, env));
+    /// The answer to `GET /provider`: every provider there is, and which of them are set up.
+    pub(crate) fn list_json(&self) -> Value {
+        let nothing = (&Credentials::default(), &Env::default());
+        let others = self
+            .catalog
+            .providers()
+            .filter(|facts| self.provider(&facts.id).is_none() && self.choice.allows(&facts.id));
+        let others: Vec<_> = others.map(|facts| provider(&facts.id, None, &self.catalog, nothing)).collect();
+        let all = || others.iter().chain(&self.providers);
+        let connected = self.providers.iter().filter(|provider| provider.template.is_ok());
+        json!({
+            "all": all().map(json::provider).collect::<Vec<_>>(),
+            "default": defaults(all()),
+            "connected": connected.map(|provider| provider.id.as_str()).collect::<Vec<_>>(),
+        })
+    }
+
+    /// One provider that is set up, with its models.
+    pub(crate) fn provider_json(&self, id: &str) -> Result<Value, Error> {
+        match self.provider(id) {
+            Some(Provider { template: Err(problem), .. }) => Err(Error::invalid(problem.clone())),
+            Some(provider) => Ok(json::provider(provider)),
+            None if self.catalog.provider(id).is_some() || catalog::provider(id).is_some() => {
+                Err(self.not_there(id, ""))
+            }
+            None => {
+                let known = self.catalog.providers().map(|facts| facts.id.as_str());
+                let ids = self.providers.iter().map(|provider| provider.id.as_str()).chain(known);
+                let ids: BTreeSet<&str> = ids.collect();
+                let nearest = codewright_config::nearest(id, ids.into_iter(), NEAREST);
+                Err(Error::UnknownProvider { wanted: id.to_owned(), nearest })
+            }
         }
     }
-    providers
 }
 
-fn provider(id: &str, written: Option<&ProviderConfig>, auth: &Credentials, env: &Env) -> Provider {
-    let nothing = ProviderConfig::default();
-    let source = if written.is_some() { "config" } else { "env" };
-    let written = written.unwrap_or(&nothing);
-    let row = catalog::provider(written.id.as_deref().unwrap_or(id));
-    let names: Vec<String> = if written.env.is_empty() {
-        row.map(|row| row.env.iter().map(|name| (*name).to_owned()).collect()).unwrap_or_default()
-    } else {
-        written.env.clone()
-    };
+/// Each provider's first model.
+fn defaults<'a>(providers: impl Iterator<Item = &'a Provider>) -> BTreeMap<&'a str, &'a str> {
+    let first =
+        |provider: &'a Provider| Some((provider.id.as_str(), provider.first(|_| true)?.facts.id.as_str()));
+    providers.filter_map(first).collect()
+}
+
+impl Choice {
+    fn allows(&self, id: &str) -> bool {
+        let disabled = self.disabled.iter().any(|disabled| disabled == id);
+        !disabled && self.enabled.as_ref().is_none_or(|enabled| enabled.iter().any(|enabled| enabled == id))
+    }
+}
+
+impl Provider {
+    /// Its models: the configuration's, then the catalog's.
+    fn models(&self) -> &[Listed] {
+        self.models.get_or_init(|| {
+            let Ground { written, facts, catalog, .. } = &self.ground;
+            let known = facts.as_ref().map(|facts| facts.id.as_str()).unwrap_or(&self.id);
+            // A copy that is damaged here and not elsewhere leaves the snapshot.
+            let known = catalog.models(known).or_else(|_| Catalog::embedded().models(known));
+            let known = known.unwrap_or_default();
+            let mut models: Vec<Listed> = Vec::with_capacity(known.len() + written.models.len());
+            models.extend(written.models.iter().map(|(id, model)| {
+                let api_id = model.id.as_deref().unwrap_or(id);
+                let known = known.iter().find(|known| known.id == api_id);
+                Listed::new((&self.ground, &self.template), id, known, Some(model))
+            }));
+            for known in known.iter().filter(|known| written.models.get(&known.id).is_none()) {
+                models.push(Listed::new((&self.ground, &self.template), &known.id, Some(known), None));
+            }
+            models.retain(|listed| {
+                let id = &listed.facts.id;
+                let wanted = written.whitelist.as_ref().is_none_or(|list| list.contains(id));
+                wanted && !written.blacklist.contains(id)
+            });
+            models
+        })
+    }
+
+    fn listed(&self, id: &str) -> Option<&Listed> {
+        self.models().iter().find(|listed| listed.facts.id == id)
+    }
+
+    /// The first of its offered models that will do.
+    fn first(&self, will_do: impl Fn(&ModelFacts) -> bool) -> Option<&Listed> {
+        let models = self.models().iter().filter(|listed| listed.shown && will_do(&listed.facts));
+        if self.source == "local" {
+            return models.into_iter().next();
+        }
+        models.max_by_key(|listed| {
+            let id = listed.facts.id.as_str();
+            (PREFERRED.iter().position(|name| id.contains(name)), id.contains("latest"), id)
+        })
+    }
+
+    /// The model, unless its provider wants a key that nobody gave.
+    fn paid(&self, model: Arc<Model>) -> Result<Arc<Model>, Error> {
+        match &self.missing_key {
+            Some(advice) => Err(Error::NoKey { provider: self.id.clone(), advice: advice.clone() }),
+            None => Ok(model),
+        }
+    }
+}
+
+fn provider(
+    id: &str,
+    written: Option<&ProviderConfig>,
+    catalog: &Arc<Catalog>,
+    (auth, env): (&Credentials, &Env),
+) -> Provider {
+    let mut source = if written.is_some() { "config" } else { "custom" };
+    let written = written.cloned().unwrap_or_default();
+    let known = written.id.as_deref().unwrap_or(id);
+    let (row, facts) = (catalog::provider(known), catalog.provider(known));
+    let names = if written.env.is_empty() { key_names(row, facts) } else { written.env.clone() };
     let key = written.options.api_key.clone().filter(|key| !key.is_empty());
     // Who signs in wants that used; only a key that is configured is meant even more.
     let signed_in = auth.signed_in(id).filter(|_| key.is_none());
-    let key = key.or_else(|| names.iter().find_map(|name| env.filled(name)).map(str::to_owned));
-    let key = key.or_else(|| auth.key(id));
-    let mut template = template(id, written, row, key, env);
-    if let (Ok(template), Some(signed_in)) = (&mut template, signed_in) {
-        signed_in.apply(template, written.options.base_url.is_some());
-    }
-    let mut models: Vec<Arc<Model>> = Vec::new();
-    if let Ok(template) = &template {
-        let rows = row.map(|row| row.models).unwrap_or_default();
-        models.extend(written.models.iter().map(|(id, model)| {
-            let known = rows.iter().find(|row| row.id == model.id.as_deref().unwrap_or(id));
-            Arc::new(described(template, id, known, Some(model)))
-        }));
-        for row in rows.iter().filter(|row| written.models.get(row.id).is_none()) {
-            models.push(Arc::new(described(template, row.id, Some(row), None)));
+    let mut found = |name: &'static str, key: Option<String>| {
+        if key.is_some() && source == "custom" {
+            source = name;
         }
-        models.retain(|model| {
-            let listed = written.whitelist.as_ref().is_none_or(|list| list.contains(&model.id));
-            listed && !written.blacklist.contains(&model.id)
-        });
-    }
+        key
+    };
+    let key = key.or_else(|| {
+        found("env", names.iter().find_map(|name| env.filled(name)).map(str::to_owned))
+            .or_else(|| found("api", auth.key(id)))
+    });
+    let variables =
+        facts.into_iter().flat_map(|facts| &facts.env).map(String::as_str).chain([AZURE_RESOURCE]);
+    let variables = variables.filter_map(|name| Some((name.to_owned(), env.filled(name)?.to_owned())));
+    let needs_key = row.is_none_or(|row| !row.local) && written.options.base_url.is_none();
+    let headers = &written.options.headers;
+    let shown_otherwise = ["authorization", "x-api-key", "api-key"]
+        .iter()
+        .any(|header| headers.keys().any(|name| name.eq_ignore_ascii_case(header)));
+    let missing = key.is_none() && signed_in.is_none() && needs_key && !names.is_empty() && !shown_otherwise;
     let name = written.name.clone().or_else(|| row.map(|row| row.name.to_owned()));
+    let name = name.or_else(|| facts.map(|facts| facts.name.clone()));
+    let local = row.is_some_and(|row| row.local);
+    let lists = facts.is_some() || !written.models.is_empty();
+    let elsewhere = row.is_some() && written.options.base_url.is_some();
+    let ground = Ground {
+        id: id.to_owned(),
+        row,
+        facts: facts.cloned(),
+        variables: variables.collect(),
+        key,
+        signed_in,
+        catalog: Arc::clone(catalog),
+        written,
+    };
     Provider {
         id: id.to_owned(),
         name: name.unwrap_or_else(|| id.to_owned()),
         source,
-        env: names,
-        template,
-        // The catalog's lists are short: a model that is not on them may exist all the same.
-        open: (models.is_empty() || row.is_some()) && written.whitelist.is_none(),
-        models,
+        missing_key: missing.then(|| key_advice(id, &names)),
+        env: if ground.written.env.is_empty() { shown_env(facts, names) } else { names },
+        template: ground.asked(None, None),
+        // The catalog describes a provider's own server: another one, or one on this machine, may have more.
+        open: (!lists || local || elsewhere) && ground.written.whitelist.is_none(),
+        models: OnceLock::new(),
+        ground,
     }
 }
 
-/// What the provider's models have in common, or what is wrong with its configuration.
-fn template(
-    id: &str,
-    written: &ProviderConfig,
-    row: Option<&ProviderRow>,
-    key: Option<String>,
-    env: &Env,
-) -> Result<Model, String> {
-    let protocol = match &written.npm {
-        Some(npm) => catalog::protocol_of_npm(npm).ok_or_else(|| {
-            format!(
-                "provider `{id}`: `npm` names `{npm}`, whose protocol is not supported yet; `@ai-sdk/openai-compatible` \
-                 and `@ai-sdk/anthropic` are"
-            )
-        })?,
-        None => row.map_or(Protocol::OpenAiChat, |row| row.protocol),
-    };
-    let protocol = match written.options.rest.get("useCompletionUrls") {
-        Some(Value::Bool(true)) if protocol == Protocol::OpenAiResponses => Protocol::OpenAiChat,
-        _ => protocol,
-    };
-    let fallback = match protocol {
-        Protocol::Anthropic => Some("https://api.anthropic.com/v1"),
-        Protocol::OpenAiResponses if written.npm.as_deref() == Some("@ai-sdk/openai") => {
-            Some("https://api.openai.com/v1")
+/// The variables that may hold a provider's key, the first one found counting.
+fn key_names(row: Option<&ProviderRow>, facts: Option<&ProviderFacts>) -> Vec<String> {
+    match (row, facts) {
+        (Some(row), _) => row.env.iter().map(|name| (*name).to_owned()).collect(),
+        (None, Some(facts)) => facts.key_variables().map(str::to_owned).collect(),
+        (None, None) => Vec::new(),
+    }
+}
+
+/// The variables that clients are told of.
+fn shown_env(facts: Option<&ProviderFacts>, names: Vec<String>) -> Vec<String> {
+    facts.map(|facts| facts.env.clone()).filter(|env| !env.is_empty()).unwrap_or(names)
+}
+
+fn key_advice(id: &str, names: &[String]) -> String {
+    let variables: String = names.iter().map(|name| format!("{name} or ")).collect();
+    format!(
+        "Set {variables}`provider.{id}.options.apiKey` in opencode.json, or run `codewright providers login {id}`."
+    )
+}
+
+/// A library and an address that hold for one model of a provider.
+type Other<'a> = (&'a str, &'a str);
+
+impl Ground {
+    /// The template, asked with the sign-in if there is one; `of_model` is what is written of the one model.
+    fn asked(&self, other: Option<Other<'_>>, of_model: Option<&ModelConfig>) -> Result<Model, String> {
+        let mut model = self.template(other)?;
+        if let Some(signed_in) = &self.signed_in {
+            let of_model = of_model.and_then(|written| written.rest.get("provider")?.get("api")?.as_str());
+            let provider = [&self.written.options.base_url, &self.written.api];
+            let addresses = provider.into_iter().flatten().map(String::as_str).chain(of_model);
+            let is_address_configured = addresses.into_iter().any(|url| !url.is_empty());
+            signed_in.apply(&mut model, is_address_configured);
         }
-        Protocol::OpenAiChat | Protocol::OpenAiResponses => None,
-    };
-    let is_azure = written.npm.as_deref().or(row.map(|row| row.npm)) == Some(AZURE);
-    let resource = option(written, "resourceName").or_else(|| env.filled("AZURE_RESOURCE_NAME"));
-    let resource = resource.map(azure_url).filter(|_| is_azure);
-    let row_url = row.map(|row| row.base_url).filter(|url| !url.is_empty());
-    let base_url = written.options.base_url.as_deref().or(written.api.as_deref()).or(resource.as_deref());
-    let base_url = base_url.filter(|url| !url.is_empty()).or(row_url).or(fallback);
-    let base_url = base_url.ok_or_else(|| {
-        let or = if is_azure { format!(" or `provider.{id}.options.resourceName`") } else { String::new() };
-        format!("provider `{id}` has no address: set `provider.{id}.options.baseURL`{or} in opencode.json")
-    })?;
-    if !base_url.starts_with("http://") && !base_url.starts_with("https://") {
-        return Err(format!(
-            "provider `{id}`: `options.baseURL` must begin with http:// or https://, found `{base_url}`"
-        ));
+        Ok(model)
     }
-    let mut model = Model::new(id, "", protocol, base_url.trim_end_matches('/'));
-    model.api_key = key.map(Secret::from);
-    model.headers = pairs(&written.options.headers);
-    model.quirks = catalog::quirks(id, written.npm.as_deref());
-    if let Some(asked) = written.options.rest.get("setCacheKey") {
-        model.options.insert("setCacheKey".to_owned(), asked.clone());
+
+    /// What the provider's models have in common, or what is wrong with its configuration.
+    fn template(&self, other: Option<Other<'_>>) -> Result<Model, String> {
+        let Self { id, written, row, .. } = self;
+        let protocol = self.protocol(other.map(|(npm, _)| npm))?;
+        let protocol = match written.options.rest.get("useCompletionUrls") {
+            Some(Value::Bool(true)) if protocol == Protocol::OpenAiResponses => Protocol::OpenAiChat,
+            _ => protocol,
+        };
+        let npm = written.npm.as_deref().or(other.map(|(npm, _)| npm));
+        let is_azure = npm.or(row.map(|row| row.npm)).map(catalog::unpinned) == Some(AZURE);
+        let base_url = self.base_url(protocol, other.map(|(_, api)| api), is_azure)?;
+        codewright_llm::check_url(&base_url).map_err(|error| {
+            format!("provider `{id}`: `provider.{id}.options.baseURL` cannot be used: {error}")
+        })?;
+        let mut model = Model::new(id, "", protocol, base_url.trim_end_matches('/'));
+        model.api_key = self.key.clone().map(Secret::from);
+        model.headers = pairs(&written.options.headers);
+        model.quirks = catalog::quirks(id, npm);
+        if let Some(asked) = written.options.rest.get("setCacheKey") {
+            model.options.insert("setCacheKey".to_owned(), asked.clone());
+        }
+        if is_azure {
+            model.auth = codewright_llm::Auth::Header("api-key");
+            let api_version = self.option("apiVersion").unwrap_or("v1").to_owned();
+            model.endpoint = codewright_llm::Endpoint::Azure { api_version };
+        }
+        let set = |place: &mut Duration, written: Option<Timeout>| match written {
+            Some(Timeout::After(time)) => *place = time,
+            // "Never" still ends some day: nothing waits without a deadline.
+            Some(Timeout::Never) => *place = Duration::from_secs(24 * 60 * 60),
+            None => {}
+        };
+        set(&mut model.timeouts.first_byte, written.options.header_timeout);
+        set(&mut model.timeouts.idle, written.options.chunk_timeout);
+        let mut total = model.timeouts.total.unwrap_or(Duration::from_secs(60 * 60));
+        set(&mut total, written.options.timeout);
+        model.timeouts.total = Some(total);
+        Ok(model)
     }
-    if is_azure {
-        model.auth = codewright_llm::Auth::Header("api-key");
-        let api_version = option(written, "apiVersion").unwrap_or("v1").to_owned();
-        model.endpoint = codewright_llm::Endpoint::Azure { api_version };
+
+    /// Where the protocol lives: as written, by an Azure resource, for one model, by the row, by the catalog.
+    fn base_url(&self, protocol: Protocol, of_model: Option<&str>, is_azure: bool) -> Result<String, String> {
+        let Self { id, written, row, .. } = self;
+        let written_url = [&written.options.base_url, &written.api];
+        if let Some(url) = written_url.into_iter().flatten().find(|url| !url.is_empty()) {
+            return Ok(url.clone());
+        }
+        let variable = || {
+            let mut variables = self.variables.iter();
+            variables.find(|(name, _)| name == AZURE_RESOURCE).map(|(_, value)| value.as_str())
+        };
+        if is_azure && let Some(resource) = self.option("resourceName").or_else(variable) {
+            return Ok(format!("https://{resource}.openai.azure.com/openai"));
+        }
+        let of_facts = self.facts.as_ref().and_then(|facts| facts.api.as_deref());
+        let mut known = [of_model, row.map(|row| row.base_url), of_facts].into_iter().flatten();
+        if let Some(url) = known.find(|url| !url.is_empty()) {
+            return if row.is_some_and(|row| row.base_url == url) {
+                Ok(url.to_owned())
+            } else {
+                self.filled_in(url)
+            };
+        }
+        match protocol {
+            Protocol::Anthropic => Ok("https://api.anthropic.com/v1".to_owned()),
+            Protocol::OpenAiResponses if written.npm.as_deref() == Some("@ai-sdk/openai") => {
+                Ok("https://api.openai.com/v1".to_owned())
+            }
+            Protocol::OpenAiChat | Protocol::OpenAiResponses => {
+                let resource = if is_azure {
+                    format!(" or `provider.{id}.options.resourceName`")
+                } else {
+                    String::new()
+                };
+                Err(format!(
+                    "provider `{id}` has no address: set `provider.{id}.options.baseURL`{resource} in opencode.json"
+                ))
+            }
+        }
     }
-    let set = |place: &mut Duration, written: Option<Timeout>| match written {
-        Some(Timeout::After(time)) => *place = time,
-        // "Never" still ends some day: nothing waits without a deadline.
-        Some(Timeout::Never) => *place = Duration::from_secs(24 * 60 * 60),
-        None => {}
-    };
-    set(&mut model.timeouts.first_byte, written.options.header_timeout);
-    set(&mut model.timeouts.idle, written.options.chunk_timeout);
-    let mut total = model.timeouts.total.unwrap_or(Duration::from_secs(60 * 60));
-    set(&mut total, written.options.timeout);
-    model.timeouts.total = Some(total);
-    Ok(model)
+
+    /// An option that only the protocol understands.
+    fn option(&self, name: &str) -> Option<&str> {
+        self.written.options.rest.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
+    }
+
+    fn protocol(&self, of_model: Option<&str>) -> Result<Protocol, String> {
+        let Self { id, written, row, facts, .. } = self;
+        let of_library = |npm: &str, from: &str| {
+            catalog::protocol_of_npm(npm).ok_or_else(|| {
+                format!(
+                    "provider `{id}`: {from} names `{npm}`, whose protocol is not supported yet; \
+                     `@ai-sdk/openai-compatible` and `@ai-sdk/anthropic` are, if its server speaks one of them: \
+                     set `provider.{id}.npm` in opencode.json"
+                )
+            })
+        };
+        match (&written.npm, of_model, row, facts) {
+            (Some(npm), ..) => of_library(npm, "`npm`"),
+            (None, Some(npm), ..) if !npm.is_empty() => of_library(npm, "the catalog"),
+            (None, _, Some(row), _) => Ok(row.protocol),
+            (None, _, None, Some(facts)) => of_library(&facts.npm, "the catalog"),
+            (None, _, None, None) => Ok(Protocol::OpenAiChat),
+        }
+    }
+
+    /// The library that is spoken, as clients are told.
+    fn npm(&self) -> &str {
+        let of_row = self.row.map(|row| row.npm);
+        let of_facts = self.facts.as_ref().map(|facts| facts.npm.as_str());
+        self.written.npm.as_deref().or(of_facts).or(of_row).unwrap_or("@ai-sdk/openai-compatible")
+    }
+
+    /// The address that the configuration or the catalog names, as clients are told.
+    fn api(&self) -> &str {
+        let of_facts = self.facts.as_ref().and_then(|facts| facts.api.as_deref());
+        self.written.api.as_deref().or(of_facts).unwrap_or_default()
+    }
+
+    /// An address of the catalog with its variables in place.
+    fn filled_in(&self, url: &str) -> Result<String, String> {
+        let mut filled = String::new();
+        let mut rest = url;
+        while let Some((before, after)) = rest.split_once("${") {
+            let Some((name, behind)) = after.split_once('}') else { break };
+            filled.push_str(before);
+            let found = self.variables.iter().find(|(known, _)| known == name);
+            let (_, value) = found.ok_or_else(|| {
+                let id = &self.id;
+                format!("provider `{id}`: set {name}, or `provider.{id}.options.baseURL` in opencode.json")
+            })?;
+            filled.push_str(value);
+            rest = behind;
+        }
+        filled.push_str(rest);
+        // Keys go there, and the catalog came over a network: only this machine may be asked in the clear.
+        let near = ["http://127.0.0.1:", "http://localhost:"].iter().any(|near| filled.starts_with(near));
+        if near || filled.starts_with("https://") {
+            return Ok(filled);
+        }
+        Err(format!("provider `{}`: the catalog's address `{filled}` does not begin with https://", self.id))
+    }
 }
 
-const AZURE: &str = "@ai-sdk/azure";
-
-fn azure_url(resource: &str) -> String {
-    format!("https://{resource}.openai.azure.com/openai")
-}
-
-/// An option of a provider that only its protocol understands.
-fn option<'a>(written: &'a ProviderConfig, name: &str) -> Option<&'a str> {
-    written.options.rest.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
-}
-
-fn named(template: &Model, id: &str) -> Model {
-    described(template, id, None, None)
-}
-
-/// A model from what the catalog knows and the configuration says of it.
-fn described(template: &Model, id: &str, row: Option<&ModelRow>, written: Option<&ModelConfig>) -> Model {
-    let nothing = ModelConfig::default();
-    let written = written.unwrap_or(&nothing);
-    let mut model = template.clone();
-    id.clone_into(&mut model.id);
-    model.api_id = written.id.clone().unwrap_or_else(|| id.to_owned());
-    model.name =
-        written.name.clone().or_else(|| row.map(|row| row.name.to_owned())).unwrap_or_else(|| id.to_owned());
-    if let Some(row) = row {
-        model.limits = row.limits;
-        model.cost = row.cost;
-        model.capabilities = row.capabilities;
-    } else {
-        model.limits.context = ASSUMED_CONTEXT;
+/// Lays `over` over `under`: objects are merged, anything else replaces.
+pub(crate) fn merge(under: &mut Map<String, Value>, over: &Map<String, Value>) {
+    for (name, value) in over {
+        match (under.get_mut(name), value) {
+            (Some(Value::Object(under)), Value::Object(over)) => merge(under, over),
+            (Some(there), value) => *there = value.clone(),
+            (None, value) => drop(under.insert(name.clone(), value.clone())),
+        }
     }
-    model.limits.context = written.limit.context.unwrap_or(model.limits.context);
-    model.limits.output = written.limit.output.unwrap_or(model.limits.output);
-    let capabilities = &mut model.capabilities;
-    capabilities.attachment = written.attachment.unwrap_or(capabilities.attachment);
-    capabilities.reasoning = written.reasoning.unwrap_or(capabilities.reasoning);
-    capabilities.temperature = written.temperature.unwrap_or(capabilities.temperature);
-    capabilities.tool_call = written.tool_call.unwrap_or(capabilities.tool_call);
-    if let Some(kinds) = written.modalities.as_ref().and_then(|modalities| modalities.input.as_ref()) {
-        let has = |kind: &str| kinds.iter().any(|listed| listed == kind);
-        let input = &mut capabilities.input;
-        (input.text, input.image, input.pdf) = (has("text"), has("image"), has("pdf"));
-        (input.audio, input.video) = (has("audio"), has("video"));
-    } else if capabilities.attachment && row.is_none() {
-        capabilities.input.image = true;
-    }
-    if let Some(cost) = &written.cost {
-        model.cost.input = cost.input.unwrap_or(model.cost.input);
-        model.cost.output = cost.output.unwrap_or(model.cost.output);
-        model.cost.cache_read = cost.cache_read.unwrap_or(model.cost.cache_read);
-        model.cost.cache_write = cost.cache_write.unwrap_or(model.cost.cache_write);
-    }
-    model.headers.extend(pairs(&written.headers));
-    model.options.extend(written.options.clone());
-    signed_in::fit(&mut model);
-    model
 }
 
 fn pairs(headers: &Ordered<String>) -> Vec<(String, String)> {
@@ -409,7 +655,7 @@ fn pairs(headers: &Ordered<String>) -> Vec<(String, String)> {
 }
 
 /// Servers on this machine that answer on their usual ports.
-async fn local(inner: &Inner, looked_for: &mut Vec<String>) -> Vec<Provider> {
+async fn local(inner: &Inner, catalog: &Arc<Catalog>, looked_for: &mut Vec<String>) -> Vec<Provider> {
     let rows = catalog::providers().iter().filter(|row| row.local);
     let asked = rows.map(|row| {
         let base_url = local_url(row, &inner.env);
@@ -422,16 +668,13 @@ async fn local(inner: &Inner, looked_for: &mut Vec<String>) -> Vec<Provider> {
     for (row, base_url, models) in futures_util::future::join_all(asked).await {
         looked_for.push(format!("{} at {base_url}", row.name));
         let Ok(models) = models else { continue };
-        let template = Model::new(row.id, "", row.protocol, &base_url);
-        providers.push(Provider {
-            id: row.id.to_owned(),
-            name: row.name.to_owned(),
-            source: "local",
-            env: Vec::new(),
-            models: models.iter().map(|id| Arc::new(named(&template, id))).collect(),
-            template: Ok(template),
-            open: true,
-        });
+        let mut written = ProviderConfig::default();
+        written.options.base_url = Some(base_url);
+        let mut found = provider(row.id, Some(&written), catalog, (&Credentials::default(), &Env::default()));
+        let listed: Vec<_> =
+            models.iter().map(|id| Listed::new((&found.ground, &found.template), id, None, None)).collect();
+        (found.source, found.models) = ("local", OnceLock::from(listed));
+        providers.push(found);
     }
     providers
 }
@@ -465,5 +708,190 @@ mod tests {
             let found = local_url(row, &env).replace("127.0.0.1:11434", "localhost:11434");
             assert_eq!(found, expected.replace("127.0.0.1:11434", "localhost:11434"), "{host}");
         }
+    }
+
+    /// The provider of a configuration, as a file would say it, with these variables set.
+    fn set_up(id: &str, config: Value, env: &[(&str, &str)]) -> Provider {
+        set_up_with(id, config, env, &Credentials::default())
+    }
+
+    fn set_up_with(id: &str, config: Value, env: &[(&str, &str)], auth: &Credentials) -> Provider {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().to_str().unwrap();
+        let config = json!({ "provider": { id: config } }).to_string();
+        let env = Env::from_pairs(
+            env.iter().copied().chain([("HOME", home), ("OPENCODE_CONFIG_CONTENT", &config)]),
+        );
+        let dirs = codewright_config::Dirs::new(&env).unwrap();
+        let input = codewright_config::LoadInput {
+            directory: folder.path(),
+            worktree: folder.path(),
+            env: &env,
+            dirs: &dirs,
+        };
+        let config = codewright_config::load(input).unwrap().config;
+        provider(id, config.provider.get(id), &Arc::new(Catalog::embedded()), (auth, &env))
+    }
+
+    fn models(providers: Vec<Provider>) -> Models {
+        Models {
+            providers,
+            catalog: Arc::new(Catalog::embedded()),
+            choice: Choice { disabled: vec!["groq".to_owned()], enabled: None },
+            default: None,
+            small: None,
+            looked_for: Vec::new(),
+        }
+    }
+
+    const KEY: &[(&str, &str)] = &[("ANTHROPIC_API_KEY", "k")];
+
+    #[test]
+    fn configuration_is_laid_over_the_catalog_field_by_field() {
+        let config = json!({ "models": {
+            "claude-sonnet-4-5": {
+                "name": "Mine", "limit": { "output": 7 },
+                "cost": { "output": 1.5 },
+                "options": { "thinking": { "type": "enabled", "budgetTokens": 5 } },
+                "variants": { "high": { "thinking": { "budgetTokens": 9 } }, "max": { "disabled": true }, "own": { "x": 1 } },
+            },
+            "alias": { "id": "claude-opus-4-6" },
+            "new": { "limit": { "context": 5, "output": 4 } },
+        } });
+        let provider = set_up("anthropic", config, KEY);
+        let listed = provider.listed("claude-sonnet-4-5").unwrap();
+        let model = listed.model.as_ref().unwrap();
+        assert_eq!((model.name.as_str(), model.limits.context, model.limits.output), ("Mine", 1_000_000, 7));
+        assert_eq!((model.cost.input, model.cost.output, model.cost.cache_read), (3.0, 1.5, 0.3));
+        assert_eq!(model.options["thinking"]["budgetTokens"], 5);
+        assert!(model.capabilities.input.image && model.capabilities.reasoning);
+        assert_eq!(listed.variants["high"], json!({ "thinking": { "type": "enabled", "budgetTokens": 9 } }));
+        assert_eq!(listed.variants.keys().collect::<Vec<_>>(), ["high", "own"]);
+        let alias = provider.listed("alias").unwrap().model.clone().unwrap();
+        assert_eq!(
+            (alias.api_id.as_str(), alias.name.as_str(), alias.limits.output),
+            ("claude-opus-4-6", "alias", 128_000)
+        );
+        assert_eq!(provider.listed("new").unwrap().facts.limit.context, 5);
+        assert!(provider.listed("claude-opus-4-6").is_some());
+    }
+
+    #[test]
+    fn lists_choose_models() {
+        let only = set_up("anthropic", json!({ "whitelist": ["claude-opus-4-6"] }), KEY);
+        assert_eq!(only.models().len(), 1);
+        let without = set_up("anthropic", json!({ "blacklist": ["claude-opus-4-6"] }), KEY);
+        assert!(without.listed("claude-opus-4-6").is_none() && without.models().len() > 5);
+    }
+
+    #[test]
+    fn the_first_model_is_the_preferred_one() {
+        let provider = set_up("anthropic", json!({}), KEY);
+        assert_eq!(provider.first(|_| true).unwrap().facts.id, "claude-sonnet-4-6");
+        let models = models(vec![provider]);
+        assert_eq!(models.default_model().unwrap(), ("anthropic".into(), "claude-sonnet-4-6".into()));
+        assert_eq!(models.small("anthropic", "claude-opus-4-6").unwrap().id, "claude-haiku-4-5-20251001");
+    }
+
+    #[test]
+    fn what_cannot_be_used_says_what_to_do() {
+        let models = models(vec![set_up("anthropic", json!({}), &[]), set_up("sap-ai-core", json!({}), &[])]);
+        for (provider, model, expected) in [
+            ("anthropic", "claude-opus-4-6", "ANTHROPIC_API_KEY or `provider.anthropic.options.apiKey`"),
+            ("anthropic", "claude-opus-4.6", "anthropic/claude-opus-4-6"),
+            ("openai", "gpt-5", "OPENAI_API_KEY"),
+            ("groq", "x", "disabled_providers"),
+            ("sap-ai-core", "x", "@jerome-benoit/sap-ai-provider-v2"),
+            ("antropic", "claude-opus-4-6", "anthropic/claude-opus-4-6"),
+        ] {
+            let error = models.find(provider, model).unwrap_err();
+            let said = format!("{error} {}", error.hint().unwrap_or_default());
+            assert!(said.contains(expected), "{provider}/{model}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_bad_address_names_its_key() {
+        for url in ["localhost:1/v1", "ftp://x", "http://", "/v1"] {
+            let provider = set_up("mine", json!({ "options": { "baseURL": url } }), &[]);
+            let problem = provider.template.unwrap_err();
+            assert!(problem.contains("provider.mine.options.baseURL") && problem.contains(url), "{problem}");
+        }
+    }
+
+    #[test]
+    fn an_address_may_need_a_variable() {
+        let key = ("CLOUDFLARE_API_KEY", "k");
+        let problem = set_up("cloudflare-workers-ai", json!({}), &[key]).template.unwrap_err();
+        assert!(problem.contains("set CLOUDFLARE_ACCOUNT_ID"), "{problem}");
+        let account = ("CLOUDFLARE_ACCOUNT_ID", "me");
+        let template = set_up("cloudflare-workers-ai", json!({}), &[key, account]).template.unwrap();
+        assert_eq!(template.base_url, "https://api.cloudflare.com/client/v4/accounts/me/ai/v1");
+    }
+
+    #[test]
+    fn a_model_may_be_reached_another_way() {
+        let provider = set_up("opencode", json!({}), &[("OPENCODE_API_KEY", "k")]);
+        let claude = provider.listed("claude-sonnet-4-5").unwrap().model.clone().unwrap();
+        assert_eq!(
+            (claude.protocol, claude.base_url.as_str()),
+            (Protocol::Anthropic, "https://opencode.ai/zen/v1")
+        );
+    }
+
+    /// The provider of a configuration, as one who is signed in to it has it.
+    fn signed_in(id: &str, config: Value, env: &[(&str, &str)]) -> Provider {
+        let tokens = json!({ "type": "oauth", "access": "a", "refresh": "r", "expires": 0 });
+        let nowhere = PathBuf::from("/nowhere");
+        let given = json!({ id: tokens }).to_string();
+        let vault = codewright_llm::vault::Vault::new(nowhere.clone(), nowhere, Some(given));
+        let stored = vault.read().unwrap();
+        let client = codewright_llm::Client::new("test").unwrap();
+        let sign_in = codewright_llm::oauth::SignIn::new(client, vault, || 0);
+        set_up_with(id, config, env, &Credentials { stored, sign_in: Some(sign_in) })
+    }
+
+    #[test]
+    fn a_sign_in_stands_in_for_a_key() {
+        let provider = signed_in("github-copilot", json!({}), &[]);
+        assert!(provider.missing_key.is_none() && provider.models().len() > 20);
+        assert_eq!(provider.first(ModelFacts::is_agentic).unwrap().facts.id, "claude-sonnet-4.6");
+        for (id, protocol) in [("gpt-4.1", Protocol::OpenAiChat), ("gpt-5.4", Protocol::OpenAiResponses)] {
+            let model = provider.listed(id).unwrap().model.clone().unwrap();
+            assert_eq!(
+                (model.protocol, model.base_url.as_str()),
+                (protocol, "https://api.githubcopilot.com")
+            );
+            assert!(model.cost.input == 0.0 && model.long_cost.is_none() && model.api_key.is_none());
+        }
+        let provider = signed_in("openai", json!({}), &[("OPENAI_API_KEY", "k")]);
+        let model = provider.listed("gpt-5.4").unwrap().model.clone().unwrap();
+        assert!(model.is_codex() && model.api_key.is_none());
+        assert_eq!(model.base_url, "https://chatgpt.com/backend-api/codex");
+        assert!(!provider.listed("gpt-5.4-nano").unwrap().shown);
+        let models = models(vec![provider]);
+        assert_eq!(models.small("openai", "gpt-5.4").unwrap().id, "gpt-5.4");
+    }
+
+    #[test]
+    fn what_is_configured_goes_before_a_sign_in() {
+        let keyed = signed_in("openai", json!({ "options": { "apiKey": "k" } }), &[]);
+        let model = keyed.listed("gpt-5.4").unwrap().model.clone().unwrap();
+        assert!(!model.is_codex() && model.api_key.is_some() && model.cost.input > 0.0);
+        let near = "http://127.0.0.1:9/v1";
+        let of_model = json!({ "models": { "gpt-5.4": { "provider": { "api": near } } } });
+        for config in [json!({ "options": { "baseURL": near } }), json!({ "api": near }), of_model] {
+            let provider = signed_in("openai", config.clone(), &[]);
+            let model = provider.listed("gpt-5.4").unwrap().model.clone().unwrap();
+            assert!(model.is_codex() && model.base_url == near, "{config}: {}", model.base_url);
+        }
+    }
+
+    #[test]
+    fn a_long_request_has_its_own_price() {
+        let provider = set_up("openai", json!({}), &[("OPENAI_API_KEY", "k")]);
+        let model = provider.listed("gpt-5.4").unwrap().model.clone().unwrap();
+        assert_eq!(prices(&model, 272_000).input, 2.5);
+        assert_eq!(prices(&model, 272_001).input, 5.0);
     }
 }

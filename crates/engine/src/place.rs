@@ -57,7 +57,8 @@ impl Place {
         let credentials = Credentials { stored, sign_in: Some(inner.sign_in.clone()) };
         let agents = codewright_config::agents(&config, &inner.dirs, &worktree.root)?;
         let models = Models::open(inner, &config, &credentials, &looked_for).await;
-        let warnings = warnings.into_iter().chain(credentials.stored.warnings).take(MAX_WARNINGS).collect();
+        let warnings = warnings.into_iter().chain(credentials.stored.warnings);
+        let warnings = warnings.chain(inner.catalog.open().warning).take(MAX_WARNINGS).collect();
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let path = PathReply {
             home: text(&inner.dirs.home),
@@ -114,6 +115,22 @@ impl Place {
     #[must_use]
     pub fn providers_json(&self) -> Value {
         self.models.json()
+    }
+
+    /// Every provider there is, as `GET /provider` lists them.
+    #[must_use]
+    pub fn provider_list_json(&self) -> Value {
+        self.models.list_json()
+    }
+
+    /// The providers that can be used; an error if there is none.
+    pub fn usable_providers(&self) -> Result<Vec<Value>, Error> {
+        self.models.usable_json()
+    }
+
+    /// One provider that is set up, as `GET /config/providers` lists it.
+    pub fn provider_json(&self, id: &str) -> Result<Value, Error> {
+        self.models.provider_json(id)
     }
 
     /// What was wrong and could be left out, for people.

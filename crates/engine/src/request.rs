@@ -6,7 +6,9 @@ pub(crate) mod system;
 
 use codewright_llm::{Message, Model, Request, ToolChoice, ToolSpec, UserContent, family};
 use codewright_proto::{MessageWithParts, Session};
+use serde_json::{Map, Value};
 
+use crate::models::merge;
 use crate::prompts;
 
 /// What a step sends.
@@ -17,6 +19,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) tools: Vec<ToolSpec>,
     pub(crate) temperature: Option<f64>,
     pub(crate) top_p: Option<f64>,
+    /// The agent's options with those of the variant over them.
+    pub(crate) options: Map<String, Value>,
 }
 
 /// The most output tokens a step asks for, whatever the model allows.
@@ -33,6 +37,8 @@ pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
         let ours = std::mem::replace(&mut system, prompts::Family::Codex.prompt());
         messages.insert(0, Message::User(vec![UserContent::Text(ours.trim_start().to_owned())]));
     }
+    let mut options = family::options(model);
+    merge(&mut options, &parts.options);
     Request {
         system,
         messages,
@@ -42,7 +48,7 @@ pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
         temperature,
         top_p: parts.top_p.or(top_p),
         headers: session_headers(parts.session),
-        options: family::options(model),
+        options,
     }
 }
 

@@ -1,15 +1,26 @@
 //! Providers and models known without asking anyone.
 //!
-//! Compatible providers are rows, not code. The lists of models are a
-//! stop-gap until the full catalog is embedded: a provider without a list
-//! accepts any model id, and so does one with a list.
+//! Two sources. The rows written here say how a provider is spoken to: its
+//! protocol, its address, the variables that hold its key. The [`Catalog`] says
+//! what models.dev knows of providers and models: names, limits, prices. Where
+//! both speak, the row decides how and the catalog what; a provider without a
+//! row is spoken to as its library's name tells.
 
-use crate::{Capabilities, Cost, Limits, Modalities, Protocol, Quirk};
+use crate::{Protocol, Quirk};
 
-mod models;
+mod book;
+mod facts;
 mod providers;
+mod variants;
 
-/// A provider as the catalog knows it.
+pub use book::{Catalog, LIMIT_BYTES};
+pub use facts::{
+    CostFacts, Kinds, LONG_TOKENS, LimitFacts, ModelFacts, ProviderFacts, Reach, ReasoningOption, Tier,
+    TierFacts, modalities,
+};
+pub use variants::{Thinker, variants};
+
+/// How a provider is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProviderRow {
     /// The name in configuration files.
@@ -28,32 +39,15 @@ pub struct ProviderRow {
     pub quirks: &'static [Quirk],
     /// Runs on the user's machine and needs no key.
     pub local: bool,
-    /// Models known by name; any other id is accepted too.
-    pub models: &'static [ModelRow],
 }
 
-/// A model as the catalog knows it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ModelRow {
-    /// The name on the wire.
-    pub id: &'static str,
-    /// The name shown to people.
-    pub name: &'static str,
-    /// Token limits.
-    pub limits: Limits,
-    /// Dollars per million tokens.
-    pub cost: Cost,
-    /// What it accepts.
-    pub capabilities: Capabilities,
-}
-
-/// Every provider the catalog knows, in the order they are offered.
+/// Every provider that has a row, in the order they are offered.
 #[must_use]
 pub fn providers() -> &'static [ProviderRow] {
     providers::PROVIDERS
 }
 
-/// The provider named `id`.
+/// The row of the provider named `id`.
 #[must_use]
 pub fn provider(id: &str) -> Option<&'static ProviderRow> {
     providers().iter().find(|row| row.id == id)
@@ -88,9 +82,11 @@ pub fn protocol_of_npm(npm: &str) -> Option<Protocol> {
     }
 }
 
-/// A library's name without the version that may be pinned behind it; the name's own `@` comes first.
-fn unpinned(npm: &str) -> &str {
+/// A library's name without the version that may be pinned behind it.
+#[must_use]
+pub fn unpinned(npm: &str) -> &str {
     match npm.rfind('@') {
+        // The name's own `@` comes first.
         Some(at) if at > 0 => &npm[..at],
         _ => npm,
     }
@@ -102,44 +98,24 @@ const CHAT_LIBRARIES: &[&str] = &[
     "@ai-sdk/github-copilot",
     "@ai-sdk/alibaba",
     "@ai-sdk/cerebras",
+    "@ai-sdk/cohere",
     "@ai-sdk/deepinfra",
     "@ai-sdk/deepseek",
     "@ai-sdk/fireworks",
+    "@ai-sdk/gateway",
     "@ai-sdk/groq",
     "@ai-sdk/mistral",
     "@ai-sdk/moonshotai",
     "@ai-sdk/perplexity",
     "@ai-sdk/togetherai",
     "@ai-sdk/vercel",
+    "@aihubmix/ai-sdk-provider",
     "@openrouter/ai-sdk-provider",
     "ai-sdk-ollama",
     "ollama-ai-provider",
     "ollama-ai-provider-v2",
     "venice-ai-sdk-provider",
 ];
-
-const fn model(id: &'static str, name: &'static str, limits: Limits, cost: Cost, kind: Kind) -> ModelRow {
-    let input = Modalities { text: true, image: true, pdf: true, audio: false, video: false };
-    let capabilities = Capabilities {
-        temperature: !matches!(kind, Kind::Thinker),
-        reasoning: !matches!(kind, Kind::Reader),
-        attachment: true,
-        tool_call: true,
-        input,
-    };
-    ModelRow { id, name, limits, cost, capabilities }
-}
-
-/// What the listed models have in common, so that a row stays a line.
-#[derive(Clone, Copy)]
-enum Kind {
-    /// Thinks and takes a temperature.
-    Sampled,
-    /// Thinks and takes none.
-    Thinker,
-    /// Does not think.
-    Reader,
-}
 
 #[cfg(test)]
 mod tests {
@@ -158,16 +134,6 @@ mod tests {
             }
             assert_eq!(row.env.is_empty(), row.local, "{}", row.id);
             assert_eq!(protocol_of_npm(row.npm), Some(row.protocol), "{}", row.id);
-            let models: BTreeSet<&str> = row.models.iter().map(|model| model.id).collect();
-            assert_eq!(models.len(), row.models.len(), "{}", row.id);
-            for model in row.models {
-                assert!(
-                    model.limits.output > 0 && model.limits.output < model.limits.context,
-                    "{}",
-                    model.id
-                );
-                assert!(model.cost.output >= model.cost.input, "{}", model.id);
-            }
         }
     }
 

@@ -150,6 +150,47 @@ pub async fn list_models(
     }
 }
 
+/// Whether requests can be sent below an address at all.
+///
+/// # Errors
+/// When it is not one, or not one of HTTP.
+pub fn check_url(base_url: &str) -> Result<(), Error> {
+    endpoint(base_url, "").map(|_| ())
+}
+
+/// Gets a text of at most `limit` bytes within `timeout`; for the model catalog.
+///
+/// # Errors
+/// When the server cannot be reached in time, refuses, or sends more.
+pub async fn fetch(client: &Client, url: &str, limit: usize, timeout: Duration) -> Result<String, Error> {
+    let address = Url::parse(url)
+        .map_err(|why| Error::rejected(format!("the address `{}` is not valid: {why}", cut(url, 200))))?;
+    let shown = shown(&address);
+    let get = async {
+        let sent = client.connections.to(&address, timeout)?.get(address.clone());
+        let mut response = sent.send().await.map_err(|why| network::not_reached(&why, &address, timeout))?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(Error::rejected(format!("the server answered {status}")));
+        }
+        let mut body = Vec::new();
+        while let Some(bytes) = response.chunk().await.map_err(|why| network::broken(&why))? {
+            if body.len() + bytes.len() > limit {
+                return Err(Error::rejected(format!("the answer has more than {limit} bytes")));
+            }
+            body.extend_from_slice(&bytes);
+        }
+        String::from_utf8(body).map_err(|_| Error::rejected("the answer is not UTF-8"))
+    };
+    match tokio::time::timeout(timeout, get).await {
+        Ok(result) => result.map_err(|error| error.asked("", &shown)),
+        Err(_) => {
+            let seconds = timeout.as_secs_f64();
+            Err(Error::busy(format!("the server did not answer within {seconds} s")).asked("", &shown))
+        }
+    }
+}
+
 /// Reads `{"data": [{"id"}]}`, `{"models": [{"id" | "name"}]}` or a bare list.
 fn names(body: &str) -> Option<Vec<String>> {
     let body: Value = serde_json::from_str(body).ok()?;

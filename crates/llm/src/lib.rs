@@ -25,7 +25,7 @@ mod retry_after;
 mod sse;
 pub mod vault;
 
-pub use client::{Client, EventStream, list_models};
+pub use client::{Client, EventStream, check_url, fetch, list_models};
 pub use error::{Error, Failure};
 pub use event::{FinishReason, ModelEvent, Usage};
 pub use model::{Auth, Capabilities, Cost, Endpoint, Limits, Modalities, Model, Protocol, Secret, Timeouts};

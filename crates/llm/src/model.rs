@@ -86,6 +86,8 @@ pub struct Model {
     pub capabilities: Capabilities,
     /// What it costs.
     pub cost: Cost,
+    /// What it costs when a request has more tokens than this.
+    pub long_cost: Option<(u64, Cost)>,
     /// How long each wait may last.
     pub timeouts: Timeouts,
 }
@@ -110,6 +112,7 @@ impl Model {
             limits: Limits::default(),
             capabilities: Capabilities::default(),
             cost: Cost::default(),
+            long_cost: None,
             timeouts: Timeouts::default(),
         }
     }

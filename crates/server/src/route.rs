@@ -51,6 +51,7 @@ fn table() -> Vec<Route> {
         route("GET", "/project/current", get(instance::project)),
         route("GET", "/config", get(instance::config)),
         route("GET", "/config/providers", get(instance::providers)),
+        route("GET", "/provider", get(instance::all_providers)),
         route("GET", "/agent", get(instance::agents)),
         route("GET", "/session", get(session::list)),
         route("POST", "/session", post(session::create)),

@@ -62,7 +62,16 @@ const ROOMS: &[Room] = &[
         "codewright-testkit",
         &["codewright-proto", "codewright-store", "codewright-client", "codewright-scripted"],
     ),
-    room("xtask", &["codewright-proto", "codewright-config", "codewright-server", "codewright-scripted"]),
+    room(
+        "xtask",
+        &[
+            "codewright-proto",
+            "codewright-config",
+            "codewright-llm",
+            "codewright-server",
+            "codewright-scripted",
+        ],
+    ),
 ];
 
 const fn room(name: &'static str, imports: &'static [&'static str]) -> Room {

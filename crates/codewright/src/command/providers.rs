@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use codewright_config::{Dirs, Env};
 use codewright_engine::vault;
 use codewright_llm::Client;
-use codewright_llm::catalog;
+use codewright_llm::catalog::{self, Catalog};
 use codewright_llm::oauth::{Kind, Method, Prompt, SignIn, is_known, methods};
 use codewright_llm::vault::{Credential, Source, Stored};
 use codewright_proto::Clock;
@@ -61,11 +61,12 @@ fn list(sign_in: &SignIn, env: &Env) -> anyhow::Result<ExitCode> {
         text.push_str(&format!("●  {name} {}{place}{unused}\n│\n", kind(credential)));
     }
     text.push_str(&format!("└  {count} {}\n", plural(count, "credential")));
-    let found: Vec<_> = catalog::providers()
-        .iter()
-        .flat_map(|row| row.env.iter().map(move |variable| (row.name, *variable)))
-        .filter(|(_, variable)| env.filled(variable).is_some())
-        .collect();
+    let catalog = Catalog::embedded();
+    let of_rows = catalog::providers().iter().flat_map(|row| row.env.iter().map(|name| (row.name, *name)));
+    let others = catalog.providers().filter(|facts| catalog::provider(&facts.id).is_none());
+    let others = others.flat_map(|facts| facts.key_variables().map(|name| (facts.name.as_str(), name)));
+    let found: Vec<_> =
+        of_rows.chain(others).filter(|(_, variable)| env.filled(variable).is_some()).collect();
     if !found.is_empty() {
         text.push_str("\n┌  Environment\n│\n");
         for (name, variable) in &found {
@@ -161,7 +162,10 @@ fn logout(sign_in: &SignIn, provider: Option<&str>) -> anyhow::Result<ExitCode> 
 
 /// The name shown to people.
 fn name(provider: &str) -> String {
-    catalog::provider(provider).map_or(provider, |row| row.name).to_owned()
+    if let Some(row) = catalog::provider(provider) {
+        return row.name.to_owned();
+    }
+    Catalog::embedded().provider(provider).map_or(provider, |facts| &facts.name).to_owned()
 }
 
 fn kind(credential: &Credential) -> &'static str {

@@ -59,7 +59,9 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let router = codewright_server::router(engine.clone(), options);
     let server = codewright_server::serve(listener, router, cancel.clone());
     let mut server = std::pin::pin!(server);
+    let keeper = engine.clone();
     tokio::select! {
+        never = keeper.keep_models_fresh() => match never {},
         ended = &mut server => ended.context("the server ended")?,
         _ = interrupt.recv() => stop(&cancel, server, &mut interrupt).await?,
         _ = terminate.recv() => stop(&cancel, server, &mut terminate).await?,

@@ -11,6 +11,7 @@ mod faults;
 mod hostile;
 mod interrupt;
 mod json;
+mod models;
 mod odd;
 mod people;
 mod permission;

@@ -43,13 +43,15 @@ fn a_key_is_piped_in_listed_without_it_and_forgotten() {
     fs::create_dir_all(original.parent().unwrap()).unwrap();
     fs::write(&original, json!({"mistral": {"type": "api", "key": CANARY}}).to_string()).unwrap();
     for args in [["providers", "list"], ["auth", "ls"]] {
-        let list = run(&project, &args).env("ANTHROPIC_API_KEY", CANARY);
+        let list = run(&project, &args).env("ANTHROPIC_API_KEY", CANARY).env("ZENMUX_API_KEY", CANARY);
         let done = list.finish().unwrap().success().unwrap();
         keeps_quiet(&done);
         for line in ["●  Groq api", "●  Mistral api (OpenCode's auth.json)", "└  2 credentials"] {
             assert!(done.stdout.contains(line), "{line}: {}", done.stdout);
         }
-        assert!(done.stdout.contains("●  Anthropic ANTHROPIC_API_KEY"), "{}", done.stdout);
+        for line in ["●  Anthropic ANTHROPIC_API_KEY", "●  ZenMux ZENMUX_API_KEY"] {
+            assert!(done.stdout.contains(line), "{line}: {}", done.stdout);
+        }
     }
 
     for provider in ["groq", "mistral"] {
@@ -178,6 +180,41 @@ fn a_copilot_sign_in_is_used_for_the_next_prompt() {
 }
 
 #[test]
+fn an_account_has_the_models_of_the_catalogue_it_pays_for() {
+    let project = Project::plain().unwrap();
+    let models = |id: &str| run(&project, &["models", id, "--verbose"]).finish().unwrap();
+    let without = models("github-copilot");
+    assert_eq!(without.code, Some(1));
+    assert!(without.stderr.contains("`codewright providers login github-copilot`"), "{}", without.stderr);
+
+    let tokens = json!({"type": "oauth", "access": "canary", "refresh": "canary", "expires": 0});
+    fs::create_dir_all(file(&project).parent().unwrap()).unwrap();
+    fs::write(file(&project), json!({"github-copilot": tokens, "openai": tokens}).to_string()).unwrap();
+    for (id, there, not_there) in [
+        (
+            "github-copilot",
+            &["gpt-4.1", "gpt-5.4", "claude-sonnet-4.6", "gemini-3.1-pro-preview"][..],
+            "gpt-5",
+        ),
+        ("openai", &["gpt-5.3-codex", "gpt-5.4"], "gpt-5.4-nano"),
+    ] {
+        let done = models(id).success().unwrap();
+        keeps_quiet(&done);
+        let has = |model: &str| done.stdout.lines().any(|line| line == format!("{id}/{model}"));
+        assert!(there.iter().all(|model| has(model)) && !has(not_there), "{}", done.stdout);
+        let facts: String = done.stdout.lines().filter(|line| !line.starts_with(&format!("{id}/"))).collect();
+        for model in serde_json::Deserializer::from_str(&facts).into_iter::<Value>() {
+            let model = model.unwrap();
+            assert_eq!(
+                (&model["cost"]["input"], &model["cost"]["tiers"]),
+                (&json!(0), &Value::Null),
+                "{model}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_chatgpt_sign_in_is_used_before_a_key_of_the_environment() {
     let project = Project::plain().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -220,6 +257,7 @@ fn a_chatgpt_sign_in_is_used_before_a_key_of_the_environment() {
         assert!(head.starts_with("post /codex/responses "), "{head}");
         assert!(head.contains("bearer canary-access") && head.contains("chatgpt-account-id: acct"), "{head}");
         let body: Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["model"], "gpt-5.3-codex", "the account has no cheaper one for titles");
         assert!(body["instructions"].as_str().is_some_and(|text| !text.is_empty()));
         let input = body["input"].as_array().unwrap();
         assert!(input.iter().all(|message| message["role"] == "user"), "{body}");

@@ -94,10 +94,11 @@ impl Stage {
     }
 }
 
-/// The program in a project, and away from whatever listens on this machine.
+/// The program in a project, away from whatever listens on this machine and from the network.
 pub(crate) fn program<'a>(project: &Project, args: impl IntoIterator<Item = &'a str>) -> Run {
     let run = Run::new(env!("CARGO_BIN_EXE_codewright"), project).args(args);
-    run.env("OPENCODE_DISABLE_LOCAL_SERVERS", "1").deadline(DEADLINE)
+    let run = run.env("OPENCODE_DISABLE_LOCAL_SERVERS", "1").env("OPENCODE_DISABLE_MODELS_FETCH", "1");
+    run.deadline(DEADLINE)
 }
 
 /// Starts a server of the program on any free port.

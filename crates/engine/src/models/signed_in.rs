@@ -68,17 +68,41 @@ impl SignedIn {
 /// Makes one model fit the sign-in it is asked with: what a subscription pays for costs nothing
 /// more, and Copilot has its newer models behind another protocol.
 pub(super) fn fit(model: &mut Model) {
-    let Auth::SignIn { provider, .. } = &model.auth else { return };
-    match provider.as_str() {
-        "openai" => model.cost = Cost::default(),
-        "github-copilot" => {
-            model.cost = Cost::default();
-            if copilot_wants_responses(&model.api_id) {
-                model.protocol = Protocol::OpenAiResponses;
-            }
-        }
-        _ => {}
+    if is_paid_for(model) {
+        (model.cost, model.long_cost) = (Cost::default(), None);
     }
+    if account(model) == Some("github-copilot") && copilot_wants_responses(&model.api_id) {
+        model.protocol = Protocol::OpenAiResponses;
+    }
+}
+
+/// Whether a subscription pays for what the model is asked.
+pub(super) fn is_paid_for(model: &Model) -> bool {
+    matches!(account(model), Some("openai" | "github-copilot"))
+}
+
+/// Whether the model is one that the sign-in it is asked with can be expected to take.
+pub(super) fn takes(model: &Model) -> bool {
+    account(model) != Some("openai") || chatgpt_takes(&model.api_id)
+}
+
+/// The provider whose account the model is asked with.
+fn account(model: &Model) -> Option<&str> {
+    match &model.auth {
+        Auth::SignIn { provider, .. } => Some(provider),
+        Auth::Protocol | Auth::Bearer | Auth::Header(_) => None,
+    }
+}
+
+/// ChatGPT accounts take the models of OpenAI's own agent, which are GPT-5.2 and newer but for
+/// those that only the API sells.
+fn chatgpt_takes(model: &str) -> bool {
+    const API_ONLY: [&str; 3] = ["pro", "nano", "chat"];
+    let Some(name) = model.strip_prefix("gpt-") else { return false };
+    let mut words = name.split('-');
+    let (major, minor) = words.next().and_then(|version| version.split_once('.')).unwrap_or_default();
+    let version = major.parse::<u32>().ok().zip(minor.parse::<u32>().ok());
+    version.is_some_and(|version| version >= (5, 2)) && !words.any(|word| API_ONLY.contains(&word))
 }
 
 fn copilot_wants_responses(model: &str) -> bool {
@@ -90,6 +114,24 @@ fn copilot_wants_responses(model: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn chatgpt_accounts_take_the_models_of_an_agent() {
+        for (model, expected) in [
+            ("gpt-5.2", true),
+            ("gpt-5.3-codex", true),
+            ("gpt-5.4-mini", true),
+            ("gpt-5.10-sol", true),
+            ("gpt-5.4-nano", false),
+            ("gpt-5.5-pro", false),
+            ("gpt-5.3-chat-latest", false),
+            ("gpt-5", false),
+            ("gpt-4.1", false),
+            ("o3", false),
+        ] {
+            assert_eq!(chatgpt_takes(model), expected, "{model}");
+        }
+    }
 
     #[test]
     fn copilot_has_its_newer_models_behind_responses() {

@@ -15,6 +15,7 @@ use codewright_proto::{
 };
 use codewright_tools::AnyTool;
 use futures_util::FutureExt as _;
+use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -24,6 +25,7 @@ use super::recorder::{Call, CallUpdate, Record, Recorder};
 use super::{retry, set_status};
 use crate::engine::Inner;
 use crate::error::message_error;
+use crate::models::{merge, prices};
 use crate::place::Place;
 use crate::request::system::{Facts, system};
 use crate::request::{self, Parts};
@@ -82,7 +84,7 @@ pub(crate) async fn step(
         Err(error) => {
             let message = super::describe(&error);
             let error = match error {
-                Error::UnknownModel { .. } | Error::NoProvider { .. } => {
+                Error::UnknownModel { .. } | Error::NoProvider { .. } | Error::NoKey { .. } => {
                     MessageError::ProviderAuthError { provider_id: prompt.model.provider_id.clone(), message }
                 }
                 _ => MessageError::UnknownError { message, reference: None },
@@ -177,6 +179,14 @@ fn prepare(
         instructions: &instructions,
         user: prompt.system.as_deref(),
     });
+    let mut options = agent.options.clone();
+    if let Some(variant) = prompt.model.variant.as_deref() {
+        merge_variant(&place, &model, variant, &mut options);
+    }
+    if !model.capabilities.tool_call && !offered.is_empty() {
+        let name = format!("{}/{}", model.provider_id, model.id);
+        place.warn(&format!("the model `{name}` is not known to call tools; it may only talk"));
+    }
     let parts = Parts {
         session,
         transcript,
@@ -184,9 +194,28 @@ fn prepare(
         tools: tools.collect(),
         temperature: agent.temperature,
         top_p: agent.top_p,
+        options,
     };
     let request = request::request(parts, &model);
     Ok(Step { place, model, request, offered, rules: rules.into() })
+}
+
+/// Lays the options of a named variant over others.
+fn merge_variant(place: &Place, model: &Model, name: &str, options: &mut Map<String, Value>) {
+    match place.models.variant(model, name) {
+        Some(variant) => merge(options, variant),
+        // The name that stands for no variant.
+        None if name == "default" => {}
+        // Clients keep a variant while models change, so that an unknown one is no reason to fail.
+        None => {
+            let has = match place.models.variants(model).as_slice() {
+                [] => "it has none".to_owned(),
+                names => format!("it has {}", names.join(", ")),
+            };
+            let model = format!("{}/{}", model.provider_id, model.id);
+            place.warn(&format!("the model `{model}` has no variant `{name}`; {has}"));
+        }
+    }
 }
 
 /// Gets an answer, repeating what failed while that is safe and allowed.
@@ -426,7 +455,8 @@ async fn account(inner: &Inner, id: &SessionId, message: &AssistantMessage) -> R
 
 /// US dollars for the tokens of a step.
 fn cost(model: &Model, tokens: &TokenUsage) -> f64 {
-    let price = &model.cost;
+    let request = tokens.input + tokens.cache.read + tokens.cache.write;
+    let price = prices(model, request);
     let dollars = tokens.input as f64 * price.input
         + (tokens.output + tokens.reasoning) as f64 * price.output
         + tokens.cache.read as f64 * price.cache_read

@@ -1,6 +1,6 @@
 //! The providers, one row each.
 
-use super::{ModelRow, ProviderRow, models};
+use super::ProviderRow;
 use crate::{Protocol, Quirk};
 
 pub(super) const PROVIDERS: &[ProviderRow] = &[
@@ -13,12 +13,10 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
         protocol: Protocol::Anthropic,
         quirks: &[],
         local: false,
-        models: models::ANTHROPIC,
     },
     ProviderRow {
         npm: "@ai-sdk/openai",
         protocol: Protocol::OpenAiResponses,
-        models: models::OPENAI,
         ..chat("openai", "OpenAI", &["OPENAI_API_KEY"], "https://api.openai.com/v1")
     },
     ProviderRow {
@@ -48,6 +46,11 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
     ProviderRow {
         npm: "@ai-sdk/deepinfra",
         ..chat("deepinfra", "Deep Infra", &["DEEPINFRA_API_KEY"], "https://api.deepinfra.com/v1/openai")
+    },
+    ProviderRow {
+        // Its own protocol offers no more than this address does.
+        npm: "@ai-sdk/cohere",
+        ..chat("cohere", "Cohere", &["COHERE_API_KEY"], "https://api.cohere.ai/compatibility/v1")
     },
     chat("deepseek", "DeepSeek", &["DEEPSEEK_API_KEY"], "https://api.deepseek.com"),
     chat("fireworks-ai", "Fireworks AI", &["FIREWORKS_API_KEY"], "https://api.fireworks.ai/inference/v1"),
@@ -79,8 +82,21 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
     chat("opencode", "OpenCode Zen", &["OPENCODE_API_KEY"], "https://opencode.ai/zen/v1"),
     chat("poe", "Poe", &["POE_API_KEY"], "https://api.poe.com/v1"),
     ProviderRow {
+        npm: "@ai-sdk/perplexity",
+        ..chat("perplexity", "Perplexity", &["PERPLEXITY_API_KEY"], "https://api.perplexity.ai")
+    },
+    ProviderRow {
         npm: "@ai-sdk/togetherai",
         ..chat("togetherai", "Together AI", &["TOGETHER_API_KEY"], "https://api.together.xyz/v1")
+    },
+    ProviderRow { npm: "@ai-sdk/vercel", ..chat("v0", "v0", &["V0_API_KEY"], "https://api.v0.dev/v1") },
+    ProviderRow {
+        npm: "venice-ai-sdk-provider",
+        ..chat("venice", "Venice AI", &["VENICE_API_KEY"], "https://api.venice.ai/api/v1")
+    },
+    ProviderRow {
+        npm: "@ai-sdk/gateway",
+        ..chat("vercel", "Vercel AI Gateway", &["AI_GATEWAY_API_KEY"], "https://ai-gateway.vercel.sh/v1")
     },
     ProviderRow {
         npm: "@ai-sdk/xai",
@@ -101,7 +117,6 @@ const fn chat(
     env: &'static [&'static str],
     base_url: &'static str,
 ) -> ProviderRow {
-    const ANY: &[ModelRow] = &[];
     ProviderRow {
         id,
         name,
@@ -111,7 +126,6 @@ const fn chat(
         protocol: Protocol::OpenAiChat,
         quirks: &[],
         local: false,
-        models: ANY,
     }
 }
 

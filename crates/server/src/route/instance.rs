@@ -28,6 +28,10 @@ pub(super) async fn providers(here: Here) -> Json<Value> {
     Json(here.place.providers_json())
 }
 
+pub(super) async fn all_providers(here: Here) -> Json<Value> {
+    Json(here.place.provider_list_json())
+}
+
 pub(super) async fn agents(here: Here) -> Json<Value> {
     Json(here.place.agents_json())
 }

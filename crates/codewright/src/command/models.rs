@@ -1,0 +1,68 @@
+//! `models`: the models that can be used here, one a line.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use codewright_config::{Env, env};
+use codewright_engine::Place;
+use serde_json::Value;
+
+use crate::cli::ModelsArgs;
+use crate::connection::{explained, open_engine, working_directory};
+use crate::style;
+
+pub(crate) fn main(args: &ModelsArgs) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(models(args))
+}
+
+async fn models(args: &ModelsArgs) -> anyhow::Result<ExitCode> {
+    let env = Env::from_process();
+    if args.refresh && env.is_on(env::DISABLE_MODELS_FETCH) {
+        bail!("--refresh fetches the models, which OPENCODE_DISABLE_MODELS_FETCH forbids");
+    }
+    let engine = open_engine(env, &working_directory(None)?).await?;
+    if args.refresh {
+        engine.refresh_models().await.map_err(explained)?;
+        style::note("the model list is up to date");
+    }
+    let place = engine.place(engine.default_directory()).await.map_err(explained)?;
+    for warning in place.warnings() {
+        style::warning(&warning);
+    }
+    let listed = list(&place, args);
+    engine.close().await?;
+    match std::io::stdout().write_all(listed?.as_bytes()) {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        // Nobody reads it.
+        Err(_) => Ok(ExitCode::FAILURE),
+    }
+}
+
+/// The lines, sorted by provider and model.
+fn list(place: &Place, args: &ModelsArgs) -> anyhow::Result<String> {
+    let mut providers = match &args.provider {
+        Some(id) => vec![place.provider_json(id).map_err(explained)?],
+        None => place.usable_providers().map_err(explained)?,
+    };
+    providers.sort_by(|a, b| text(a, "id").cmp(text(b, "id")));
+    let mut lines = String::new();
+    for provider in &providers {
+        let mut models: Vec<_> = provider["models"].as_object().into_iter().flatten().collect();
+        models.sort_by(|a, b| a.0.cmp(b.0));
+        for (id, model) in models {
+            lines.push_str(&crate::clean::clean_line(&format!("{}/{id}", text(provider, "id"))));
+            lines.push('\n');
+            if args.verbose {
+                lines.push_str(&serde_json::to_string_pretty(model)?);
+                lines.push('\n');
+            }
+        }
+    }
+    Ok(lines)
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}

@@ -1,0 +1,159 @@
+//! Where the model catalog comes from: the program itself, or a newer copy in the cache.
+//!
+//! A run only ever reads. Whoever serves for long may fetch a copy now and then;
+//! directories that are opened after that see it. Without a network nothing changes.
+
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, UNIX_EPOCH};
+
+use codewright_config::{Dirs, Env, env};
+use codewright_llm::catalog::{Catalog, LIMIT_BYTES};
+
+use crate::Error;
+use crate::engine::Inner;
+
+/// How long a copy is good enough.
+const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long fetching one may take.
+const FETCH_DEADLINE: Duration = Duration::from_secs(60);
+const ADDRESS: &str = "https://models.dev";
+
+/// The catalog of this process, opened when it is first needed.
+pub(crate) struct Source {
+    path: PathBuf,
+    held: Mutex<Option<Opened>>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Opened {
+    pub(crate) catalog: Arc<Catalog>,
+    /// What was wrong with the copy.
+    pub(crate) warning: Option<String>,
+}
+
+impl Source {
+    pub(crate) fn new(dirs: &Dirs) -> Self {
+        Self { path: dirs.cache.join("models.json"), held: Mutex::new(None) }
+    }
+
+    /// The copy if there is a readable one, else the snapshot.
+    pub(crate) fn open(&self) -> Opened {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.get_or_insert_with(|| read(&self.path)).clone()
+    }
+
+    /// Fetches a copy, whatever there is.
+    pub(crate) async fn refresh(&self, inner: &Inner) -> Result<(), Error> {
+        let url = address(&inner.env);
+        let text = codewright_llm::fetch(&inner.llm, &url, LIMIT_BYTES, FETCH_DEADLINE).await?;
+        let path = self.path.clone();
+        let opened = tokio::task::spawn_blocking(move || -> Result<Opened, Error> {
+            let text = Catalog::compact(&text)?;
+            write(&path, &text).map_err(|error| {
+                Error::invalid(format!("the models cannot be kept in `{}`: {error}", path.display()))
+            })?;
+            Ok(Opened { catalog: Arc::new(Catalog::read(text)?), warning: None })
+        });
+        let opened =
+            opened.await.map_err(|error| Error::invalid(format!("reading the models failed: {error}")))??;
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
+        Ok(())
+    }
+
+    /// Fetches a copy whenever the last one is a day old; never returns.
+    pub(crate) async fn keep_fresh(&self, inner: &Inner) -> Infallible {
+        while !inner.env.is_on(env::DISABLE_MODELS_FETCH) {
+            let age = age(&self.path, inner.clock.now_ms());
+            if age.is_none_or(|age| age >= FRESH) {
+                // Without a network the program works with what it has; the next day may be better.
+                drop(self.refresh(inner).await);
+            }
+            tokio::time::sleep(age.map_or(FRESH, |age| FRESH.saturating_sub(age)).max(FRESH / 24)).await;
+        }
+        std::future::pending().await
+    }
+}
+
+fn address(env: &Env) -> String {
+    let base = env.filled(env::MODELS_URL).unwrap_or(ADDRESS);
+    if base.ends_with(".json") { base.to_owned() } else { format!("{}/api.json", base.trim_end_matches('/')) }
+}
+
+/// How long ago the file was written; `None` without one.
+fn age(path: &Path, now_ms: u64) -> Option<Duration> {
+    let written = std::fs::metadata(path).ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(Duration::from_millis(now_ms).saturating_sub(written))
+}
+
+fn read(path: &Path) -> Opened {
+    let snapshot = |warning| Opened { catalog: Arc::new(Catalog::embedded()), warning };
+    let copy = match std::fs::metadata(path) {
+        Ok(metadata) if metadata.len() <= LIMIT_BYTES as u64 => std::fs::read_to_string(path),
+        Ok(_) => Err(std::io::Error::other(format!("it is larger than {LIMIT_BYTES} bytes"))),
+        Err(_) => return snapshot(None),
+    };
+    let catalog = copy
+        .map_err(|error| error.to_string())
+        .and_then(|text| Catalog::read(text).map_err(|error| error.to_string()));
+    match catalog {
+        Ok(catalog) => Opened { catalog: Arc::new(catalog), warning: None },
+        Err(why) => snapshot(Some(format!("`{}` is ignored: {why}", path.display()))),
+    }
+}
+
+/// Puts the text in place at once: a reader sees the old file or the new one.
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    let folder = path.parent().ok_or_else(|| std::io::Error::other("it lies in no folder"))?;
+    std::fs::create_dir_all(folder)?;
+    let beside = path.with_extension(format!("{}.tmp", std::process::id()));
+    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
+    if written.is_err() {
+        // It may not even have been made.
+        drop(std::fs::remove_file(&beside));
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_may_be_a_folder_or_a_file() {
+        for (written, expected) in [
+            ("", "https://models.dev/api.json"),
+            ("http://127.0.0.1:9/", "http://127.0.0.1:9/api.json"),
+            ("http://127.0.0.1:9/x.json", "http://127.0.0.1:9/x.json"),
+        ] {
+            assert_eq!(address(&Env::from_pairs([("OPENCODE_MODELS_URL", written)])), expected);
+        }
+    }
+
+    #[test]
+    fn a_broken_copy_is_ignored_and_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("models.json");
+        assert!(read(&path).warning.is_none());
+        for text in ["", "{", "[]", "{}", "{\n\"a\":{\n}\n", "\u{0}"] {
+            std::fs::write(&path, text).unwrap();
+            let opened = read(&path);
+            assert!(opened.warning.unwrap().contains("models.json"), "{text:?}");
+            assert!(opened.catalog.provider("anthropic").is_some());
+        }
+    }
+
+    #[test]
+    fn a_copy_is_put_in_place_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cache/models.json");
+        let text = Catalog::compact(r#"{"p":{"id":"p","env":[],"models":{"m":{"name":"M"}}}}"#).unwrap();
+        write(&path, &text).unwrap();
+        write(&path, &text).unwrap();
+        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+        let opened = read(&path);
+        assert_eq!(opened.catalog.models("p").unwrap()[0].name, "M");
+        assert!(opened.catalog.provider("anthropic").is_none());
+    }
+}

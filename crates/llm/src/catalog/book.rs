@@ -1,0 +1,361 @@
+//! The catalog as it is held: cheap to open, and read a provider at a time.
+//!
+//! Nearly every run needs the models of one provider of two hundred. So the
+//! names of the providers are plain lines, and the models of each are a piece
+//! of their own that is unpacked when somebody asks for it. The same holds for
+//! a catalog that was fetched: [`Catalog::compact`] writes it one provider a
+//! line, which is still the JSON it was.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::ops::Range;
+
+use flate2::Compression;
+use flate2::read::{DeflateDecoder, DeflateEncoder};
+use serde_json::{Map, Value};
+
+use super::{ModelFacts, ProviderFacts};
+use crate::Error;
+
+/// The providers of the snapshot, one a line; `cargo xtask models` writes it.
+const PROVIDERS: &str = include_str!("../../data/providers.tsv");
+/// Their models, deflated JSON, one piece behind the other.
+const MODELS: &[u8] = include_bytes!("../../data/models.bin");
+
+/// Bytes a fetched catalog may have.
+pub const LIMIT_BYTES: usize = 32 * 1024 * 1024;
+/// Bytes the models of one provider may have when they are unpacked.
+const MODELS_LIMIT_BYTES: u64 = 8 * 1024 * 1024;
+/// Providers a catalog may have, and models one of them.
+const PROVIDERS_LIMIT: usize = 2_000;
+const PROVIDER_MODELS_LIMIT: usize = 5_000;
+/// Bytes of a name.
+const NAME_LIMIT_BYTES: usize = 200;
+/// Where a provider's own fields end in a compact line.
+const MODELS_KEY: &str = ",\"models\":";
+
+/// Every provider and model that models.dev knows, as of some day.
+#[derive(Debug)]
+pub struct Catalog {
+    /// In the order of their ids.
+    rows: Vec<Row>,
+    /// What the ranges of the rows point into; `None` is the snapshot.
+    text: Option<String>,
+}
+
+#[derive(Debug)]
+struct Row {
+    facts: ProviderFacts,
+    models: Range<usize>,
+}
+
+impl Catalog {
+    /// The snapshot that is part of the program.
+    #[must_use]
+    pub fn embedded() -> Self {
+        let mut start = 0;
+        let rows = PROVIDERS.lines().filter_map(|line| {
+            let mut fields = line.split('\t');
+            let mut next = || fields.next();
+            let (id, name, npm, api) = (next()?, next()?, next()?, next()?);
+            let env = next()?.split(' ').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+            let end = start + next()?.parse::<usize>().ok()?;
+            let models = std::mem::replace(&mut start, end)..end;
+            let api = Some(api.to_owned()).filter(|api| !api.is_empty());
+            let facts =
+                ProviderFacts { id: id.to_owned(), name: name.to_owned(), env, npm: npm.to_owned(), api };
+            Some(Row { facts, models })
+        });
+        Self { rows: rows.collect(), text: None }
+    }
+
+    /// Reads what [`Catalog::compact`] wrote, or `api.json` as models.dev serves it.
+    ///
+    /// # Errors
+    /// When it is neither.
+    pub fn read(text: String) -> Result<Self, Error> {
+        if text.len() > LIMIT_BYTES {
+            return Err(unreadable(&format!("it is larger than {LIMIT_BYTES} bytes")));
+        }
+        if let Some(rows) = rows(&text) {
+            return Ok(Self { rows, text: Some(text) });
+        }
+        let text = Self::compact(&text)?;
+        let rows = rows(&text).ok_or_else(|| unreadable("its lines are broken"))?;
+        Ok(Self { rows, text: Some(text) })
+    }
+
+    /// The same data one provider a line, without the fields nobody reads and the entries nobody could use.
+    ///
+    /// # Errors
+    /// When it is not an object of providers that have models.
+    pub fn compact(text: &str) -> Result<String, Error> {
+        let all: Map<String, Value> =
+            serde_json::from_str(text).map_err(|why| unreadable(&why.to_string()))?;
+        let mut lines = BTreeMap::new();
+        for (id, mut written) in all.into_iter().take(PROVIDERS_LIMIT) {
+            let models = written.get_mut("models").map(Value::take);
+            let Some(Value::Object(models)) = models else { continue };
+            let Ok(mut facts) = serde_json::from_value::<ProviderFacts>(written) else { continue };
+            facts.name = plain(&facts.name);
+            if facts.id != id || !is_name(&id) || !facts.env.iter().all(|name| is_name(name)) {
+                continue;
+            }
+            let models: BTreeMap<String, ModelFacts> = models
+                .into_iter()
+                .take(PROVIDER_MODELS_LIMIT)
+                .filter_map(|(id, model)| usable(id, model))
+                .collect();
+            // Maps of plain data always have a JSON form.
+            let head = serde_json::to_string(&facts).unwrap_or_default();
+            let head = head.trim_end_matches('}');
+            let models = serde_json::to_string(&models).unwrap_or_default();
+            lines.insert(id.clone(), format!("{}:{head}{MODELS_KEY}{models}}}", Value::from(id)));
+        }
+        if lines.is_empty() {
+            return Err(unreadable("it lists no provider"));
+        }
+        Ok(format!("{{\n{}\n}}\n", lines.into_values().collect::<Vec<_>>().join(",\n")))
+    }
+
+    /// Every provider, in the order of their ids.
+    pub fn providers(&self) -> impl Iterator<Item = &ProviderFacts> {
+        self.rows.iter().map(|row| &row.facts)
+    }
+
+    /// The provider named `id`.
+    #[must_use]
+    pub fn provider(&self, id: &str) -> Option<&ProviderFacts> {
+        self.row(id).map(|row| &row.facts)
+    }
+
+    fn row(&self, id: &str) -> Option<&Row> {
+        let at = self.rows.binary_search_by(|row| row.facts.id.as_str().cmp(id)).ok()?;
+        self.rows.get(at)
+    }
+
+    /// The models of a provider in the order of their ids; none for one that is not listed.
+    ///
+    /// # Errors
+    /// When what was fetched is damaged.
+    pub fn models(&self, id: &str) -> Result<Vec<ModelFacts>, Error> {
+        let Some(row) = self.row(id) else { return Ok(Vec::new()) };
+        let mut unpacked = Vec::new();
+        let json = match &self.text {
+            Some(text) => text.get(row.models.clone()).unwrap_or_default().as_bytes(),
+            None => {
+                let packed = MODELS.get(row.models.clone()).unwrap_or_default();
+                let read = DeflateDecoder::new(packed).take(MODELS_LIMIT_BYTES).read_to_end(&mut unpacked);
+                read.map_err(|why| unreadable(&why.to_string()))?;
+                &unpacked
+            }
+        };
+        let models: BTreeMap<String, ModelFacts> =
+            serde_json::from_slice(json).map_err(|why| unreadable(&format!("`{id}`: {why}")))?;
+        Ok(models.into_iter().map(|(id, model)| ModelFacts { id, ..model }).collect())
+    }
+
+    /// The two files of a snapshot with these contents.
+    ///
+    /// # Errors
+    /// When the catalog is damaged.
+    pub fn pack(&self) -> Result<(String, Vec<u8>), Error> {
+        let mut lines = String::new();
+        let mut packed = Vec::new();
+        for Row { facts, .. } in &self.rows {
+            let models = self.models(&facts.id)?.into_iter().map(|model| (model.id.clone(), model));
+            let json = serde_json::to_vec(&models.collect::<BTreeMap<_, _>>()).unwrap_or_default();
+            let start = packed.len();
+            let read = DeflateEncoder::new(json.as_slice(), Compression::best()).read_to_end(&mut packed);
+            read.map_err(|why| unreadable(&why.to_string()))?;
+            let ProviderFacts { id, name, env, npm, api } = facts;
+            let fields = [id, name, npm, api.as_deref().unwrap_or_default(), &env.join(" ")];
+            let fields = fields.map(|field| field.replace(['\t', '\n', '\r'], " ")).join("\t");
+            lines.push_str(&format!("{fields}\t{}\n", packed.len() - start));
+        }
+        Ok((lines, packed))
+    }
+}
+
+/// Reads the providers of a text in compact lines; `None` if it is anything else.
+fn rows(text: &str) -> Option<Vec<Row>> {
+    let body = text.strip_prefix("{\n")?.strip_suffix("\n}\n")?;
+    let mut rows: Vec<Row> = Vec::new();
+    let mut start = text.len() - body.len() - "\n}\n".len();
+    for line in body.split_inclusive('\n') {
+        let row = row(line.trim_end_matches('\n').trim_end_matches(','), start)?;
+        // Rows are searched by halves.
+        if rows.last().is_some_and(|last| last.facts.id >= row.facts.id) {
+            return None;
+        }
+        rows.push(row);
+        start += line.len();
+    }
+    (!rows.is_empty()).then_some(rows)
+}
+
+/// Reads the provider of a compact line that begins at `start`, and finds its models.
+fn row(line: &str, start: usize) -> Option<Row> {
+    // Inside a string the quotes of this mark would be escaped.
+    let models = line.find(MODELS_KEY)?;
+    let head = line.find(":{").filter(|head| *head < models)? + 1;
+    let facts: ProviderFacts = serde_json::from_str(&format!("{}}}", &line[head..models])).ok()?;
+    let end = line.strip_suffix('}').filter(|rest| rest.ends_with('}'))?.len();
+    let models = models + MODELS_KEY.len();
+    (models < end).then(|| Row { facts, models: start + models..start + end })
+}
+
+fn usable(id: String, written: Value) -> Option<(String, ModelFacts)> {
+    let mut model: ModelFacts = serde_json::from_value(written).ok()?;
+    model.name = plain(&model.name);
+    is_name(&id).then_some((id, model))
+}
+
+/// Ids are printed, and they are typed: nothing invisible may be in one.
+fn is_name(name: &str) -> bool {
+    let visible = |c: char| !c.is_control() && !c.is_whitespace();
+    !name.is_empty() && name.len() <= NAME_LIMIT_BYTES && name.chars().all(visible)
+}
+
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(NAME_LIMIT_BYTES).collect()
+}
+
+fn unreadable(why: &str) -> Error {
+    Error::rejected(format!("the model catalog cannot be read: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    /// What the data may add to the program.
+    const LIMIT: usize = 600_000;
+
+    #[test]
+    fn every_provider_of_the_snapshot_can_be_read() {
+        assert!(PROVIDERS.len() + MODELS.len() <= LIMIT);
+        let catalog = Catalog::embedded();
+        assert_eq!(catalog.rows.len(), PROVIDERS.lines().count());
+        assert_eq!(catalog.rows.last().unwrap().models.end, MODELS.len());
+        assert!(catalog.rows.is_sorted_by(|a, b| a.facts.id < b.facts.id));
+        let mut count = 0;
+        for facts in catalog.providers() {
+            let models = catalog.models(&facts.id).unwrap();
+            assert!(!facts.name.is_empty() && !facts.npm.is_empty(), "{}", facts.id);
+            for model in &models {
+                assert!(is_name(&model.id) && !model.name.is_empty(), "{}/{}", facts.id, model.id);
+                let cost = model.cost();
+                assert!(cost.input >= 0.0 && cost.output >= 0.0, "{}/{}", facts.id, model.id);
+            }
+            count += models.len();
+        }
+        assert!(count > 5_000, "{count}");
+    }
+
+    #[test]
+    fn the_snapshot_knows_the_usual_providers() {
+        let catalog = Catalog::embedded();
+        for id in [
+            "amazon-bedrock",
+            "anthropic",
+            "azure",
+            "cerebras",
+            "cohere",
+            "deepinfra",
+            "github-copilot",
+            "gitlab",
+            "google",
+            "google-vertex",
+            "google-vertex-anthropic",
+            "groq",
+            "mistral",
+            "openai",
+            "openrouter",
+            "perplexity",
+            "togetherai",
+            "vercel",
+            "xai",
+        ] {
+            assert!(catalog.provider(id).is_some() && !catalog.models(id).unwrap().is_empty(), "{id}");
+        }
+        let models = catalog.models("anthropic").unwrap();
+        let opus = models.iter().find(|model| model.id == "claude-opus-4-6").unwrap();
+        assert_eq!((opus.limit.context, opus.limit.output), (1_000_000, 128_000));
+        assert_eq!((opus.cost().input, opus.cost().cache_write), (5.0, 6.25));
+        assert!(opus.capabilities().input.pdf && opus.reasoning && opus.tool_call);
+        assert!(catalog.provider("nobody").is_none() && catalog.models("nobody").unwrap().is_empty());
+    }
+
+    fn api() -> String {
+        let model = json!({
+            "id": "m", "name": "M\u{1b}[31m", "tool_call": true, "description": "dropped",
+            "limit": { "context": 1000, "output": 100 },
+            "reasoning_options": [{ "type": "effort", "values": ["low"] }, { "type": "dice" }],
+            "cost": {
+                "input": 1, "output": 2,
+                "tiers": [{ "input": 3, "output": 4, "tier": { "type": "context", "size": 272_000 } }],
+            },
+        });
+        json!({
+            "b": { "id": "b", "name": "B", "env": ["B_KEY"], "npm": "x", "api": "https://b", "models": { "m": model } },
+            "a": { "id": "a", "name": "A \",\"models\":{", "env": [], "npm": "x", "models": {} },
+            "other": { "id": "not-other", "models": {} },
+            "no models": { "id": "no models", "env": [] },
+            "bad\u{7}": { "id": "bad\u{7}", "env": [], "models": {} },
+            "c": { "id": "c", "env": [], "npm": "x", "models": { "bad id": {}, "worse": 3, "fine": {}, "n": { "limit": "x" } } },
+        })
+        .to_string()
+    }
+
+    #[test]
+    fn what_is_fetched_is_made_small_and_read_again() {
+        let compact = Catalog::compact(&api()).unwrap();
+        assert_eq!(Catalog::compact(&compact).unwrap(), compact);
+        assert!(!compact.contains("dropped"));
+        for text in [api(), compact.clone()] {
+            let catalog = Catalog::read(text).unwrap();
+            let ids: Vec<_> = catalog.providers().map(|facts| facts.id.as_str()).collect();
+            assert_eq!(ids, ["a", "b", "c"]);
+            let models = catalog.models("b").unwrap();
+            assert_eq!((models.len(), models[0].name.as_str()), (1, "M[31m"));
+            assert_eq!(models[0].reasoning_options.len(), 1);
+            assert_eq!(models[0].long_cost().unwrap().0, 272_000);
+            let ids: Vec<_> = catalog.models("c").unwrap().into_iter().map(|model| model.id).collect();
+            assert_eq!(ids, ["fine"]);
+        }
+        let (lines, packed) = Catalog::read(compact).unwrap().pack().unwrap();
+        assert_eq!(lines.lines().count(), 3);
+        assert!(!packed.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_catalog_is_refused() {
+        for text in ["", "{}", "[]", "<html>", "{\n\n}\n", r#"{"a":{"id":"a"}}"#, "{\n\"a\":{},\n}\n"] {
+            let error = Catalog::read(text.to_owned()).unwrap_err().to_string();
+            assert!(error.contains("model catalog"), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_damaged_copy_is_refused_or_read(cut in 0..2_000_usize, byte in any::<u8>()) {
+            let compact = Catalog::compact(&api()).unwrap();
+            let at = cut % compact.len();
+            let short = compact.as_bytes()[..at].to_vec();
+            let mut changed = compact.into_bytes();
+            changed[at] = byte;
+            for bytes in [short, changed] {
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                if let Ok(catalog) = Catalog::read(text) {
+                    for facts in catalog.providers() {
+                        // Either answer will do; only a panic would not.
+                        drop(catalog.models(&facts.id));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Named amounts of thinking: what `--variant high` means for a model.
+//!
+//! The words are the catalog's where it has them. The options are spelled as
+//! configuration files spell them; the protocols put them into their bodies.
+
+use serde_json::{Map, Value, json};
+
+use super::ReasoningOption;
+
+/// Thinking tokens of `high` and of `max`.
+const HIGH_TOKENS: u64 = 16_000;
+const MAX_TOKENS: u64 = 31_999;
+/// The words for a model that thinks and of which nothing else is known.
+const USUAL: [&str; 3] = ["low", "medium", "high"];
+
+/// A model that thinks, as its variants need it.
+#[derive(Debug, Clone, Copy)]
+pub struct Thinker<'a> {
+    /// The library that speaks its protocol, without a version.
+    pub npm: &'a str,
+    /// Its name on the wire.
+    pub api_id: &'a str,
+    /// The ways in which its thinking can be set; `None` when nobody has said.
+    pub options: Option<&'a [ReasoningOption]>,
+    /// The tokens of its answer; zero means unknown.
+    pub output_limit: u64,
+}
+
+/// How a library spells an amount of thinking.
+#[derive(Clone, Copy, PartialEq)]
+enum Spelling {
+    Chat,
+    Router,
+    Responses,
+    Anthropic,
+    Gemini,
+    Bedrock,
+}
+
+/// The variants of a model, the least thinking first.
+#[must_use]
+pub fn variants(model: Thinker<'_>) -> Map<String, Value> {
+    let spelling = match model.npm {
+        "@ai-sdk/openai" | "@ai-sdk/azure" => Spelling::Responses,
+        "@ai-sdk/anthropic" | "@ai-sdk/google-vertex/anthropic" => Spelling::Anthropic,
+        "@ai-sdk/google" | "@ai-sdk/google-vertex" => Spelling::Gemini,
+        "@ai-sdk/amazon-bedrock" => Spelling::Bedrock,
+        "@openrouter/ai-sdk-provider" | "@ai-sdk/gateway" => Spelling::Router,
+        // They refuse to be told.
+        "@ai-sdk/mistral" | "@ai-sdk/cohere" | "@ai-sdk/perplexity" => return Map::new(),
+        _ => Spelling::Chat,
+    };
+    let words = words(model, spelling);
+    let budget = budget(model, spelling);
+    let named = match (words, budget) {
+        // Claude takes a word only since it can also be left to think as it likes, which goes up to `max`.
+        (Some(words), Some(budget)) if spelling == Spelling::Anthropic && !words.contains(&"max") => {
+            budgets(budget, spelling)
+        }
+        (Some(words), _) => words.into_iter().map(|word| (word.to_owned(), effort(word, spelling))).collect(),
+        (None, Some(budget)) => budgets(budget, spelling),
+        (None, None) => Vec::new(),
+    };
+    named.into_iter().collect()
+}
+
+fn words<'a>(model: Thinker<'a>, spelling: Spelling) -> Option<Vec<&'a str>> {
+    let Some(options) = model.options else {
+        return match spelling {
+            Spelling::Chat | Spelling::Router | Spelling::Responses => Some(USUAL.to_vec()),
+            Spelling::Gemini if !model.api_id.contains("2.5") => Some(vec!["low", "high"]),
+            Spelling::Gemini | Spelling::Anthropic | Spelling::Bedrock => None,
+        };
+    };
+    options.iter().find_map(|option| match option {
+        ReasoningOption::Effort { values } => Some(values.iter().flatten().map(String::as_str).collect()),
+        ReasoningOption::Toggle | ReasoningOption::BudgetTokens { .. } => None,
+    })
+}
+
+/// The tokens of `high` and `max`, for a model whose thinking is counted.
+fn budget(model: Thinker<'_>, spelling: Spelling) -> Option<[u64; 2]> {
+    let most = match model.options {
+        Some(options) => options.iter().find_map(|option| match option {
+            ReasoningOption::BudgetTokens { max, .. } => Some(max.unwrap_or(MAX_TOKENS)),
+            ReasoningOption::Toggle | ReasoningOption::Effort { .. } => None,
+        })?,
+        None => MAX_TOKENS,
+    };
+    let counted = match spelling {
+        Spelling::Anthropic | Spelling::Bedrock => true,
+        Spelling::Gemini => model.options.is_some() || model.api_id.contains("2.5"),
+        Spelling::Chat | Spelling::Router | Spelling::Responses => false,
+    };
+    let (half, whole) = match model.output_limit {
+        0 => (HIGH_TOKENS, MAX_TOKENS),
+        limit => ((limit / 2).saturating_sub(1), limit.saturating_sub(1)),
+    };
+    counted.then(|| [HIGH_TOKENS.min(half).min(most), MAX_TOKENS.min(whole).min(most)])
+}
+
+fn budgets([high, max]: [u64; 2], spelling: Spelling) -> Vec<(String, Value)> {
+    let counted = |tokens: u64| match spelling {
+        Spelling::Gemini => {
+            json!({ "thinkingConfig": { "includeThoughts": true, "thinkingBudget": tokens } })
+        }
+        Spelling::Bedrock => json!({ "reasoningConfig": { "type": "enabled", "budgetTokens": tokens } }),
+        Spelling::Anthropic | Spelling::Chat | Spelling::Router | Spelling::Responses => {
+            json!({ "thinking": { "type": "enabled", "budgetTokens": tokens } })
+        }
+    };
+    vec![("high".to_owned(), counted(high)), ("max".to_owned(), counted(max))]
+}
+
+fn effort(word: &str, spelling: Spelling) -> Value {
+    match spelling {
+        Spelling::Chat => json!({ "reasoningEffort": word }),
+        Spelling::Router => json!({ "reasoning": { "effort": word } }),
+        Spelling::Responses => json!({
+            "reasoningEffort": word,
+            "reasoningSummary": "auto",
+            "include": ["reasoning.encrypted_content"],
+        }),
+        Spelling::Anthropic => json!({ "thinking": { "type": "adaptive" }, "effort": word }),
+        Spelling::Gemini => json!({ "thinkingConfig": { "includeThoughts": true, "thinkingLevel": word } }),
+        Spelling::Bedrock => {
+            json!({ "reasoningConfig": { "type": "adaptive", "maxReasoningEffort": word } })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(npm: &str, api_id: &str, options: Option<Value>, expected: Value) {
+        let options: Option<Vec<ReasoningOption>> =
+            options.map(|options| serde_json::from_value(options).unwrap());
+        let thinker = Thinker { npm, api_id, options: options.as_deref(), output_limit: 64_000 };
+        assert_eq!(Value::Object(variants(thinker)), expected, "{npm} {api_id}");
+    }
+
+    #[test]
+    fn the_catalogs_words_are_spelled_for_the_library() {
+        let words = || Some(json!([{ "type": "effort", "values": [null, "low", "high"] }]));
+        check(
+            "@ai-sdk/openai-compatible",
+            "m",
+            words(),
+            json!({ "low": { "reasoningEffort": "low" }, "high": { "reasoningEffort": "high" } }),
+        );
+        let responses = |word: &str| {
+            let include = ["reasoning.encrypted_content"];
+            json!({ "reasoningEffort": word, "reasoningSummary": "auto", "include": include })
+        };
+        check(
+            "@ai-sdk/openai",
+            "gpt-5",
+            words(),
+            json!({ "low": responses("low"), "high": responses("high") }),
+        );
+        let level =
+            |word: &str| json!({ "thinkingConfig": { "includeThoughts": true, "thinkingLevel": word } });
+        check("@ai-sdk/google", "gemini-3", words(), json!({ "low": level("low"), "high": level("high") }));
+        let routed = |word: &str| json!({ "reasoning": { "effort": word } });
+        check(
+            "@openrouter/ai-sdk-provider",
+            "m",
+            words(),
+            json!({ "low": routed("low"), "high": routed("high") }),
+        );
+    }
+
+    #[test]
+    fn counted_thinking_has_two_amounts() {
+        let counted = |tokens: u64| json!({ "thinking": { "type": "enabled", "budgetTokens": tokens } });
+        let expected = json!({ "high": counted(16_000), "max": counted(31_999) });
+        let budget = || json!({ "type": "budget_tokens", "min": 1024 });
+        check("@ai-sdk/anthropic", "claude-sonnet-4-5", Some(json!([budget()])), expected.clone());
+        check("@ai-sdk/anthropic", "claude", None, expected.clone());
+        let words = json!({ "type": "effort", "values": ["low", "medium", "high"] });
+        check("@ai-sdk/anthropic", "claude-opus-4-5", Some(json!([words, budget()])), expected);
+        let google =
+            |tokens: u64| json!({ "thinkingConfig": { "includeThoughts": true, "thinkingBudget": tokens } });
+        let least = json!([{ "type": "budget_tokens", "min": 128, "max": 24_576 }]);
+        check(
+            "@ai-sdk/google",
+            "gemini-2.5-flash",
+            Some(least),
+            json!({ "high": google(16_000), "max": google(24_576) }),
+        );
+    }
+
+    #[test]
+    fn a_claude_that_decides_for_itself_is_told_how_hard() {
+        let options = json!([
+            { "type": "effort", "values": ["high", "max"] },
+            { "type": "budget_tokens", "min": 1024 },
+        ]);
+        let adaptive = |word: &str| json!({ "thinking": { "type": "adaptive" }, "effort": word });
+        let expected = json!({ "high": adaptive("high"), "max": adaptive("max") });
+        check("@ai-sdk/anthropic", "claude-opus-4-6", Some(options), expected);
+    }
+
+    #[test]
+    fn a_model_that_cannot_be_told_has_none() {
+        check("@ai-sdk/openai-compatible", "m", Some(json!([])), json!({}));
+        check("@ai-sdk/openai-compatible", "m", Some(json!([{ "type": "toggle" }])), json!({}));
+        check("@ai-sdk/mistral", "m", None, json!({}));
+    }
+
+    #[test]
+    fn a_small_answer_leaves_less_to_think_with() {
+        let thinker = Thinker { npm: "@ai-sdk/anthropic", api_id: "m", options: None, output_limit: 8_192 };
+        let found = variants(thinker);
+        assert_eq!(found["high"]["thinking"]["budgetTokens"], 4_095);
+        assert_eq!(found["max"]["thinking"]["budgetTokens"], 8_191);
+    }
+}
