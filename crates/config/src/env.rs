@@ -26,6 +26,20 @@ pub const SHELL: &str = "SHELL";
 /// Where an Ollama server listens; Ollama's own variable.
 pub const OLLAMA_HOST: &str = "OLLAMA_HOST";
 
+/// The Google project that pays for Vertex AI, the first one set counting.
+pub const GOOGLE_PROJECTS: &[&str] =
+    &["GOOGLE_VERTEX_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCP_PROJECT", "GCLOUD_PROJECT"];
+/// Where Vertex AI is asked, the first one set counting.
+pub const GOOGLE_LOCATIONS: &[&str] = &["GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION", "VERTEX_LOCATION"];
+/// A key for Vertex AI without a project.
+pub const GOOGLE_VERTEX_API_KEY: &str = "GOOGLE_VERTEX_API_KEY";
+/// Google's key file of a service account or a signed-in user.
+pub const GOOGLE_APPLICATION_CREDENTIALS: &str = "GOOGLE_APPLICATION_CREDENTIALS";
+/// Where `gcloud` keeps its own things; `$HOME/.config/gcloud` without it.
+pub const CLOUDSDK_CONFIG: &str = "CLOUDSDK_CONFIG";
+/// The host that tells a machine of Google's who it is.
+pub const GCE_METADATA_HOST: &str = "GCE_METADATA_HOST";
+
 /// A configuration file, read after the global ones.
 pub const CONFIG: &str = "OPENCODE_CONFIG";
 /// A directory with configuration files, read after the project's.
@@ -85,6 +99,7 @@ const PROVIDER_KEYS: &[&str] = &[
     "GEMINI_API_KEY",
     "GOOGLE_API_KEY",
     "GOOGLE_GENERATIVE_AI_API_KEY",
+    "GOOGLE_VERTEX_API_KEY",
     "GROQ_API_KEY",
     "HELICONE_API_KEY",
     "INCEPTION_API_KEY",

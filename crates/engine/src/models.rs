@@ -21,9 +21,11 @@ mod json;
 mod listed;
 pub(crate) mod signed_in;
 pub(crate) mod source;
+mod vertex;
 
 pub(crate) use listed::{Listed, prices};
 use signed_in::{Credentials, SignedIn};
+use vertex::{Maker, Vertex};
 
 /// How long a server on this machine may take to say what it has.
 const LOCAL_DEADLINE: Duration = Duration::from_millis(400);
@@ -86,6 +88,8 @@ struct Ground {
     key: Option<String>,
     /// What its models are asked with instead of a key.
     signed_in: Option<SignedIn>,
+    /// Where Vertex AI is, for a provider that is asked there.
+    vertex: Option<Vertex>,
     catalog: Arc<Catalog>,
 }
 
@@ -427,7 +431,10 @@ fn provider(
     let shown_otherwise = ["authorization", "x-api-key", "api-key"]
         .iter()
         .any(|header| headers.keys().any(|name| name.eq_ignore_ascii_case(header)));
-    let missing = key.is_none() && signed_in.is_none() && needs_key && !names.is_empty() && !shown_otherwise;
+    let npm = written.npm.as_deref().or(row.map(|row| row.npm)).or(facts.map(|facts| facts.npm.as_str()));
+    let vertex = npm.and_then(Maker::of_npm).map(|_| Vertex::find(id, &written, env));
+    let is_keyless = signed_in.is_some() || vertex.is_some() || shown_otherwise;
+    let missing = key.is_none() && !is_keyless && needs_key && !names.is_empty();
     let name = written.name.clone().or_else(|| row.map(|row| row.name.to_owned()));
     let name = name.or_else(|| facts.map(|facts| facts.name.clone()));
     let local = row.is_some_and(|row| row.local);
@@ -440,6 +447,7 @@ fn provider(
         variables: variables.collect(),
         key,
         signed_in,
+        vertex,
         catalog: Arc::clone(catalog),
         written,
     };
@@ -505,12 +513,19 @@ impl Ground {
         };
         let npm = written.npm.as_deref().or(other.map(|(npm, _)| npm));
         let is_azure = npm.or(row.map(|row| row.npm)).map(catalog::unpinned) == Some(AZURE);
-        let base_url = self.base_url(protocol, other.map(|(_, api)| api), is_azure)?;
+        let vertex = self.vertex.as_ref().zip(npm.or(row.map(|row| row.npm)).and_then(Maker::of_npm));
+        let base_url = match vertex {
+            Some((vertex, maker)) if !self.is_addressed() => vertex.base_url(maker)?,
+            Some(_) | None => self.base_url(protocol, other.map(|(_, api)| api), is_azure)?,
+        };
         codewright_llm::check_url(&base_url).map_err(|error| {
             format!("provider `{id}`: `provider.{id}.options.baseURL` cannot be used: {error}")
         })?;
         let mut model = Model::new(id, "", protocol, base_url.trim_end_matches('/'));
         model.api_key = self.key.clone().map(Secret::from);
+        if let Some((vertex, maker)) = vertex {
+            vertex.reach(maker, &mut model)?;
+        }
         model.headers = pairs(&written.options.headers);
         model.quirks = catalog::quirks(id, npm);
         if let Some(asked) = written.options.rest.get("setCacheKey") {
@@ -533,6 +548,12 @@ impl Ground {
         set(&mut total, written.options.timeout);
         model.timeouts.total = Some(total);
         Ok(model)
+    }
+
+    /// Whether the configuration gives the address.
+    fn is_addressed(&self) -> bool {
+        let written = [&self.written.options.base_url, &self.written.api];
+        written.into_iter().flatten().any(|url| !url.is_empty())
     }
 
     /// Where the protocol lives: as written, by an Azure resource, for one model, by the row, by the catalog.
@@ -560,6 +581,7 @@ impl Ground {
         }
         match protocol {
             Protocol::Anthropic => Ok("https://api.anthropic.com/v1".to_owned()),
+            Protocol::Gemini => Ok("https://generativelanguage.googleapis.com/v1beta".to_owned()),
             Protocol::OpenAiResponses if written.npm.as_deref() == Some("@ai-sdk/openai") => {
                 Ok("https://api.openai.com/v1".to_owned())
             }

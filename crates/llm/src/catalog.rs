@@ -75,8 +75,9 @@ const UNKNOWN: &[Quirk] = &[Quirk::PrintedCalls];
 #[must_use]
 pub fn protocol_of_npm(npm: &str) -> Option<Protocol> {
     match unpinned(npm) {
-        "@ai-sdk/anthropic" => Some(Protocol::Anthropic),
+        "@ai-sdk/anthropic" | "@ai-sdk/google-vertex/anthropic" => Some(Protocol::Anthropic),
         "@ai-sdk/openai" | "@ai-sdk/azure" | "@ai-sdk/xai" => Some(Protocol::OpenAiResponses),
+        "@ai-sdk/google" | "@ai-sdk/google-vertex" => Some(Protocol::Gemini),
         name if CHAT_LIBRARIES.contains(&name) => Some(Protocol::OpenAiChat),
         _ => None,
     }
@@ -147,7 +148,10 @@ mod tests {
             ("@ai-sdk/anthropic", Some(Protocol::Anthropic)),
             ("@ai-sdk/anthropic@2.0.1", Some(Protocol::Anthropic)),
             ("@openrouter/ai-sdk-provider", Some(Protocol::OpenAiChat)),
-            ("@ai-sdk/google", None),
+            ("@ai-sdk/google", Some(Protocol::Gemini)),
+            ("@ai-sdk/google-vertex@3.0.1", Some(Protocol::Gemini)),
+            ("@ai-sdk/google-vertex/anthropic", Some(Protocol::Anthropic)),
+            ("@ai-sdk/unheard-of", None),
             ("", None),
         ] {
             assert_eq!(protocol_of_npm(npm), expected, "{npm}");

@@ -21,6 +21,7 @@ mod auth;
 mod connections;
 pub(crate) mod exchange;
 mod framing;
+mod google;
 mod network;
 mod stream;
 
@@ -101,7 +102,11 @@ impl Client {
         if response.status().is_success() {
             return Ok((response, begun));
         }
-        Err(refused(response, model).await)
+        let error = refused(response, model).await;
+        if matches!(error, Error::Auth { .. }) {
+            auth::refused(model);
+        }
+        Err(error)
     }
 }
 
@@ -206,7 +211,7 @@ fn names(body: &str) -> Option<Vec<String>> {
 fn address(model: &Model, request: &Request) -> Result<Url, Error> {
     let path = protocol::path(request, model);
     match &model.endpoint {
-        Endpoint::Protocol => endpoint(&model.base_url, &path),
+        Endpoint::Protocol | Endpoint::Vertex => endpoint(&model.base_url, &path),
         Endpoint::Azure { api_version } => {
             let mut url = endpoint(&model.base_url, &format!("v1/{path}"))?;
             url.query_pairs_mut().append_pair("api-version", api_version);

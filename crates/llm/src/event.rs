@@ -40,6 +40,14 @@ pub enum ModelEvent {
         /// Raw JSON text.
         text: String,
     },
+    /// What the provider needs back with the open block of text or with an open call,
+    /// to be sent as it is, such as `{"google":{"thoughtSignature":"…"}}`.
+    Metadata {
+        /// The call's id; the open block of text is meant without one.
+        call: Option<String>,
+        /// What to send back.
+        metadata: Value,
+    },
     /// A call is complete.
     ToolCall {
         /// The call's id.

@@ -30,7 +30,7 @@ pub fn options(model: &Model) -> Map<String, Value> {
                 add("textVerbosity", &["verbosity", "/text/verbosity"], "low");
             }
         }
-        Protocol::Anthropic => {}
+        Protocol::Anthropic | Protocol::Gemini => {}
     }
     options
 }
@@ -50,7 +50,11 @@ pub fn small_options(model: &Model) -> Map<String, Value> {
                 ("reasoningSummary".to_owned(), json!("auto")),
             ])
         }
-        Protocol::Anthropic => Map::new(),
+        // Earlier models know budgets only.
+        Protocol::Gemini if !model.api_id.contains("gemini-2") => {
+            Map::from_iter([("thinkingConfig".to_owned(), json!({"thinkingLevel": "low"}))])
+        }
+        Protocol::Anthropic | Protocol::Gemini => Map::new(),
     }
 }
 
@@ -137,6 +141,10 @@ mod tests {
         ] {
             let found = small_options(&model(protocol, id));
             assert_eq!(found.get("reasoningEffort").and_then(Value::as_str), expected, "{id}");
+        }
+        let level = json!({"thinkingConfig": {"thinkingLevel": "low"}});
+        for (id, expected) in [("gemini-3.8-flash", level), ("gemini-2.5-flash", json!({}))] {
+            assert_eq!(Value::Object(small_options(&model(Protocol::Gemini, id))), expected, "{id}");
         }
         let mut plain = model(Protocol::OpenAiChat, "m");
         plain.capabilities.reasoning = false;

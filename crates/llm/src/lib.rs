@@ -14,6 +14,7 @@ mod client;
 mod error;
 mod event;
 pub mod family;
+mod google;
 mod loose;
 mod model;
 pub mod oauth;
@@ -28,6 +29,7 @@ pub mod vault;
 pub use client::{Client, EventStream, check_url, fetch, list_models};
 pub use error::{Error, Failure};
 pub use event::{FinishReason, ModelEvent, Usage};
+pub use google::GoogleCredentials;
 pub use model::{Auth, Capabilities, Cost, Endpoint, Limits, Modalities, Model, Protocol, Secret, Timeouts};
 pub use quirk::Quirk;
 pub use request::{

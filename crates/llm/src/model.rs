@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::Quirk;
 use crate::oauth::SignIn;
+use crate::{GoogleCredentials, Quirk};
 
 /// What the body of a request and the stream of an answer mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,6 +19,8 @@ pub enum Protocol {
     OpenAiResponses,
     /// Anthropic Messages.
     Anthropic,
+    /// Gemini's `generateContent`.
+    Gemini,
 }
 
 /// How a request proves who asks.
@@ -38,6 +40,8 @@ pub enum Auth {
         /// The name they are stored under.
         provider: String,
     },
+    /// A token that Google's credentials are good for, as `authorization: Bearer …`; a key is not used.
+    Google(GoogleCredentials),
 }
 
 /// Where below the base URL a request goes.
@@ -51,6 +55,8 @@ pub enum Endpoint {
         /// The version, such as `v1` or `2025-04-01-preview`.
         api_version: String,
     },
+    /// Vertex AI's for another maker's protocol: the model stands in the path and not in the body.
+    Vertex,
 }
 
 /// A model as one request needs it.

@@ -1,13 +1,17 @@
 //! What bodies and streams mean: one folder a wire protocol, and the choice between them.
 
 pub(crate) mod anthropic;
+pub(crate) mod gemini;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
 #[cfg(test)]
 mod prefix;
 #[cfg(test)]
 mod recorded;
+mod repeat;
 mod usage;
+
+use std::hash::{BuildHasher, RandomState};
 
 use serde_json::Value;
 
@@ -29,7 +33,8 @@ pub(crate) fn path(_request: &Request, model: &Model) -> String {
     match model.protocol {
         Protocol::OpenAiChat => openai_chat::PATH.to_owned(),
         Protocol::OpenAiResponses => openai_responses::PATH.to_owned(),
-        Protocol::Anthropic => anthropic::PATH.to_owned(),
+        Protocol::Anthropic => anthropic::path(model),
+        Protocol::Gemini => gemini::path(model),
     }
 }
 
@@ -38,6 +43,7 @@ pub(crate) fn auth(protocol: Protocol) -> Auth {
     match protocol {
         Protocol::OpenAiChat | Protocol::OpenAiResponses => Auth::Bearer,
         Protocol::Anthropic => Auth::Header("x-api-key"),
+        Protocol::Gemini => Auth::Header("x-goog-api-key"),
     }
 }
 
@@ -47,15 +53,16 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
         Protocol::OpenAiChat => openai_chat::request::lower(request, model),
         Protocol::OpenAiResponses => openai_responses::request::lower(request, model),
         Protocol::Anthropic => anthropic::request::lower(request, model),
+        Protocol::Gemini => gemini::request::lower(request, model),
     }
 }
 
 /// The headers the protocol itself asks for.
 pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, String)> {
     match model.protocol {
-        Protocol::OpenAiChat => Vec::new(),
+        Protocol::OpenAiChat | Protocol::Gemini => Vec::new(),
         Protocol::OpenAiResponses => openai_responses::request::headers(request, model),
-        Protocol::Anthropic => anthropic::request::headers(request),
+        Protocol::Anthropic => anthropic::request::headers(request, model),
     }
 }
 
@@ -65,6 +72,7 @@ pub(crate) fn classify(protocol: Protocol, answer: &Answer) -> Error {
         // Both say it alike.
         Protocol::OpenAiChat | Protocol::OpenAiResponses => openai_chat::error::classify(answer),
         Protocol::Anthropic => anthropic::error::classify(answer),
+        Protocol::Gemini => gemini::error::classify(answer),
     }
 }
 
@@ -74,6 +82,7 @@ pub(crate) enum Decoder {
     OpenAiChat(openai_chat::stream::Stream),
     OpenAiResponses(openai_responses::stream::Stream),
     Anthropic(anthropic::stream::Stream),
+    Gemini(gemini::stream::Stream),
 }
 
 impl Decoder {
@@ -82,6 +91,7 @@ impl Decoder {
             Protocol::OpenAiChat => Self::OpenAiChat(openai_chat::stream::Stream::default()),
             Protocol::OpenAiResponses => Self::OpenAiResponses(openai_responses::stream::Stream::default()),
             Protocol::Anthropic => Self::Anthropic(anthropic::stream::Stream::default()),
+            Protocol::Gemini => Self::Gemini(gemini::stream::Stream::default()),
         }
     }
 
@@ -98,6 +108,7 @@ impl Decoder {
             Self::OpenAiChat(stream) => stream.push(data, out),
             Self::OpenAiResponses(stream) => stream.push(data, out),
             Self::Anthropic(stream) => stream.push(data, out),
+            Self::Gemini(stream) => stream.push(data, out),
         }
     }
 
@@ -107,6 +118,7 @@ impl Decoder {
             Self::OpenAiChat(stream) => stream.push_whole(body, out),
             Self::OpenAiResponses(stream) => stream.push_whole(body, out),
             Self::Anthropic(stream) => stream.push_whole(body, out),
+            Self::Gemini(stream) => stream.push_whole(body, out),
         }
     }
 
@@ -116,6 +128,7 @@ impl Decoder {
             Self::OpenAiChat(stream) => stream.finish(out),
             Self::OpenAiResponses(stream) => stream.finish(out),
             Self::Anthropic(stream) => stream.finish(out),
+            Self::Gemini(stream) => stream.finish(out),
         }
     }
 
@@ -125,6 +138,7 @@ impl Decoder {
             Self::OpenAiChat(stream) => stream.is_stopped(),
             Self::OpenAiResponses(stream) => stream.is_stopped(),
             Self::Anthropic(stream) => stream.is_stopped(),
+            Self::Gemini(stream) => stream.is_stopped(),
         }
     }
 
@@ -134,8 +148,15 @@ impl Decoder {
             Self::OpenAiChat(stream) => stream.is_done(),
             Self::OpenAiResponses(stream) => stream.is_done(),
             Self::Anthropic(stream) => stream.is_done(),
+            Self::Gemini(stream) => stream.is_done(),
         }
     }
+}
+
+/// An id for a call whose server gives none. It must differ from all others
+/// of the conversation, which no decoder knows, so it is drawn at random.
+pub(crate) fn made_up_id(number: usize) -> String {
+    format!("call_{:016x}", RandomState::new().hash_one(number))
 }
 
 /// The error for a connection that ended before the answer did.

@@ -99,6 +99,8 @@ pub enum AssistantContent {
         /// The arguments.
         input: Value,
     },
+    /// What belongs to the words or the call before it, as `ModelEvent::Metadata` gave it.
+    Metadata(Value),
 }
 
 /// What a tool answered.

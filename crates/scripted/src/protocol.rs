@@ -12,6 +12,7 @@ use crate::script::{Finish, StreamError, Usage};
 
 mod anthropic;
 mod chat;
+mod gemini;
 mod problems;
 
 pub(crate) use problems::Problems;
@@ -27,6 +28,8 @@ pub enum Protocol {
     Chat,
     /// Anthropic Messages, `POST */messages`.
     Anthropic,
+    /// Gemini, `POST */models/…:streamGenerateContent`.
+    Gemini,
 }
 
 impl Protocol {
@@ -36,8 +39,24 @@ impl Protocol {
             Some(Self::Chat)
         } else if path.ends_with("/messages") {
             Some(Self::Anthropic)
+        } else if gemini::asked(path).is_some() {
+            Some(Self::Gemini)
         } else {
             None
+        }
+    }
+
+    /// The model that is asked for, and whether its answer is to be streamed.
+    pub(crate) fn asked(self, path: &str, body: &Value) -> (String, bool) {
+        match self {
+            Self::Chat | Self::Anthropic => (
+                body["model"].as_str().unwrap_or_default().to_owned(),
+                body["stream"].as_bool().unwrap_or_default(),
+            ),
+            Self::Gemini => {
+                let (model, stream) = gemini::asked(path).unwrap_or_default();
+                (model.to_owned(), stream)
+            }
         }
     }
 
@@ -46,6 +65,7 @@ impl Protocol {
         match self {
             Self::Chat => chat::view(body),
             Self::Anthropic => anthropic::view(body),
+            Self::Gemini => gemini::view(body),
         }
     }
 
@@ -55,6 +75,7 @@ impl Protocol {
         match self {
             Self::Chat => chat::check(body, &mut problems),
             Self::Anthropic => anthropic::check(headers, body, &mut problems),
+            Self::Gemini => gemini::check(body, &mut problems),
         }
         problems.into_list()
     }
@@ -64,13 +85,14 @@ impl Protocol {
         match self {
             Self::Chat => Box::new(chat::Chat::new(label, model, usage)),
             Self::Anthropic => Box::new(anthropic::Anthropic::new(label, model, usage)),
+            Self::Gemini => Box::new(gemini::Gemini::new(label, model, usage)),
         }
     }
 
     /// The id of a call in this protocol's custom, made from a neutral one.
     pub(crate) fn call_id(self, id: &str) -> String {
         match self {
-            Self::Chat => id.to_owned(),
+            Self::Chat | Self::Gemini => id.to_owned(),
             Self::Anthropic => id.replacen("call_", "toolu_", 1),
         }
     }
@@ -80,6 +102,7 @@ impl Protocol {
         match self {
             Self::Chat => chat::error_body(kind, message),
             Self::Anthropic => anthropic::error_body(kind, message),
+            Self::Gemini => gemini::error_body(kind, message),
         }
     }
 }

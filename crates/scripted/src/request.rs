@@ -77,12 +77,13 @@ impl Request {
     /// Reads a request; what is missing or misshapen reads as empty.
     pub(crate) fn read(protocol: Protocol, path: &str, headers: Headers, body: Arc<Value>) -> Self {
         let View { system, users, tools, results, round } = protocol.view(&body);
+        let (model, stream) = protocol.asked(path, &body);
         Self {
             protocol,
             path: path.to_owned(),
             headers,
-            model: body["model"].as_str().unwrap_or_default().to_owned(),
-            stream: body["stream"].as_bool().unwrap_or_default(),
+            model,
+            stream,
             body,
             system,
             users,

@@ -285,12 +285,11 @@ fn what_a_model_lacks_is_said_and_stops_nothing() -> Result<()> {
 
 #[test]
 fn a_deprecated_model_is_not_offered_and_still_answers() -> Result<()> {
-    let stage =
-        official(Script::new().default_turn(Turn::text("Done.")), "mistral/devstral-2512", json!({}))?;
-    let listed = stage.program(["models", "mistral"]).finish()?.success()?;
-    let hidden: Vec<_> = lines(&listed).into_iter().filter(|line| *line == "mistral/devstral-2512").collect();
+    let stage = official(Script::new().default_turn(Turn::text("Done.")), "opencode/glm-4.6", json!({}))?;
+    let listed = stage.program(["models", "opencode"]).finish()?.success()?;
+    let hidden: Vec<_> = lines(&listed).into_iter().filter(|line| *line == "opencode/glm-4.6").collect();
     assert_eq!(hidden, [""; 0]);
     stage.run(["hi"])?.success()?;
-    assert_eq!(stage.server.main_requests()[0].body["model"], "devstral-2512");
+    assert_eq!(stage.server.main_requests()[0].body["model"], "glm-4.6");
     Ok(())
 }

@@ -75,6 +75,7 @@ fn a_price_shows_when_the_model_has_one() -> Result<()> {
 }
 
 /// The program on a terminal of its own; none where no terminal can be made.
+#[expect(clippy::print_stderr, reason = "whoever reads the results must see what was not tested")]
 fn on_a_terminal(stage: &Stage, arguments: &str) -> Result<Option<Finished>> {
     if Command::new("script").arg("--version").stdout(Stdio::null()).status().is_err() {
         eprintln!("skipped: there is no `script` program to make a terminal with");

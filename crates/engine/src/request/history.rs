@@ -84,6 +84,7 @@ fn push_assistant(messages: &mut Vec<Message>, info: &AssistantMessage, stored: 
         match &part.body {
             PartBody::Text(text) if spoke && !text.text.trim().is_empty() => {
                 content.push(AssistantContent::Text(text.text.to_string()));
+                content.extend(text.metadata.clone().map(AssistantContent::Metadata));
             }
             PartBody::Reasoning { text, metadata, .. }
                 if finished && (!text.is_empty() || metadata.is_some()) =>
@@ -93,6 +94,7 @@ fn push_assistant(messages: &mut Vec<Message>, info: &AssistantMessage, stored: 
             }
             PartBody::Tool(call) => {
                 content.push(tool_call(call));
+                content.extend(call.metadata.clone().map(AssistantContent::Metadata));
                 results.push(tool_result(call));
             }
             PartBody::Text(_)

@@ -61,6 +61,8 @@ struct Block {
     id: PartId,
     reasoning: bool,
     text: String,
+    /// What the provider needs back with it.
+    metadata: Option<Value>,
     start: u64,
 }
 
@@ -68,6 +70,8 @@ struct OpenCall {
     id: PartId,
     call_id: String,
     tool: String,
+    /// What the provider needs back with it.
+    metadata: Option<Value>,
     /// When it began to run, with what, and what it last showed.
     running: Option<(u64, Value, Option<Map>)>,
     closed: bool,
@@ -133,6 +137,17 @@ impl Recorder {
                     self.open(true);
                 }
                 self.end_block(metadata);
+            }
+            ModelEvent::Metadata { call: None, metadata } => {
+                if let Some(block) = &mut self.block {
+                    block.metadata = Some(metadata);
+                }
+            }
+            // Written with the call's next state, which follows at once.
+            ModelEvent::Metadata { call: Some(id), metadata } => {
+                if let Some(call) = self.calls.iter_mut().find(|call| call.call_id == id) {
+                    call.metadata = Some(metadata);
+                }
             }
             ModelEvent::ToolStart { id, name } => self.call_started(id, name),
             ModelEvent::ToolDelta { .. } => {}
@@ -235,7 +250,7 @@ impl Recorder {
         let start = self.clock.now_ms();
         let id = self.ids.part();
         self.record_part(id.clone(), text_body(reasoning, String::new(), Span { start, end: None }, None));
-        self.block = Some(Block { id, reasoning, text: String::new(), start });
+        self.block = Some(Block { id, reasoning, text: String::new(), metadata: None, start });
     }
 
     fn grow(&mut self, reasoning: bool, delta: &str) {
@@ -262,6 +277,7 @@ impl Recorder {
         let Some(block) = self.block.take() else { return };
         let span = Span { start: block.start, end: Some(self.clock.now_ms()) };
         self.closed.push((block.id.clone(), block.reasoning, span));
+        let metadata = metadata.or(block.metadata);
         self.record_part(block.id, text_body(block.reasoning, block.text, span, metadata));
     }
 
@@ -278,13 +294,18 @@ impl Recorder {
         self.begin_step();
         self.end_block(None);
         let id = self.ids.part();
-        self.calls.push(OpenCall { id, call_id, tool, running: None, closed: false });
+        self.calls.push(OpenCall { id, call_id, tool, metadata: None, running: None, closed: false });
         self.record_call(self.calls.len() - 1, ToolState::pending());
     }
 
     fn record_call(&mut self, at: usize, state: ToolState) {
         let call = &self.calls[at];
-        let part = ToolPart { call_id: call.call_id.clone(), tool: call.tool.clone(), state, metadata: None };
+        let part = ToolPart {
+            call_id: call.call_id.clone(),
+            tool: call.tool.clone(),
+            state,
+            metadata: call.metadata.clone(),
+        };
         self.record_part(call.id.clone(), PartBody::Tool(part));
     }
 

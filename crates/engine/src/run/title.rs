@@ -72,15 +72,17 @@ fn first_text(transcript: &[MessageWithParts]) -> Option<String> {
 fn title_request(session: &Session, model: &Model, text: String) -> Request {
     // The Anthropic protocol refuses a temperature beside thinking; its titles do without.
     let warm = match model.protocol {
-        Protocol::OpenAiChat | Protocol::OpenAiResponses => model.capabilities.temperature,
+        Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Gemini => model.capabilities.temperature,
         Protocol::Anthropic => false,
     };
+    let older = model.protocol == Protocol::Gemini && model.api_id.contains("gemini-2");
     let content = |text| Message::User(vec![UserContent::Text(text)]);
     Request {
         system: prompts::TITLE.to_owned(),
         messages: vec![content(prompts::TITLE_REQUEST.to_owned()), content(text)],
         max_output_tokens: request::max_output_tokens(model),
         temperature: warm.then_some(0.5),
+        top_p: older.then_some(0.95),
         headers: request::session_headers(session),
         options: family::small_options(model),
         ..Request::default()

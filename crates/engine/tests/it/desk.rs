@@ -50,11 +50,17 @@ impl Desk {
                 "npm": "@ai-sdk/anthropic",
                 "options": { "baseURL": format!("{}/v1", server.url()), "apiKey": "sk-mock" },
                 "models": { "claude-mock": { "limit": { "context": 200_000, "output": 32_000 } } },
+            }, "mockgoogle": {
+                "npm": "@ai-sdk/google",
+                "options": { "baseURL": format!("{}/v1beta", server.url()), "apiKey": "sk-mock" },
+                "models": { "gemini-3-mock": {
+                    "reasoning": true,
+                    "attachment": true,
+                    "limit": { "context": 200_000, "output": 32_000 },
+                } },
             } },
         });
-        for (key, value) in more.as_object().unwrap() {
-            config[key] = value.clone();
-        }
+        lay(&mut config, &more);
         let env = Env::from_pairs([
             ("HOME".to_owned(), root.join("home").to_string_lossy().into_owned()),
             ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
@@ -84,6 +90,14 @@ impl Desk {
     /// Nothing that was sent broke the rules of the protocol.
     pub(crate) fn assert_clean(&self) {
         assert_eq!(self.server.problems(), Vec::<String>::new());
+    }
+}
+
+/// Lays `over` over `under`; objects are merged.
+fn lay(under: &mut Value, over: &Value) {
+    match over {
+        Value::Object(over) => over.iter().for_each(|(key, value)| lay(&mut under[key], value)),
+        _ => *under = over.clone(),
     }
 }
 

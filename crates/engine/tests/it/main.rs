@@ -3,6 +3,7 @@
 
 mod cache;
 mod desk;
+mod gemini;
 mod history;
 mod permission;
 mod turn;

@@ -20,6 +20,16 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
         ..chat("openai", "OpenAI", &["OPENAI_API_KEY"], "https://api.openai.com/v1")
     },
     ProviderRow {
+        npm: "@ai-sdk/google",
+        protocol: Protocol::Gemini,
+        ..chat(
+            "google",
+            "Google",
+            &["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"],
+            "https://generativelanguage.googleapis.com/v1beta",
+        )
+    },
+    ProviderRow {
         npm: "@openrouter/ai-sdk-provider",
         quirks: &[Quirk::ReasoningField, Quirk::ReasoningDetails],
         ..chat("openrouter", "OpenRouter", &["OPENROUTER_API_KEY"], "https://openrouter.ai/api/v1")
@@ -105,11 +115,30 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
     },
     chat("zai", "Z.AI", &["ZHIPU_API_KEY"], "https://api.z.ai/api/paas/v4"),
     chat("zai-coding-plan", "Z.AI Coding Plan", &["ZHIPU_API_KEY"], "https://api.z.ai/api/coding/paas/v4"),
+    // The addresses of these two have a project and a place in them, and the
+    // variables name a project, not a key.
+    ProviderRow {
+        npm: "@ai-sdk/google-vertex",
+        protocol: Protocol::Gemini,
+        ..chat("google-vertex", "Vertex", VERTEX, "https://aiplatform.googleapis.com/v1beta1")
+    },
+    ProviderRow {
+        npm: "@ai-sdk/google-vertex/anthropic",
+        protocol: Protocol::Anthropic,
+        ..chat(
+            "google-vertex-anthropic",
+            "Vertex (Anthropic)",
+            VERTEX,
+            "https://aiplatform.googleapis.com/v1",
+        )
+    },
     local("ollama", "Ollama", "http://127.0.0.1:11434/v1"),
     local("lmstudio", "LM Studio", "http://127.0.0.1:1234/v1"),
     local("llama.cpp", "llama.cpp", "http://127.0.0.1:8080/v1"),
     local("vllm", "vLLM", "http://127.0.0.1:8000/v1"),
 ];
+
+const VERTEX: &[&str] = &["GOOGLE_VERTEX_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCP_PROJECT", "GCLOUD_PROJECT"];
 
 const fn chat(
     id: &'static str,

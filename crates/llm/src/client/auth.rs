@@ -4,10 +4,10 @@
 //! over it. What must be fetched first, or must see the finished request, is
 //! added just before sending.
 
-use reqwest::header::HeaderValue;
+use reqwest::header::{AUTHORIZATION, HeaderValue};
 
-use super::Outgoing;
 use super::connections::Connections;
+use super::{Outgoing, google};
 use crate::{Auth, Error, Model, Request};
 use crate::{oauth, protocol};
 
@@ -17,7 +17,7 @@ pub(super) fn header(model: &Model) -> Option<(&'static str, String)> {
     match resolved(model) {
         Auth::Header(name) => Some((name, key.to_owned())),
         Auth::Protocol | Auth::Bearer => Some(("authorization", format!("Bearer {key}"))),
-        Auth::SignIn { .. } => None,
+        Auth::Google(_) | Auth::SignIn { .. } => None,
     }
 }
 
@@ -25,7 +25,7 @@ pub(super) fn header(model: &Model) -> Option<(&'static str, String)> {
 pub(super) fn notes(model: &Model, request: &Request) -> Vec<(&'static str, String)> {
     match &model.auth {
         Auth::SignIn { provider, .. } => oauth::notes(provider, request),
-        Auth::Protocol | Auth::Bearer | Auth::Header(_) => Vec::new(),
+        Auth::Protocol | Auth::Bearer | Auth::Header(_) | Auth::Google(_) => Vec::new(),
     }
 }
 
@@ -33,10 +33,21 @@ pub(super) fn notes(model: &Model, request: &Request) -> Vec<(&'static str, Stri
 pub(super) async fn authorize(
     model: &Model,
     outgoing: &mut Outgoing,
-    _connections: &Connections,
+    connections: &Connections,
 ) -> Result<(), Error> {
     match resolved(model) {
         Auth::Protocol | Auth::Bearer | Auth::Header(_) => Ok(()),
+        // A token that the configuration gives itself wins, as every header does.
+        Auth::Google(_) if outgoing.headers.contains_key(AUTHORIZATION) => Ok(()),
+        Auth::Google(credentials) => {
+            let token = google::token(&credentials, connections).await?;
+            let value = HeaderValue::from_str(&format!("Bearer {}", token.expose()));
+            let mut value =
+                value.map_err(|_| Error::rejected("Google's token cannot be sent as a header".to_owned()))?;
+            value.set_sensitive(true);
+            outgoing.headers.insert(AUTHORIZATION, value);
+            Ok(())
+        }
         Auth::SignIn { sign_in, provider } => {
             for (name, value) in sign_in.headers(&provider).await? {
                 let bad = || Error::rejected(format!("the token of `{provider}` cannot be sent as a header"));
@@ -53,6 +64,13 @@ fn resolved(model: &Model) -> Auth {
     match &model.auth {
         Auth::Protocol => protocol::auth(model.protocol),
         auth => auth.clone(),
+    }
+}
+
+/// What was shown to the server was not good enough, and must not be shown again.
+pub(super) fn refused(model: &Model) {
+    if let Auth::Google(credentials) = &model.auth {
+        credentials.forget();
     }
 }
 

@@ -14,7 +14,7 @@ impl Framing {
     /// How servers of `protocol` frame their events.
     pub(super) fn of(protocol: Protocol) -> Self {
         match protocol {
-            Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Anthropic => {
+            Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Anthropic | Protocol::Gemini => {
                 Self::Sse(Parser::default())
             }
         }

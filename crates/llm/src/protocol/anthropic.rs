@@ -1,8 +1,15 @@
 //! Anthropic Messages.
 
+use crate::{Endpoint, Model};
+
 pub(crate) mod error;
 pub(crate) mod request;
 pub(crate) mod stream;
 
 /// Where messages are asked for, below the base URL.
-pub(crate) const PATH: &str = "messages";
+pub(crate) fn path(model: &Model) -> String {
+    match model.endpoint {
+        Endpoint::Vertex => format!("{}:streamRawPredict", model.api_id),
+        Endpoint::Protocol | Endpoint::Azure { .. } => "messages".to_owned(),
+    }
+}

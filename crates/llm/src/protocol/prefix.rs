@@ -14,6 +14,7 @@ fn cached(protocol: Protocol) -> &'static [&'static str] {
         Protocol::OpenAiChat => &["tools", "messages"],
         Protocol::OpenAiResponses => &["tools", "input"],
         Protocol::Anthropic => &["tools", "system", "messages"],
+        Protocol::Gemini => &["tools", "systemInstruction", "contents"],
     }
 }
 
@@ -26,6 +27,7 @@ fn thought(protocol: Protocol, number: usize) -> AssistantContent {
             json!({"openai": {"itemId": format!("rs_{number}"), "reasoningEncryptedContent": "E"}})
         }
         Protocol::Anthropic => json!({"anthropic": {"signature": "S"}}),
+        Protocol::Gemini => json!({"google": {"thoughtSignature": "S"}}),
     };
     AssistantContent::Reasoning { text: format!("thought {number}"), metadata: Some(metadata) }
 }
@@ -114,14 +116,16 @@ fn beginning(body: &Value, protocol: Protocol) -> String {
 fn the_next_turn_begins_with_the_same_bytes() {
     let mistral = [Quirk::MistralIds, Quirk::MistralMessages];
     let relay = [Quirk::ReasoningField, Quirk::ReasoningDetails, Quirk::NoopTool, Quirk::PrintedCalls];
-    for (protocol, quirks) in [
-        (Protocol::OpenAiChat, &[][..]),
-        (Protocol::OpenAiChat, &mistral),
-        (Protocol::OpenAiChat, &relay),
-        (Protocol::OpenAiResponses, &[]),
-        (Protocol::Anthropic, &[]),
+    for (protocol, id, quirks) in [
+        (Protocol::OpenAiChat, "gpt-5", &[][..]),
+        (Protocol::OpenAiChat, "gpt-5", &mistral),
+        (Protocol::OpenAiChat, "gpt-5", &relay),
+        (Protocol::OpenAiResponses, "gpt-5", &[]),
+        (Protocol::Anthropic, "gpt-5", &[]),
+        (Protocol::Gemini, "gemini-2.5-pro", &[]),
+        (Protocol::Gemini, "gemini-3-pro", &[]),
     ] {
-        let mut model = Model::new("p", "gpt-5", protocol, "https://h");
+        let mut model = Model::new("p", id, protocol, "https://h");
         model.capabilities.input.image = true;
         model.quirks = quirks.to_vec();
         let mut last: Option<(String, Value)> = None;

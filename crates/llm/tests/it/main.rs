@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod chaos;
+mod google;
 mod server;
 mod sign_in;
 mod socket;

@@ -116,6 +116,22 @@ async fn anthropic_blocks_are_numbered_and_thinking_is_signed() {
 }
 
 #[tokio::test]
+async fn gemini_sends_whole_parts_and_signs_its_calls() {
+    let turn = Turn::steps().reasoning("Hm.").text("So.").tool("read", json!({"filePath": "/a"}));
+    let events = answer(Protocol::Gemini, turn).await.events();
+    let parts: Vec<_> = events.iter().map(|event| &event["candidates"][0]["content"]["parts"][0]).collect();
+    assert_eq!(*parts[0], json!({"text": "Hm.", "thought": true}));
+    assert_eq!(*parts[1], json!({"text": "So."}));
+    let call = json!({"name": "read", "args": {"filePath": "/a"}});
+    assert_eq!(*parts[2], json!({"functionCall": call, "thoughtSignature": "c2lnbmF0dXJl"}));
+    let last = &events[3];
+    assert_eq!(last["candidates"][0]["finishReason"], "STOP");
+    assert_eq!(last["usageMetadata"]["promptTokenCount"], 100);
+    assert_eq!(last["modelVersion"], "gemini-mock");
+    assert_eq!(events.len(), 4);
+}
+
+#[tokio::test]
 async fn ids_and_signatures_may_be_scripted() {
     let turn = Turn::steps().reasoning("Hm.").signature("c2ln").tool("read", json!({})).id("call_7");
     let events = answer(Protocol::Anthropic, turn).await.events();
@@ -184,7 +200,7 @@ async fn a_request_without_stream_gets_the_whole() {
 #[tokio::test]
 async fn a_flood_arrives_whole_in_its_pieces() {
     let flood = Flood { bytes: 2_000_000, deltas: 40_000 };
-    for protocol in [Protocol::Chat, Protocol::Anthropic] {
+    for protocol in [Protocol::Chat, Protocol::Anthropic, Protocol::Gemini] {
         let script = Script::new().turn(Turn::steps().flood(flood.bytes, flood.deltas)).repeat();
         let server = Server::start(script).await.unwrap();
         let mut client = Client::connect(&server).await;
@@ -198,6 +214,7 @@ async fn a_flood_arrives_whole_in_its_pieces() {
                     event["choices"][0]["delta"]["content"].as_str().is_some_and(|text| !text.is_empty())
                 }
                 Protocol::Anthropic => event["delta"]["type"] == "text_delta",
+                Protocol::Gemini => event["candidates"][0]["finishReason"].is_null(),
             });
             assert_eq!(pieces.count(), flood.deltas);
             assert!(response.said() == flood.text(), "the text differs");

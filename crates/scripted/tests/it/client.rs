@@ -154,7 +154,8 @@ impl Response {
     pub(crate) fn said(&self) -> String {
         let piece = |event: &Value| {
             let chat = &event["choices"][0]["delta"]["content"];
-            chat.as_str().or(event["delta"]["text"].as_str()).map(str::to_owned)
+            let gemini = &event["candidates"][0]["content"]["parts"][0]["text"];
+            chat.as_str().or(event["delta"]["text"].as_str()).or(gemini.as_str()).map(str::to_owned)
         };
         self.events().iter().filter_map(piece).collect()
     }
@@ -165,6 +166,9 @@ pub(crate) fn post(protocol: Protocol, body: &str) -> String {
     let (path, headers) = match protocol {
         Protocol::Chat => ("/v1/chat/completions", "authorization: Bearer sk-secret"),
         Protocol::Anthropic => ("/v1/messages", "anthropic-version: 2023-06-01\r\nx-api-key: sk-secret"),
+        Protocol::Gemini => {
+            ("/v1beta/models/gemini-mock:streamGenerateContent?alt=sse", "x-goog-api-key: sk-secret")
+        }
     };
     let length = body.len();
     format!(
@@ -184,6 +188,11 @@ pub(crate) fn prompt(protocol: Protocol, text: &str) -> Value {
             "model": "claude-mock", "max_tokens": 100, "stream": true, "system": "Be good.",
             "messages": [{"role": "user", "content": text}],
             "tools": [{"name": "read", "input_schema": {"type": "object"}}],
+        }),
+        Protocol::Gemini => json!({
+            "systemInstruction": {"parts": [{"text": "Be good."}]},
+            "contents": [{"role": "user", "parts": [{"text": text}]}],
+            "tools": [{"functionDeclarations": [{"name": "read", "description": "Reads"}]}],
         }),
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::client::{Client, DEADLINE, prompt};
 
-const PROTOCOLS: [Protocol; 2] = [Protocol::Chat, Protocol::Anthropic];
+const PROTOCOLS: [Protocol; 3] = [Protocol::Chat, Protocol::Anthropic, Protocol::Gemini];
 
 #[tokio::test]
 async fn an_http_error_carries_its_headers_and_body() {
@@ -72,8 +72,9 @@ async fn an_answer_at_once_is_cut_in_the_middle_too() {
 #[tokio::test]
 async fn a_hang_lasts_until_the_peer_leaves() {
     for protocol in PROTOCOLS {
-        let server =
-            Server::start(Script::new().turn(Turn::text("Wait").hang().text("never"))).await.unwrap();
+        let server = Server::start(Script::new().turn(Turn::text("Wait. ".repeat(50)).hang().text("never")))
+            .await
+            .unwrap();
         let mut client = Client::connect(&server).await;
         client.write(crate::client::post(protocol, &prompt(protocol, "Go").to_string())).await;
         let seen = String::from_utf8_lossy(client.read_at_least(300).await).into_owned();

@@ -5,9 +5,12 @@ use serde_json::{Map, Value, json};
 use crate::options::{joined, merge};
 use crate::protocol::NO_OUTPUT;
 use crate::protocol::openai_chat::request::{left_out, number, plain_text};
-use crate::{AssistantContent, File, FileData, Message, Model, Request, ToolChoice, ToolResult, UserContent};
+use crate::{
+    AssistantContent, Endpoint, File, FileData, Message, Model, Request, ToolChoice, ToolResult, UserContent,
+};
 
 const VERSION: &str = "2023-06-01";
+const VERTEX_VERSION: &str = "vertex-2023-10-16";
 const TOOLS_BETA: &str = "structured-outputs-2025-11-13";
 /// The protocol demands a limit; this one is asked for when the caller names none.
 const OUTPUT_LIMIT_TOKENS: u64 = 4096;
@@ -16,7 +19,11 @@ const OUTPUT_LIMIT_TOKENS: u64 = 4096;
 const MARKED_MESSAGES: usize = 2;
 
 /// The headers the protocol asks for.
-pub(crate) fn headers(request: &Request) -> Vec<(&'static str, String)> {
+pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, String)> {
+    // Vertex takes the version in the body, and refuses trials it does not know.
+    if model.endpoint == Endpoint::Vertex {
+        return Vec::new();
+    }
     let mut headers = vec![("anthropic-version", VERSION.to_owned())];
     if !request.tools.is_empty() {
         headers.push(("anthropic-beta", TOOLS_BETA.to_owned()));
@@ -29,7 +36,11 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     let options = wire_options(joined(&model.options, &request.options, wire_name));
     let thinking = options.get("thinking").filter(|thinking| thinking["type"] == "enabled");
     let mut body = Map::new();
-    body.insert("model".into(), json!(model.api_id));
+    if model.endpoint == Endpoint::Vertex {
+        body.insert("anthropic_version".into(), json!(VERTEX_VERSION));
+    } else {
+        body.insert("model".into(), json!(model.api_id));
+    }
     body.insert("max_tokens".into(), json!(limit(request, model, thinking)));
     // The server refuses sampling settings beside a thinking budget.
     if thinking.is_none() {
@@ -48,7 +59,7 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     }
     body.insert("messages".into(), Value::Array(messages(request, model)));
     if !request.tools.is_empty() {
-        body.insert("tools".into(), tools(request));
+        body.insert("tools".into(), tools(request, model));
         body.insert("tool_choice".into(), json!({"type": tool_choice(request.tool_choice)}));
     }
     body.insert("stream".into(), json!(true));
@@ -97,14 +108,15 @@ fn wire_options(mut options: Map<String, Value>) -> Map<String, Value> {
     options
 }
 
-fn tools(request: &Request) -> Value {
+fn tools(request: &Request, model: &Model) -> Value {
     let tool = |tool: &crate::ToolSpec| {
-        json!({
-            "name": tool.name,
-            "description": tool.description,
-            "input_schema": tool.parameters,
-            "eager_input_streaming": true,
-        })
+        let mut tool =
+            json!({"name": tool.name, "description": tool.description, "input_schema": tool.parameters});
+        // Vertex does not know the field.
+        if model.endpoint != Endpoint::Vertex {
+            tool["eager_input_streaming"] = json!(true);
+        }
+        tool
     };
     request.tools.iter().map(tool).collect()
 }
@@ -225,6 +237,8 @@ fn assistant_block(part: &AssistantContent) -> Option<Value> {
             let input = if input.is_object() { input.clone() } else { json!({}) };
             Some(json!({"type": "tool_use", "id": clean_id(id), "name": name, "input": input}))
         }
+        // This provider gives none, and knows none of the others'.
+        AssistantContent::Metadata(_) => None,
     }
 }
 

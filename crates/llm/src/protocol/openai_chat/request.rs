@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Clients recognise this line, so its wording is fixed.
-const MEDIA_LEAD_IN: &str = "Attached media from tool result:";
+pub(crate) const MEDIA_LEAD_IN: &str = "Attached media from tool result:";
 
 /// The body. Fields always come in the same order, so equal requests are equal bytes.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
@@ -196,6 +196,8 @@ fn assistant(content: &[AssistantContent], model: &Model) -> Option<Value> {
                 "type": "function",
                 "function": {"name": name, "arguments": arguments(input)},
             })),
+            // Only the providers that gave it know it.
+            AssistantContent::Metadata(_) => {}
         }
     }
     if text.is_empty() && calls.is_empty() {

@@ -14,6 +14,7 @@ use crate::protocol::openai_chat::stream::call::Calls;
 use crate::protocol::openai_chat::stream::chunk::{Choice, Choices, Chunk, Delta, content};
 use crate::protocol::openai_chat::stream::details::Details;
 use crate::protocol::openai_chat::stream::prose::{Piece, Prose};
+use crate::protocol::repeat::Repeat;
 use crate::protocol::{cut_short, malformed, usage};
 use crate::{Error, FinishReason, ModelEvent, ToolSpec, Usage};
 
@@ -26,6 +27,7 @@ mod prose;
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     open: Block,
+    repeat: Repeat,
     prose: Prose,
     /// Kept between chunks only for its allocation.
     pieces: Vec<Piece>,
@@ -59,8 +61,21 @@ impl Stream {
         if data == "[DONE]" {
             return self.close(out);
         }
+        let is_text = self.open == Block::Text && self.prose.is_plain();
+        if is_text && let Some(text) = self.repeat.text(data) {
+            out.push(ModelEvent::TextDelta(text.to_owned()));
+            return Ok(());
+        }
+        let begun = out.len();
         let chunk: Chunk = serde_json::from_str(data).map_err(|why| malformed(data, &why))?;
-        self.read(chunk, data, out)
+        self.read(chunk, data, out)?;
+        if is_text
+            && self.reason.is_none()
+            && let [ModelEvent::TextDelta(text)] = &out[begun..]
+        {
+            self.repeat.learn(data, "\"content\":\"", text);
+        }
+        Ok(())
     }
 
     /// Reads a completion that was not streamed.

@@ -192,7 +192,9 @@ fn file_part(file: &File, model: &Model) -> Value {
 
 /// What the model said, each piece an item of its own, in the order it was said.
 fn assistant(content: &[AssistantContent], input: &mut Vec<Value>) {
-    let is_thought = |part: &AssistantContent| matches!(part, AssistantContent::Reasoning { .. });
+    let is_thought = |part: &AssistantContent| {
+        matches!(part, AssistantContent::Reasoning { .. } | AssistantContent::Metadata(_))
+    };
     if content
         .iter()
         .all(|part| is_thought(part) || matches!(part, AssistantContent::Text(text) if text.is_empty()))
@@ -221,7 +223,10 @@ fn assistant(content: &[AssistantContent], input: &mut Vec<Value>) {
             AssistantContent::ToolCall { id, name, input: given } => input.push(
                 json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments(given)}),
             ),
-            AssistantContent::Text(_) | AssistantContent::Reasoning { .. } => {}
+            // Only the provider that gave what belongs to a part knows it.
+            AssistantContent::Text(_)
+            | AssistantContent::Reasoning { .. }
+            | AssistantContent::Metadata(_) => {}
         }
     }
     input.extend(thinking.take().and_then(Thought::item));

@@ -63,7 +63,7 @@ fn a_title_is_asked_for_as_recorded() {
         "stream": true,
     });
     assert_eq!(lower(&request, &model).to_string(), expected.to_string());
-    assert_eq!(headers(&request), [("anthropic-version", "2023-06-01".to_owned())]);
+    assert_eq!(headers(&request, &model), [("anthropic-version", "2023-06-01".to_owned())]);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_turn_with_tools_is_asked_for_as_recorded() {
         "stream": true,
     });
     assert_eq!(lower(&request, &model()).to_string(), expected.to_string());
-    let names: Vec<&str> = headers(&request).into_iter().map(|(name, _)| name).collect();
+    let names: Vec<&str> = headers(&request, &model()).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["anthropic-version", "anthropic-beta"]);
 }
 
@@ -239,4 +239,30 @@ fn documents_and_addresses_are_sources() {
     );
     model.capabilities.input.image = false;
     assert_eq!(file_block(&image, &model)["type"], "text");
+}
+
+#[test]
+fn vertex_has_the_version_in_the_body_and_the_model_in_the_path() {
+    let mut model = model();
+    model.endpoint = Endpoint::Vertex;
+    model.api_id = "claude-sonnet-4-5@20250929".into();
+    let tool =
+        ToolSpec { name: "bash".into(), description: "Runs".into(), parameters: json!({"type": "object"}) };
+    let request = Request {
+        messages: vec![text("hi")],
+        tools: vec![tool],
+        max_output_tokens: 100,
+        ..Request::default()
+    };
+    let expected = json!({
+        "anthropic_version": "vertex-2023-10-16",
+        "max_tokens": 100,
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "hi", "cache_control": mark()}]}],
+        "tools": [{"name": "bash", "description": "Runs", "input_schema": {"type": "object"}}],
+        "tool_choice": {"type": "auto"},
+        "stream": true,
+    });
+    assert_eq!(lower(&request, &model).to_string(), expected.to_string());
+    assert_eq!(headers(&request, &model), []);
+    assert_eq!(crate::protocol::anthropic::path(&model), "claude-sonnet-4-5@20250929:streamRawPredict");
 }

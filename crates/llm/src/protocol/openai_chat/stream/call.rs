@@ -1,9 +1,7 @@
 //! Tool calls, put together from pieces that servers label badly.
 
-use std::hash::{BuildHasher, RandomState};
-
 use super::chunk::CallDelta;
-use crate::protocol::{ARGUMENTS_LIMIT_BYTES, CALLS_LIMIT, too_much};
+use crate::protocol::{ARGUMENTS_LIMIT_BYTES, CALLS_LIMIT, made_up_id, too_much};
 use crate::{Error, ModelEvent};
 
 /// The calls of one answer.
@@ -145,12 +143,6 @@ impl Call {
         };
         out.push(ModelEvent::ToolCall { id: self.id.clone(), name: self.name.clone(), arguments });
     }
-}
-
-/// An id for a call whose server gives none. It must differ from all others
-/// of the conversation, which this file does not know, so it is drawn at random.
-fn made_up_id(number: usize) -> String {
-    format!("call_{:016x}", RandomState::new().hash_one(number))
 }
 
 /// Where in an object the text read so far ends, found without parsing it again for every piece.

@@ -31,6 +31,7 @@ fn line(event: &ModelEvent) -> String {
         ModelEvent::ToolStart { id, name } => format!("<{id} {name}"),
         ModelEvent::ToolDelta { id, text } => format!("{id} {text}"),
         ModelEvent::ToolCall { id, name, arguments } => format!("{id}> {name} {arguments}"),
+        ModelEvent::Metadata { metadata, .. } => format!("metadata {metadata}"),
         ModelEvent::Finish { reason, .. } => format!("finish {}", reason.as_str()),
     }
 }

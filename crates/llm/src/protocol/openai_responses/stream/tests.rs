@@ -38,6 +38,7 @@ fn line(event: &ModelEvent) -> String {
         ModelEvent::ToolStart { id, name } => format!("<{id} {name}"),
         ModelEvent::ToolDelta { id, text } => format!("{id} {text}"),
         ModelEvent::ToolCall { id, name, arguments } => format!("{id}> {name} {arguments}"),
+        ModelEvent::Metadata { metadata, .. } => format!("metadata {metadata}"),
         ModelEvent::Finish { reason, usage } => {
             format!("finish {} {}/{}", reason.as_str(), usage.input, usage.output)
         }

@@ -1,0 +1,31 @@
+//! Gemini, as AI Studio and Vertex AI speak it.
+
+use crate::Model;
+
+pub(crate) mod error;
+pub(crate) mod request;
+mod schema;
+pub(crate) mod stream;
+
+/// Where an answer is asked for, below the base URL. The model's name is part of it.
+pub(crate) fn path(model: &Model) -> String {
+    // A tuned model brings its own collection: `tunedModels/…`.
+    let collection = if model.api_id.contains('/') { "" } else { "models/" };
+    format!("{collection}{}:streamGenerateContent?alt=sse", model.api_id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Protocol;
+
+    #[test]
+    fn the_model_is_part_of_the_path() {
+        for (id, expected) in [
+            ("gemini-2.5-pro", "models/gemini-2.5-pro:streamGenerateContent?alt=sse"),
+            ("tunedModels/mine", "tunedModels/mine:streamGenerateContent?alt=sse"),
+        ] {
+            assert_eq!(path(&Model::new("google", id, Protocol::Gemini, "https://h")), expected);
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! The body of a Gemini request.
+
+use serde_json::{Map, Value, json};
+
+use super::schema;
+use crate::options::{joined, merge};
+use crate::protocol::NO_OUTPUT;
+use crate::protocol::openai_chat::request::{MEDIA_LEAD_IN, left_out, number, plain_text};
+use crate::{AssistantContent, File, FileData, Message, Model, Request, ToolChoice, ToolResult, UserContent};
+
+/// How many likely tokens the models of the family choose from.
+const TOP_K: u64 = 64;
+/// Stands for a signature that is not there: Gemini 3 refuses a call of the
+/// running turn without one, and this is the word its makers give for that case.
+const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+
+/// The body. Fields always come in the same order, so equal requests are equal bytes.
+pub(crate) fn lower(request: &Request, model: &Model) -> Value {
+    let mut options = joined(&model.options, &request.options, wire_name);
+    let mut body = Map::new();
+    let generation = generation(request, model, &mut options);
+    if !generation.is_empty() {
+        body.insert("generationConfig".into(), Value::Object(generation));
+    }
+    // The small open models of the family have no place for a system text.
+    let (system, lead) =
+        if is_gemma(model) { ("", request.system.as_str()) } else { (request.system.as_str(), "") };
+    body.insert("contents".into(), Value::Array(contents(request, model, lead)));
+    if !system.is_empty() {
+        body.insert("systemInstruction".into(), json!({"parts": [{"text": system}]}));
+    }
+    if !request.tools.is_empty() {
+        body.insert("tools".into(), json!([{"functionDeclarations": declarations(request)}]));
+        let mode = mode(request.tool_choice);
+        body.insert("toolConfig".into(), json!({"functionCallingConfig": {"mode": mode}}));
+    }
+    merge(&mut body, options);
+    Value::Object(body)
+}
+
+/// Limits, sampling and thinking; takes what belongs here out of the options.
+fn generation(request: &Request, model: &Model, options: &mut Map<String, Value>) -> Map<String, Value> {
+    let mut generation = Map::new();
+    if request.max_output_tokens > 0 {
+        generation.insert("maxOutputTokens".into(), json!(request.max_output_tokens));
+    }
+    if let Some(temperature) = request.temperature {
+        generation.insert("temperature".into(), number(temperature));
+    }
+    if samples_widely(&model.api_id) {
+        generation.insert("topK".into(), json!(TOP_K));
+    }
+    if let Some(top_p) = request.top_p {
+        generation.insert("topP".into(), number(top_p));
+    }
+    if model.capabilities.reasoning {
+        generation.insert("thinkingConfig".into(), json!({"includeThoughts": true}));
+    }
+    let (own, rest) = std::mem::take(options).into_iter().partition(|(name, _)| is_of_generation(name));
+    *options = rest;
+    merge(&mut generation, own);
+    if let Some(Value::Object(whole)) = options.shift_remove("generationConfig") {
+        merge(&mut generation, whole);
+    }
+    if let Some(thinking) = generation.get_mut("thinkingConfig").and_then(Value::as_object_mut) {
+        settle(thinking);
+    }
+    generation
+}
+
+/// Thinking has a budget or a level, and thoughts are shown only where there are some.
+fn settle(thinking: &mut Map<String, Value>) {
+    if thinking.contains_key("thinkingBudget") {
+        thinking.shift_remove("thinkingLevel");
+    }
+    if thinking.get("thinkingBudget") == Some(&json!(0)) {
+        thinking.shift_remove("includeThoughts");
+    }
+}
+
+/// Newer models of the family are asked without, as their makers advise.
+pub(super) fn samples_widely(id: &str) -> bool {
+    let id = id.to_lowercase();
+    id.contains("gemini") && !is_gemini_3(&id)
+}
+
+fn is_gemini_3(id: &str) -> bool {
+    id.to_lowercase().contains("gemini-3")
+}
+
+fn is_gemma(model: &Model) -> bool {
+    model.api_id.starts_with("gemma-")
+}
+
+/// The server refuses fields it does not know, so only those it does pass.
+fn wire_name(name: &str) -> Option<&str> {
+    let name = match name {
+        "top_k" => "topK",
+        "top_p" => "topP",
+        "max_output_tokens" | "maxTokens" => "maxOutputTokens",
+        name => name,
+    };
+    const OF_THE_BODY: &[&str] =
+        &["cachedContent", "generationConfig", "labels", "safetySettings", "serviceTier", "toolConfig"];
+    (OF_THE_BODY.contains(&name) || is_of_generation(name)).then_some(name)
+}
+
+fn is_of_generation(name: &str) -> bool {
+    const OF_GENERATION: &[&str] = &[
+        "audioTimestamp",
+        "frequencyPenalty",
+        "imageConfig",
+        "maxOutputTokens",
+        "mediaResolution",
+        "presencePenalty",
+        "responseJsonSchema",
+        "responseMimeType",
+        "responseModalities",
+        "responseSchema",
+        "seed",
+        "stopSequences",
+        "temperature",
+        "thinkingConfig",
+        "topK",
+        "topP",
+    ];
+    OF_GENERATION.contains(&name)
+}
+
+fn declarations(request: &Request) -> Value {
+    let tool = |tool: &crate::ToolSpec| {
+        let mut declaration = json!({"name": tool.name, "description": tool.description});
+        if let Some(parameters) = schema::parameters(&tool.parameters) {
+            declaration["parameters"] = parameters;
+        }
+        declaration
+    };
+    request.tools.iter().map(tool).collect()
+}
+
+fn mode(choice: ToolChoice) -> &'static str {
+    match choice {
+        ToolChoice::Auto => "AUTO",
+        ToolChoice::Required => "ANY",
+        ToolChoice::None => "NONE",
+    }
+}
+
+/// Whose turn it is. Results have the user's role on the wire, but the server
+/// counts them against the calls before, so nothing else stands among them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    User,
+    Model,
+    Results,
+}
+
+/// The conversation: empty turns dropped, neighbours of one kind joined.
+fn contents(request: &Request, model: &Model, lead: &str) -> Vec<Value> {
+    let mut turns: Vec<(Turn, Vec<Value>)> = Vec::with_capacity(request.messages.len());
+    let mut add = |turn: Turn, parts: Vec<Value>| match turns.last_mut() {
+        _ if parts.iter().all(is_thought) => {}
+        Some((last, into)) if *last == turn => into.extend(parts),
+        _ => turns.push((turn, parts)),
+    };
+    add(Turn::User, text_part(lead).into_iter().collect());
+    for message in &request.messages {
+        match message {
+            Message::User(content) => {
+                add(Turn::User, content.iter().filter_map(|part| user_part(part, model)).collect());
+            }
+            Message::Assistant(content) => add(Turn::Model, assistant(content)),
+            Message::Tool(results) => {
+                add(Turn::Results, results.iter().map(|result| response(result, model)).collect());
+                add(Turn::User, media(results, model));
+            }
+        }
+    }
+    if is_gemini_3(&model.api_id) {
+        sign_calls(&mut turns);
+    }
+    let content = |(turn, parts)| {
+        let role = match turn {
+            Turn::User | Turn::Results => "user",
+            Turn::Model => "model",
+        };
+        json!({"role": role, "parts": parts})
+    };
+    turns.into_iter().map(content).collect()
+}
+
+/// Vouches for calls that came without a signature, such as those of another
+/// provider's model or of a stream that died. Only the running turn needs it,
+/// but a turn that is over must stay the bytes it was for the server's cache.
+fn sign_calls(turns: &mut [(Turn, Vec<Value>)]) {
+    for (_, parts) in turns {
+        // Of parallel calls only the first carries one.
+        if let Some(call) = parts.iter_mut().find(|part| part.get("functionCall").is_some())
+            && call.get("thoughtSignature").is_none()
+        {
+            call["thoughtSignature"] = json!(NO_SIGNATURE);
+        }
+    }
+}
+
+/// No turn may consist of thought.
+fn is_thought(part: &Value) -> bool {
+    part["thought"] == true
+}
+
+fn text_part(text: &str) -> Option<Value> {
+    (!text.is_empty()).then(|| json!({"text": text}))
+}
+
+fn user_part(part: &UserContent, model: &Model) -> Option<Value> {
+    match part {
+        UserContent::Text(text) => text_part(text),
+        UserContent::File(file) => Some(file_part(file, model)),
+    }
+}
+
+fn file_part(file: &File, model: &Model) -> Value {
+    let input = model.capabilities.input;
+    let is_seen = match file.mime.split('/').next().unwrap_or_default() {
+        "image" => input.image,
+        "audio" => input.audio,
+        "video" => input.video,
+        _ => file.mime == "application/pdf" && input.pdf,
+    };
+    if is_seen {
+        return match &file.data {
+            FileData::Base64(data) => inline(&file.mime, data),
+            FileData::Url(url) => json!({"fileData": {"mimeType": file.mime, "fileUri": url}}),
+        };
+    }
+    let text = match &file.data {
+        FileData::Base64(data) if file.mime.starts_with("text/") => plain_text(data),
+        FileData::Base64(_) | FileData::Url(_) => None,
+    };
+    json!({"text": text.map_or_else(|| left_out(file)["text"].take(), Value::from)})
+}
+
+fn inline(mime: &str, data: &str) -> Value {
+    json!({"inlineData": {"mimeType": mime, "data": data}})
+}
+
+fn assistant(content: &[AssistantContent]) -> Vec<Value> {
+    let mut parts: Vec<Value> = Vec::with_capacity(content.len());
+    for part in content {
+        match part {
+            AssistantContent::Text(text) => parts.extend(text_part(text)),
+            AssistantContent::Reasoning { text, metadata } => {
+                let Some(mut part) = text_part(text) else { continue };
+                part["thought"] = json!(true);
+                sign(&mut part, metadata.as_ref());
+                parts.push(part);
+            }
+            AssistantContent::ToolCall { name, input, .. } => {
+                let args = if input.is_object() { input.clone() } else { json!({}) };
+                parts.push(json!({"functionCall": {"name": name, "args": args}}));
+            }
+            AssistantContent::Metadata(metadata) => {
+                if let Some(part) = parts.last_mut() {
+                    sign(part, Some(metadata));
+                }
+            }
+        }
+    }
+    parts
+}
+
+/// Puts the signature back where it was.
+fn sign(part: &mut Value, metadata: Option<&Value>) {
+    let mine = metadata.and_then(|metadata| metadata.get("google").or_else(|| metadata.get("vertex")));
+    if let Some(signature) = mine.and_then(|mine| mine.get("thoughtSignature")) {
+        part["thoughtSignature"] = signature.clone();
+    }
+}
+
+fn response(result: &ToolResult, model: &Model) -> Value {
+    let output = if result.output.is_empty() { NO_OUTPUT } else { &result.output };
+    let mut response = json!({"name": result.name, "response": {"name": result.name, "content": output}});
+    let files: Vec<Value> = result
+        .attachments
+        .iter()
+        .filter(|file| goes_inside(file, model))
+        .map(|file| file_part(file, model))
+        .collect();
+    if !files.is_empty() {
+        response["parts"] = Value::Array(files);
+    }
+    json!({"functionResponse": response})
+}
+
+/// Whether a file can be part of a result; older models take text alone there.
+fn goes_inside(file: &File, model: &Model) -> bool {
+    const KINDS: &[&str] = &["application/pdf", "image/jpeg", "image/png", "image/webp"];
+    let is_inline = matches!(file.data, FileData::Base64(_));
+    let input = model.capabilities.input;
+    let is_seen = if file.mime == "application/pdf" { input.pdf } else { input.image };
+    is_gemini_3(&model.api_id) && is_inline && is_seen && KINDS.contains(&file.mime.as_str())
+}
+
+/// Files of results that cannot stand among them, said by the user.
+fn media(results: &[ToolResult], model: &Model) -> Vec<Value> {
+    let files = results.iter().flat_map(|result| &result.attachments);
+    let files: Vec<Value> =
+        files.filter(|file| !goes_inside(file, model)).map(|file| file_part(file, model)).collect();
+    if files.is_empty() {
+        return files;
+    }
+    text_part(MEDIA_LEAD_IN).into_iter().chain(files).collect()
+}
+
+#[cfg(test)]
+mod tests;
