@@ -63,9 +63,10 @@ fn sources(env: &Env) -> Sources {
 
 #[cfg(test)]
 mod tests {
+    use super::super::signed_in::Credentials;
     use super::super::tests::{models, set_up};
     use super::*;
-    use codewright_config::{Auth, Config};
+    use codewright_config::Config;
     use serde_json::json;
 
     #[test]
@@ -105,7 +106,7 @@ mod tests {
             ("AWS_WEB_IDENTITY_TOKEN_FILE", None),
         ] {
             let env = Env::from_pairs([(variable, "x")]);
-            let providers = models(Vec::new()).configured(&Config::default(), &Auth::default(), &env);
+            let providers = models(Vec::new()).configured(&Config::default(), &Credentials::default(), &env);
             let found: Vec<&str> = providers.iter().map(|provider| provider.id.as_str()).collect();
             assert_eq!(found, ["amazon-bedrock"], "{variable}");
             let key = providers[0].template.as_ref().unwrap().api_key.as_ref();

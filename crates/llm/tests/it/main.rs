@@ -7,4 +7,6 @@ mod chaos;
 mod cohere;
 mod google;
 mod server;
+mod sign_in;
 mod socket;
+mod vault;
