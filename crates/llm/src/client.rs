@@ -20,12 +20,13 @@ use crate::{Endpoint, Error, Model, Quirk, Request, Secret};
 mod auth;
 mod connections;
 mod decode;
+pub(crate) mod exchange;
 mod framing;
 mod google;
-mod network;
+pub(crate) mod network;
 mod stream;
 
-use connections::Connections;
+pub(crate) use connections::Connections;
 pub use decode::decode;
 pub use stream::EventStream;
 
@@ -230,9 +231,8 @@ fn endpoint(base: &str, path: &str) -> Result<Url, Error> {
         return Err(Error::rejected(format!("the base URL `{named}` must begin with http:// or https://")));
     }
     let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
-    if let Ok(mut segments) = url.path_segments_mut() {
-        segments.pop_if_empty().extend(path.split('/'));
-    }
+    // What a protocol escaped in its path stays as it is.
+    url.set_path(&format!("{}/{path}", url.path().trim_end_matches('/')));
     if let Some(query) = query {
         let whole = url.query().map_or_else(|| query.to_owned(), |given| format!("{given}&{query}"));
         url.set_query(Some(&whole));
@@ -255,7 +255,8 @@ fn shown(url: &Url) -> String {
 fn headers(model: &Model, request: &Request) -> Result<HeaderMap, Error> {
     let mut headers = HeaderMap::new();
     headers.insert("content-type", HeaderValue::from_static("application/json"));
-    let own: Vec<_> = protocol::headers(request, model).into_iter().chain(auth::header(model)).collect();
+    let own = protocol::headers(request, model).into_iter().chain(auth::header(model));
+    let own: Vec<_> = own.chain(auth::notes(model, request)).collect();
     let own = own.iter().map(|(name, value)| (*name, value.as_str()));
     let given =
         model.headers.iter().chain(&request.headers).map(|(name, value)| (name.as_str(), value.as_str()));
@@ -290,7 +291,7 @@ async fn refused(response: reqwest::Response, model: &Model) -> Error {
 }
 
 /// What there is of a body by `deadline`, at most `limit` bytes.
-async fn read(mut response: reqwest::Response, limit: usize, deadline: Instant) -> String {
+pub(crate) async fn read(mut response: reqwest::Response, limit: usize, deadline: Instant) -> String {
     let mut body = Vec::new();
     while body.len() < limit
         && let Ok(Ok(Some(bytes))) = timeout_at(deadline, response.chunk()).await

@@ -8,22 +8,27 @@
 
 #![warn(missing_docs)]
 
+mod aws;
 pub mod catalog;
 mod classify;
 mod client;
 mod error;
 mod event;
+mod eventstream;
 pub mod family;
 mod google;
 mod loose;
 mod model;
+pub mod oauth;
 mod options;
 mod protocol;
 mod quirk;
 mod request;
 mod retry_after;
 mod sse;
+pub mod vault;
 
+pub use aws::{Aws, Keys, Sources};
 pub use client::{Client, EventStream, check_url, decode, fetch, list_models};
 pub use error::{Error, Failure};
 pub use event::{FinishReason, ModelEvent, Usage};

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
-use codewright_llm::{ModelEvent, Protocol};
+use codewright_llm::ModelEvent;
 use serde::{Deserialize, Serialize};
 
 use super::spread::Spread;
@@ -34,6 +34,26 @@ const WORDS: &str = "The function reads a line, and then it decides what the cal
     nothing is kept that could be read again, so that memory stays the same however long the answer is.\n\n\
     Für jede Zeile gilt das Gleiche – whoever adds a field adds its bound \"in the same change\" and a test that \
     fails without it, since a promise that nobody checks is a wish, and wishes are not worth a line of code here. ";
+
+/// The protocols measured.
+#[derive(Debug, Clone, Copy)]
+enum Protocol {
+    OpenAiChat,
+    OpenAiResponses,
+    Anthropic,
+    Gemini,
+}
+
+impl From<Protocol> for codewright_llm::Protocol {
+    fn from(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::OpenAiChat => Self::OpenAiChat,
+            Protocol::OpenAiResponses => Self::OpenAiResponses,
+            Protocol::Anthropic => Self::Anthropic,
+            Protocol::Gemini => Self::Gemini,
+        }
+    }
+}
 
 /// The runs of one row.
 #[derive(Debug, Serialize, Deserialize)]
@@ -119,18 +139,16 @@ impl Answer {
     fn read(&self) -> Result<f64> {
         let (mut deltas, mut text_bytes, mut is_finished) = (0, 0, false);
         let begun = Instant::now();
-        codewright_llm::decode(
-            self.protocol,
-            self.stream.as_bytes().chunks(PIECE_BYTES),
-            |event| match event {
+        codewright_llm::decode(self.protocol.into(), self.stream.as_bytes().chunks(PIECE_BYTES), |event| {
+            match event {
                 ModelEvent::TextDelta(text) => {
                     deltas += 1;
                     text_bytes += text.len();
                 }
                 ModelEvent::Finish { .. } => is_finished = true,
                 _ => {}
-            },
-        )?;
+            }
+        })?;
         let took = begun.elapsed();
         ensure!(is_finished, "{:?} came to no end", self.protocol);
         ensure!(

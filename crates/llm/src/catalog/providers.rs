@@ -57,13 +57,13 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
         npm: "@ai-sdk/deepinfra",
         ..chat("deepinfra", "Deep Infra", &["DEEPINFRA_API_KEY"], "https://api.deepinfra.com/v1/openai")
     },
-    ProviderRow {
-        // Its own protocol offers no more than this address does.
-        npm: "@ai-sdk/cohere",
-        ..chat("cohere", "Cohere", &["COHERE_API_KEY"], "https://api.cohere.ai/compatibility/v1")
-    },
     chat("deepseek", "DeepSeek", &["DEEPSEEK_API_KEY"], "https://api.deepseek.com"),
     chat("fireworks-ai", "Fireworks AI", &["FIREWORKS_API_KEY"], "https://api.fireworks.ai/inference/v1"),
+    ProviderRow {
+        npm: "@ai-sdk/github-copilot",
+        // Not `GITHUB_TOKEN`, which many have for other ends and which is refused here.
+        ..chat("github-copilot", "GitHub Copilot", &["COPILOT_GITHUB_TOKEN"], "https://api.githubcopilot.com")
+    },
     chat("github-models", "GitHub Models", &["GITHUB_TOKEN"], "https://models.github.ai/inference"),
     ProviderRow {
         npm: "@ai-sdk/groq",
@@ -85,6 +85,7 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
     chat("nebius", "Nebius", &["NEBIUS_API_KEY"], "https://api.tokenfactory.nebius.com/v1"),
     chat("nvidia", "Nvidia", &["NVIDIA_API_KEY"], "https://integrate.api.nvidia.com/v1"),
     chat("opencode", "OpenCode Zen", &["OPENCODE_API_KEY"], "https://opencode.ai/zen/v1"),
+    chat("poe", "Poe", &["POE_API_KEY"], "https://api.poe.com/v1"),
     ProviderRow {
         npm: "@ai-sdk/perplexity",
         ..chat("perplexity", "Perplexity", &["PERPLEXITY_API_KEY"], "https://api.perplexity.ai")
@@ -109,6 +110,22 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
     },
     chat("zai", "Z.AI", &["ZHIPU_API_KEY"], "https://api.z.ai/api/paas/v4"),
     chat("zai-coding-plan", "Z.AI Coding Plan", &["ZHIPU_API_KEY"], "https://api.z.ai/api/coding/paas/v4"),
+    ProviderRow {
+        npm: "@ai-sdk/cohere",
+        protocol: Protocol::Cohere,
+        ..chat("cohere", "Cohere", &["COHERE_API_KEY"], "https://api.cohere.com/v2")
+    },
+    // The address depends on the region, and keys may be in many places besides.
+    ProviderRow {
+        npm: "@ai-sdk/amazon-bedrock",
+        protocol: Protocol::Bedrock,
+        ..chat(
+            "amazon-bedrock",
+            "Amazon Bedrock",
+            &["AWS_BEARER_TOKEN_BEDROCK"],
+            "https://bedrock-runtime.us-east-1.amazonaws.com",
+        )
+    },
     // The addresses of these two have a project and a place in them, and the
     // variables name a project, not a key.
     ProviderRow {

@@ -2,7 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod bedrock;
 mod chaos;
+mod cohere;
 mod google;
 mod server;
+mod sign_in;
 mod socket;
+mod vault;
