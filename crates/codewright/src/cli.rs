@@ -22,6 +22,9 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Start a server that clients attach to
     Serve(ServeArgs),
+    /// See, add and remove sign-ins to model providers
+    #[command(visible_alias = "auth")]
+    Providers(ProvidersArgs),
     /// List the models that can be used
     Models(ModelsArgs),
     /// See the agent fix a bug, without a key and without a network
@@ -133,6 +136,40 @@ pub(crate) struct ServeArgs {
     pub(crate) mdns_domain: Option<String>,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ProvidersArgs {
+    #[command(subcommand)]
+    pub(crate) command: ProvidersCommand,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum ProvidersCommand {
+    /// List what is stored and what the environment gives, without the secrets
+    #[command(visible_alias = "ls")]
+    List(Common),
+    /// Sign in to a provider, or store a key for it
+    Login {
+        /// The provider's name
+        #[arg(value_name = "URL|PROVIDER", conflicts_with = "provider")]
+        url: Option<String>,
+        /// The provider's name; a key is read from standard input unless that is a terminal
+        #[arg(short, long, value_name = "NAME")]
+        provider: Option<String>,
+        /// The way to sign in, by its label
+        #[arg(short, long, value_name = "LABEL")]
+        method: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Forget the credentials of a provider
+    Logout {
+        /// The provider's name
+        provider: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
 }
 
 #[derive(Debug, Clone, Args)]

@@ -39,6 +39,7 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Run(args) => command::run::main(args),
         Command::Serve(args) => command::serve::main(&args),
+        Command::Providers(args) => command::providers::main(args),
         Command::Models(args) => command::models::main(&args),
         Command::Demo(args) => command::demo::main(args),
     };

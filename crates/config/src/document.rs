@@ -52,11 +52,6 @@ impl<'a> Origin<'a> {
         Self { name: name.into(), text: text.strip_prefix('\u{feff}').unwrap_or(text) }
     }
 
-    /// The file's path, or the variable that holds the text.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// Reads, fills in and checks the text; a text without a value is an empty object.
     pub(crate) fn read(&self, shape: &Shape, inserter: Option<&mut Inserter<'_>>) -> Result<Node, Error> {
         let parsed = jsonc_parser::parse_to_ast(self.text, &Default::default(), &accepted())

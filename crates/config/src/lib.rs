@@ -7,7 +7,6 @@
 #![warn(missing_docs)]
 
 mod agent;
-mod auth;
 mod config;
 mod dirs;
 mod document;
@@ -22,7 +21,6 @@ mod permission;
 mod worktree;
 
 pub use agent::{AgentMode, AgentSpec, agents, builtin_agents, default_agent, default_rules};
-pub use auth::{Auth, Credential};
 pub(crate) use codewright_proto::Map;
 pub use config::{
     AgentConfig, Config, Cost, Limit, Modalities, ModelConfig, ProviderConfig, ProviderOptions, Share,

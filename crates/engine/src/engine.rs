@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codewright_config::{Dirs, Env};
+use codewright_llm::oauth::SignIn;
 use codewright_proto::{
     Clock, Envelope, Event, Ids, Message, MessageId, MessageWithParts, PermissionAnswer, PermissionId,
     PermissionRequest, PromptInput, Session, SessionId, SessionInput, SessionPatch, SessionStatus,
@@ -18,6 +19,7 @@ use codewright_tools::{Environment, FileLocks};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::credential::{SignIns, vault};
 use crate::models::source::Source;
 use crate::permission::gate::Gate;
 use crate::place::Place;
@@ -51,7 +53,7 @@ pub struct Options {
 
 /// Sessions, and the loop that answers their prompts. Clones share everything.
 #[derive(Clone)]
-pub struct Engine(Arc<Inner>);
+pub struct Engine(pub(crate) Arc<Inner>);
 
 /// A directory that is open, or being opened.
 type PlaceCell = Arc<tokio::sync::OnceCell<Arc<Place>>>;
@@ -59,6 +61,8 @@ type PlaceCell = Arc<tokio::sync::OnceCell<Arc<Place>>>;
 pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) llm: codewright_llm::Client,
+    pub(crate) sign_in: SignIn,
+    pub(crate) sign_ins: SignIns,
     pub(crate) ids: Ids,
     pub(crate) clock: Clock,
     pub(crate) env: Env,
@@ -96,9 +100,15 @@ impl Engine {
         };
         let shell =
             env.filled(codewright_config::env::SHELL).map_or_else(|| PathBuf::from("/bin/sh"), PathBuf::from);
+        let llm = codewright_llm::Client::new(&format!("codewright/{version}"))?;
         Ok(Self(Arc::new(Inner {
             gate: Gate::new(store.clone(), ids.clone()),
-            llm: codewright_llm::Client::new(&format!("codewright/{version}"))?,
+            sign_in: SignIn::new(llm.clone(), vault(&dirs, &env), {
+                let clock = clock.clone();
+                move || clock.now_ms()
+            }),
+            sign_ins: SignIns::default(),
+            llm,
             catalog: Source::new(&dirs),
             store,
             ids,
@@ -320,6 +330,11 @@ impl Inner {
         let cell = self.place_cell(directory).await;
         let open = async { Place::open(self, directory).await.map(Arc::new) };
         cell.get_or_try_init(|| open).await.cloned()
+    }
+
+    /// Opens directories anew from now on; whoever holds one keeps it as it was.
+    pub(crate) async fn forget_places(&self) {
+        self.places.lock().await.clear();
     }
 
     async fn place_cell(&self, directory: &Path) -> PlaceCell {

@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 mod admit;
+mod credential;
 mod engine;
 mod error;
 mod models;
@@ -19,6 +20,7 @@ mod session;
 mod toolbox;
 
 pub use codewright_store::{Published, SessionFilter, Subscription};
+pub use credential::vault;
 pub use engine::{Engine, Options};
 pub use error::Error;
 pub use place::Place;

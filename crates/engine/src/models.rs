@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use codewright_config::{Auth, Config, Credential, Env, Ordered, ProviderConfig, Timeout, parse_model};
+use codewright_config::{Config, Env, ModelConfig, Ordered, ProviderConfig, Timeout, parse_model};
 use codewright_llm::catalog::{self, Catalog, ModelFacts, ProviderFacts, ProviderRow};
 use codewright_llm::{Model, Protocol, Secret};
 use serde_json::{Map, Value, json};
@@ -19,10 +19,12 @@ use crate::engine::Inner;
 
 mod json;
 mod listed;
+pub(crate) mod signed_in;
 pub(crate) mod source;
 mod vertex;
 
 pub(crate) use listed::{Listed, prices};
+use signed_in::{Credentials, SignedIn};
 use vertex::{Maker, Vertex};
 
 /// How long a server on this machine may take to say what it has.
@@ -62,7 +64,7 @@ struct Choice {
 pub(crate) struct Provider {
     id: String,
     name: String,
-    /// `config`, `env`, `api`, `local`, or `custom` for one that is not set up.
+    /// `config`, `env`, `api`, `local`, or `custom` for one that is signed in to or not set up.
     source: &'static str,
     env: Vec<String>,
     ground: Ground,
@@ -84,6 +86,8 @@ struct Ground {
     /// The variables of the catalog's addresses that are set.
     variables: Vec<(String, String)>,
     key: Option<String>,
+    /// What its models are asked with instead of a key.
+    signed_in: Option<SignedIn>,
     /// Where Vertex AI is, for a provider that is asked there.
     vertex: Option<Vertex>,
     catalog: Arc<Catalog>,
@@ -91,7 +95,12 @@ struct Ground {
 
 impl Models {
     /// Looks at what is configured, and for local servers when that is nothing.
-    pub(crate) async fn open(inner: &Inner, config: &Config, auth: &Auth, looked_for: &[PathBuf]) -> Self {
+    pub(crate) async fn open(
+        inner: &Inner,
+        config: &Config,
+        auth: &Credentials,
+        looked_for: &[PathBuf],
+    ) -> Self {
         let catalog = inner.catalog.open().catalog;
         let mut looked_for: Vec<_> = looked_for.iter().map(|path| path.display().to_string()).collect();
         let variables = catalog::providers().iter().flat_map(|row| row.env).copied().collect::<Vec<_>>();
@@ -119,7 +128,7 @@ impl Models {
     }
 
     /// The providers that the configuration names, then those that a key was found for.
-    fn configured(&self, config: &Config, auth: &Auth, env: &Env) -> Vec<Provider> {
+    fn configured(&self, config: &Config, auth: &Credentials, env: &Env) -> Vec<Provider> {
         let mut providers: Vec<_> = config
             .provider
             .iter()
@@ -131,8 +140,7 @@ impl Models {
         let of_catalog = self.catalog.providers().filter(|facts| catalog::provider(&facts.id).is_none());
         let of_catalog = of_catalog.map(|facts| (facts.id.as_str(), facts.key_variables().collect()));
         for (id, variables) in of_rows.chain(of_catalog) {
-            let keyed =
-                variables.iter().any(|name| env.filled(name).is_some()) || auth_key(auth, id).is_some();
+            let keyed = variables.iter().any(|name| env.filled(name).is_some()) || auth.has(id);
             if keyed && self.choice.allows(id) && config.provider.get(id).is_none() {
                 providers.push(provider(id, None, &self.catalog, (auth, env)));
             }
@@ -212,7 +220,8 @@ impl Models {
     /// The newest of a provider's family of small models.
     fn cheap(&self, provider_id: &str) -> Option<Arc<Model>> {
         let (_, family) = SMALL.iter().find(|(provider, _)| *provider == provider_id)?;
-        let provider = self.provider(provider_id)?;
+        // A sign-in does not take every model of the family.
+        let provider = self.provider(provider_id).filter(|provider| provider.ground.signed_in.is_none())?;
         let members = provider.models().iter().filter(|listed| {
             let facts = &listed.facts;
             let ordinary = !SPECIAL.iter().any(|word| facts.id.contains(word));
@@ -290,7 +299,7 @@ impl Models {
 
     /// The answer to `GET /provider`: every provider there is, and which of them are set up.
     pub(crate) fn list_json(&self) -> Value {
-        let nothing = (&Auth::default(), &Env::default());
+        let nothing = (&Credentials::default(), &Env::default());
         let others = self
             .catalog
             .providers()
@@ -394,7 +403,7 @@ fn provider(
     id: &str,
     written: Option<&ProviderConfig>,
     catalog: &Arc<Catalog>,
-    (auth, env): (&Auth, &Env),
+    (auth, env): (&Credentials, &Env),
 ) -> Provider {
     let mut source = if written.is_some() { "config" } else { "custom" };
     let written = written.cloned().unwrap_or_default();
@@ -402,6 +411,8 @@ fn provider(
     let (row, facts) = (catalog::provider(known), catalog.provider(known));
     let names = if written.env.is_empty() { key_names(row, facts) } else { written.env.clone() };
     let key = written.options.api_key.clone().filter(|key| !key.is_empty());
+    // Who signs in wants that used; only a key that is configured is meant even more.
+    let signed_in = auth.signed_in(id).filter(|_| key.is_none());
     let mut found = |name: &'static str, key: Option<String>| {
         if key.is_some() && source == "custom" {
             source = name;
@@ -410,7 +421,7 @@ fn provider(
     };
     let key = key.or_else(|| {
         found("env", names.iter().find_map(|name| env.filled(name)).map(str::to_owned))
-            .or_else(|| found("api", auth_key(auth, id)))
+            .or_else(|| found("api", auth.key(id)))
     });
     let variables =
         facts.into_iter().flat_map(|facts| &facts.env).map(String::as_str).chain([AZURE_RESOURCE]);
@@ -422,7 +433,8 @@ fn provider(
         .any(|header| headers.keys().any(|name| name.eq_ignore_ascii_case(header)));
     let npm = written.npm.as_deref().or(row.map(|row| row.npm)).or(facts.map(|facts| facts.npm.as_str()));
     let vertex = npm.and_then(Maker::of_npm).map(|_| Vertex::find(id, &written, env));
-    let missing = key.is_none() && vertex.is_none() && needs_key && !names.is_empty() && !shown_otherwise;
+    let is_keyless = signed_in.is_some() || vertex.is_some() || shown_otherwise;
+    let missing = key.is_none() && !is_keyless && needs_key && !names.is_empty();
     let name = written.name.clone().or_else(|| row.map(|row| row.name.to_owned()));
     let name = name.or_else(|| facts.map(|facts| facts.name.clone()));
     let local = row.is_some_and(|row| row.local);
@@ -434,6 +446,7 @@ fn provider(
         facts: facts.cloned(),
         variables: variables.collect(),
         key,
+        signed_in,
         vertex,
         catalog: Arc::clone(catalog),
         written,
@@ -444,7 +457,7 @@ fn provider(
         source,
         missing_key: missing.then(|| key_advice(id, &names)),
         env: if ground.written.env.is_empty() { shown_env(facts, names) } else { names },
-        template: ground.template(None),
+        template: ground.asked(None, None),
         // The catalog describes a provider's own server: another one, or one on this machine, may have more.
         open: (!lists || local || elsewhere) && ground.written.whitelist.is_none(),
         models: OnceLock::new(),
@@ -468,13 +481,28 @@ fn shown_env(facts: Option<&ProviderFacts>, names: Vec<String>) -> Vec<String> {
 
 fn key_advice(id: &str, names: &[String]) -> String {
     let variables: String = names.iter().map(|name| format!("{name} or ")).collect();
-    format!("Set {variables}`provider.{id}.options.apiKey` in opencode.json.")
+    format!(
+        "Set {variables}`provider.{id}.options.apiKey` in opencode.json, or run `codewright providers login {id}`."
+    )
 }
 
 /// A library and an address that hold for one model of a provider.
 type Other<'a> = (&'a str, &'a str);
 
 impl Ground {
+    /// The template, asked with the sign-in if there is one; `of_model` is what is written of the one model.
+    fn asked(&self, other: Option<Other<'_>>, of_model: Option<&ModelConfig>) -> Result<Model, String> {
+        let mut model = self.template(other)?;
+        if let Some(signed_in) = &self.signed_in {
+            let of_model = of_model.and_then(|written| written.rest.get("provider")?.get("api")?.as_str());
+            let provider = [&self.written.options.base_url, &self.written.api];
+            let addresses = provider.into_iter().flatten().map(String::as_str).chain(of_model);
+            let is_address_configured = addresses.into_iter().any(|url| !url.is_empty());
+            signed_in.apply(&mut model, is_address_configured);
+        }
+        Ok(model)
+    }
+
     /// What the provider's models have in common, or what is wrong with its configuration.
     fn template(&self, other: Option<Other<'_>>) -> Result<Model, String> {
         let Self { id, written, row, .. } = self;
@@ -648,15 +676,6 @@ fn pairs(headers: &Ordered<String>) -> Vec<(String, String)> {
     headers.iter().map(|(name, value)| (name.to_owned(), value.clone())).collect()
 }
 
-/// A key that a user gave when signing in.
-fn auth_key(auth: &Auth, provider: &str) -> Option<String> {
-    match auth.key(provider)? {
-        Credential::Api { key, .. } => Some(key.clone()),
-        // Signing in by OAuth needs its refresh, which comes with the sign-in commands.
-        _ => None,
-    }
-}
-
 /// Servers on this machine that answer on their usual ports.
 async fn local(inner: &Inner, catalog: &Arc<Catalog>, looked_for: &mut Vec<String>) -> Vec<Provider> {
     let rows = catalog::providers().iter().filter(|row| row.local);
@@ -673,7 +692,7 @@ async fn local(inner: &Inner, catalog: &Arc<Catalog>, looked_for: &mut Vec<Strin
         let Ok(models) = models else { continue };
         let mut written = ProviderConfig::default();
         written.options.base_url = Some(base_url);
-        let mut found = provider(row.id, Some(&written), catalog, (&Auth::default(), &Env::default()));
+        let mut found = provider(row.id, Some(&written), catalog, (&Credentials::default(), &Env::default()));
         let listed: Vec<_> =
             models.iter().map(|id| Listed::new((&found.ground, &found.template), id, None, None)).collect();
         (found.source, found.models) = ("local", OnceLock::from(listed));
@@ -715,6 +734,10 @@ mod tests {
 
     /// The provider of a configuration, as a file would say it, with these variables set.
     fn set_up(id: &str, config: Value, env: &[(&str, &str)]) -> Provider {
+        set_up_with(id, config, env, &Credentials::default())
+    }
+
+    fn set_up_with(id: &str, config: Value, env: &[(&str, &str)], auth: &Credentials) -> Provider {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().to_str().unwrap();
         let config = json!({ "provider": { id: config } }).to_string();
@@ -729,7 +752,7 @@ mod tests {
             dirs: &dirs,
         };
         let config = codewright_config::load(input).unwrap().config;
-        provider(id, config.provider.get(id), &Arc::new(Catalog::embedded()), (&Auth::default(), &env))
+        provider(id, config.provider.get(id), &Arc::new(Catalog::embedded()), (auth, &env))
     }
 
     fn models(providers: Vec<Provider>) -> Models {
@@ -836,6 +859,54 @@ mod tests {
             (claude.protocol, claude.base_url.as_str()),
             (Protocol::Anthropic, "https://opencode.ai/zen/v1")
         );
+    }
+
+    /// The provider of a configuration, as one who is signed in to it has it.
+    fn signed_in(id: &str, config: Value, env: &[(&str, &str)]) -> Provider {
+        let tokens = json!({ "type": "oauth", "access": "a", "refresh": "r", "expires": 0 });
+        let nowhere = PathBuf::from("/nowhere");
+        let given = json!({ id: tokens }).to_string();
+        let vault = codewright_llm::vault::Vault::new(nowhere.clone(), nowhere, Some(given));
+        let stored = vault.read().unwrap();
+        let client = codewright_llm::Client::new("test").unwrap();
+        let sign_in = codewright_llm::oauth::SignIn::new(client, vault, || 0);
+        set_up_with(id, config, env, &Credentials { stored, sign_in: Some(sign_in) })
+    }
+
+    #[test]
+    fn a_sign_in_stands_in_for_a_key() {
+        let provider = signed_in("github-copilot", json!({}), &[]);
+        assert!(provider.missing_key.is_none() && provider.models().len() > 20);
+        assert_eq!(provider.first(ModelFacts::is_agentic).unwrap().facts.id, "claude-sonnet-4.6");
+        for (id, protocol) in [("gpt-4.1", Protocol::OpenAiChat), ("gpt-5.4", Protocol::OpenAiResponses)] {
+            let model = provider.listed(id).unwrap().model.clone().unwrap();
+            assert_eq!(
+                (model.protocol, model.base_url.as_str()),
+                (protocol, "https://api.githubcopilot.com")
+            );
+            assert!(model.cost.input == 0.0 && model.long_cost.is_none() && model.api_key.is_none());
+        }
+        let provider = signed_in("openai", json!({}), &[("OPENAI_API_KEY", "k")]);
+        let model = provider.listed("gpt-5.4").unwrap().model.clone().unwrap();
+        assert!(model.is_codex() && model.api_key.is_none());
+        assert_eq!(model.base_url, "https://chatgpt.com/backend-api/codex");
+        assert!(!provider.listed("gpt-5.4-nano").unwrap().shown);
+        let models = models(vec![provider]);
+        assert_eq!(models.small("openai", "gpt-5.4").unwrap().id, "gpt-5.4");
+    }
+
+    #[test]
+    fn what_is_configured_goes_before_a_sign_in() {
+        let keyed = signed_in("openai", json!({ "options": { "apiKey": "k" } }), &[]);
+        let model = keyed.listed("gpt-5.4").unwrap().model.clone().unwrap();
+        assert!(!model.is_codex() && model.api_key.is_some() && model.cost.input > 0.0);
+        let near = "http://127.0.0.1:9/v1";
+        let of_model = json!({ "models": { "gpt-5.4": { "provider": { "api": near } } } });
+        for config in [json!({ "options": { "baseURL": near } }), json!({ "api": near }), of_model] {
+            let provider = signed_in("openai", config.clone(), &[]);
+            let model = provider.listed("gpt-5.4").unwrap().model.clone().unwrap();
+            assert!(model.is_codex() && model.base_url == near, "{config}: {}", model.base_url);
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::Error;
 use crate::engine::Inner;
 use crate::models::Models;
+use crate::models::signed_in::Credentials;
 use crate::request::instructions::{Instruction, instructions};
 
 /// How long git may take to name the first commit; only asked once for each repository.
@@ -51,11 +52,13 @@ impl Place {
         let project = project(inner, &worktree).await?;
         let input =
             LoadInput { directory: &directory, worktree: &worktree.root, env: &inner.env, dirs: &inner.dirs };
-        let Loaded { config, looked_for, mut warnings, .. } = codewright_config::load(input)?;
-        let auth = codewright_config::Auth::load(&inner.dirs, &inner.env)?;
+        let Loaded { config, looked_for, warnings, .. } = codewright_config::load(input)?;
+        let stored = inner.sign_in.vault().read().map_err(|error| Error::invalid(error.to_string()))?;
+        let credentials = Credentials { stored, sign_in: Some(inner.sign_in.clone()) };
         let agents = codewright_config::agents(&config, &inner.dirs, &worktree.root)?;
-        let models = Models::open(inner, &config, &auth, &looked_for).await;
-        warnings.extend(inner.catalog.open().warning);
+        let models = Models::open(inner, &config, &credentials, &looked_for).await;
+        let warnings = warnings.into_iter().chain(credentials.stored.warnings);
+        let warnings = warnings.chain(inner.catalog.open().warning).take(MAX_WARNINGS).collect();
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let path = PathReply {
             home: text(&inner.dirs.home),

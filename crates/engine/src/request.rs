@@ -4,11 +4,12 @@ pub(crate) mod history;
 pub(crate) mod instructions;
 pub(crate) mod system;
 
-use codewright_llm::{Model, Request, ToolChoice, ToolSpec, family};
+use codewright_llm::{Message, Model, Request, ToolChoice, ToolSpec, UserContent, family};
 use codewright_proto::{MessageWithParts, Session};
 use serde_json::{Map, Value};
 
 use crate::models::merge;
+use crate::prompts;
 
 /// What a step sends.
 pub(crate) struct Parts<'a> {
@@ -29,11 +30,18 @@ pub(crate) const MAX_OUTPUT_TOKENS: u64 = 32_000;
 pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
     let (temperature, top_p) = sampling(&model.api_id);
     let temperature = parts.temperature.or(temperature).filter(|_| model.capabilities.temperature);
+    let mut messages = history::history(parts.transcript);
+    let mut system = parts.system;
+    if model.is_codex() {
+        // Its server takes its own agent's instructions only; ours go where a user speaks.
+        let ours = std::mem::replace(&mut system, prompts::Family::Codex.prompt());
+        messages.insert(0, Message::User(vec![UserContent::Text(ours.trim_start().to_owned())]));
+    }
     let mut options = family::options(model);
     merge(&mut options, &parts.options);
     Request {
-        system: parts.system,
-        messages: history::history(parts.transcript),
+        system,
+        messages,
         tools: parts.tools,
         tool_choice: ToolChoice::Auto,
         max_output_tokens: max_output_tokens(model),

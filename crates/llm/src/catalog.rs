@@ -96,6 +96,7 @@ pub fn unpinned(npm: &str) -> &str {
 /// Libraries whose servers all answer chat completions at the same path.
 const CHAT_LIBRARIES: &[&str] = &[
     "@ai-sdk/openai-compatible",
+    "@ai-sdk/github-copilot",
     "@ai-sdk/alibaba",
     "@ai-sdk/cerebras",
     "@ai-sdk/cohere",

@@ -19,6 +19,7 @@ use crate::{Endpoint, Error, Model, Quirk, Request, Secret};
 
 mod auth;
 mod connections;
+pub(crate) mod exchange;
 mod framing;
 mod google;
 mod network;
@@ -253,7 +254,8 @@ fn shown(url: &Url) -> String {
 fn headers(model: &Model, request: &Request) -> Result<HeaderMap, Error> {
     let mut headers = HeaderMap::new();
     headers.insert("content-type", HeaderValue::from_static("application/json"));
-    let own: Vec<_> = protocol::headers(request, model).into_iter().chain(auth::header(model)).collect();
+    let own = protocol::headers(request, model).into_iter().chain(auth::header(model));
+    let own: Vec<_> = own.chain(auth::notes(model, request)).collect();
     let own = own.iter().map(|(name, value)| (*name, value.as_str()));
     let given =
         model.headers.iter().chain(&request.headers).map(|(name, value)| (name.as_str(), value.as_str()));

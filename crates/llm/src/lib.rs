@@ -17,12 +17,14 @@ pub mod family;
 mod google;
 mod loose;
 mod model;
+pub mod oauth;
 mod options;
 mod protocol;
 mod quirk;
 mod request;
 mod retry_after;
 mod sse;
+pub mod vault;
 
 pub use client::{Client, EventStream, check_url, fetch, list_models};
 pub use error::{Error, Failure};

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::oauth::SignIn;
 use crate::{GoogleCredentials, Quirk};
 
 /// What the body of a request and the stream of an answer mean.
@@ -32,6 +33,13 @@ pub enum Auth {
     Bearer,
     /// The key in a header of this name, such as `api-key`.
     Header(&'static str),
+    /// A token of a sign-in, renewed when it has to be.
+    SignIn {
+        /// Who has the tokens.
+        sign_in: SignIn,
+        /// The name they are stored under.
+        provider: String,
+    },
     /// A token that Google's credentials are good for, as `authorization: Bearer …`; a key is not used.
     Google(GoogleCredentials),
 }
@@ -113,6 +121,16 @@ impl Model {
             long_cost: None,
             timeouts: Timeouts::default(),
         }
+    }
+}
+
+impl Model {
+    /// Whether it is asked with a ChatGPT account, which only OpenAI's own agent server takes.
+    ///
+    /// That server wants the words for the agent as `instructions` and nothing said by the system.
+    #[must_use]
+    pub fn is_codex(&self) -> bool {
+        matches!(&self.auth, Auth::SignIn { provider, .. } if provider == "openai")
     }
 }
 

@@ -107,6 +107,13 @@ impl Id for PermissionId {
     }
 }
 
+/// The name of a provider, which may be anything.
+impl Id for String {
+    fn read(text: &str) -> Result<Self, ParseIdError> {
+        Ok(text.to_owned())
+    }
+}
+
 /// The one id in the address.
 pub(crate) struct One<A>(pub(crate) A);
 

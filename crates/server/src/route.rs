@@ -5,13 +5,14 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{MethodRouter, delete, get, patch, post};
+use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use codewright_engine::Engine;
 
 use crate::guard::{guard, hurry};
 use crate::state::{App, Server};
 use crate::{Error, Options};
 
+mod auth;
 mod event;
 mod instance;
 mod permission;
@@ -65,6 +66,11 @@ fn table() -> Vec<Route> {
         route("POST", "/session/{sessionID}/prompt_async", post(session::prompt_async)),
         route("POST", "/session/{sessionID}/abort", post(session::abort)),
         route("POST", "/session/{sessionID}/fork", post(session::fork)),
+        route("PUT", "/auth/{providerID}", put(auth::set)),
+        route("DELETE", "/auth/{providerID}", delete(auth::remove)),
+        route("GET", "/provider/auth", get(auth::methods)),
+        long("POST", "/provider/{providerID}/oauth/authorize", post(auth::begin)),
+        long("POST", "/provider/{providerID}/oauth/callback", post(auth::finish)),
         route("GET", "/permission", get(permission::list)),
         route("POST", "/permission/{requestID}/reply", post(permission::reply)),
         route("POST", "/session/{sessionID}/permissions/{permissionID}", post(permission::respond)),

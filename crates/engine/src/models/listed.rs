@@ -10,7 +10,7 @@ use codewright_llm::catalog::{self, CostFacts, ModelFacts, Thinker};
 use codewright_llm::{Cost, Model};
 use serde_json::{Map, Value};
 
-use super::{ASSUMED_CONTEXT, Ground, merge, pairs};
+use super::{ASSUMED_CONTEXT, Ground, merge, pairs, signed_in};
 
 /// A model that a provider lists.
 #[derive(Clone)]
@@ -36,7 +36,7 @@ impl Listed {
         known: Option<&ModelFacts>,
         written: Option<&ModelConfig>,
     ) -> Self {
-        let facts = facts(id, known, written);
+        let mut facts = facts(id, known, written);
         let own = facts.provider.as_ref();
         let npm = own.and_then(|own| own.npm.as_deref()).unwrap_or_else(|| ground.npm());
         let api = own.and_then(|own| own.api.as_deref()).unwrap_or_else(|| ground.api());
@@ -53,7 +53,7 @@ impl Listed {
             variants.retain(|_, options| options["disabled"] != true);
         }
         let template = match own.filter(|own| own.npm.is_some() || own.api.is_some()) {
-            Some(_) => ground.template(Some((npm, api))),
+            Some(_) => ground.asked(Some((npm, api)), written),
             None => template.clone(),
         };
         let model = template.map(|template| {
@@ -69,16 +69,15 @@ impl Listed {
                 model.headers.extend(pairs(&written.headers));
                 merge(&mut model.options, &written.options);
             }
+            signed_in::fit(&mut model);
             Arc::new(model)
         });
-        Self {
-            shown: written.is_some() || facts.is_current(),
-            model,
-            npm: npm.to_owned(),
-            api: api.to_owned(),
-            variants,
-            facts,
+        let (npm, api) = (npm.to_owned(), api.to_owned());
+        if model.as_ref().is_ok_and(|model| signed_in::is_paid_for(model)) {
+            facts.cost = None;
         }
+        let takes = model.as_ref().map_or(true, |model| signed_in::takes(model));
+        Self { shown: written.is_some() || (facts.is_current() && takes), model, npm, api, variants, facts }
     }
 }
 

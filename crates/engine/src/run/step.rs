@@ -164,7 +164,9 @@ fn prepare(
         place.warn(&warning);
     }
     let family = || prompts::Family::of(&model.provider_id, &model.api_id).prompt();
-    let base = agent.prompt.clone().unwrap_or_else(family);
+    // With a ChatGPT account the family's words are the request's instructions already.
+    let base =
+        agent.prompt.clone().unwrap_or_else(|| if model.is_codex() { String::new() } else { family() });
     let system = system(&Facts {
         base: &base,
         model_name: &model.name,

@@ -64,6 +64,11 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
     },
     chat("deepseek", "DeepSeek", &["DEEPSEEK_API_KEY"], "https://api.deepseek.com"),
     chat("fireworks-ai", "Fireworks AI", &["FIREWORKS_API_KEY"], "https://api.fireworks.ai/inference/v1"),
+    ProviderRow {
+        npm: "@ai-sdk/github-copilot",
+        // Not `GITHUB_TOKEN`, which many have for other ends and which is refused here.
+        ..chat("github-copilot", "GitHub Copilot", &["COPILOT_GITHUB_TOKEN"], "https://api.githubcopilot.com")
+    },
     chat("github-models", "GitHub Models", &["GITHUB_TOKEN"], "https://models.github.ai/inference"),
     ProviderRow {
         npm: "@ai-sdk/groq",
@@ -85,6 +90,7 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
     chat("nebius", "Nebius", &["NEBIUS_API_KEY"], "https://api.tokenfactory.nebius.com/v1"),
     chat("nvidia", "Nvidia", &["NVIDIA_API_KEY"], "https://integrate.api.nvidia.com/v1"),
     chat("opencode", "OpenCode Zen", &["OPENCODE_API_KEY"], "https://opencode.ai/zen/v1"),
+    chat("poe", "Poe", &["POE_API_KEY"], "https://api.poe.com/v1"),
     ProviderRow {
         npm: "@ai-sdk/perplexity",
         ..chat("perplexity", "Perplexity", &["PERPLEXITY_API_KEY"], "https://api.perplexity.ai")

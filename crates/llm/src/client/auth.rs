@@ -8,16 +8,24 @@ use reqwest::header::{AUTHORIZATION, HeaderValue};
 
 use super::connections::Connections;
 use super::{Outgoing, google};
-use crate::protocol;
-use crate::{Auth, Error, Model};
+use crate::{Auth, Error, Model, Request};
+use crate::{oauth, protocol};
 
 /// The header that carries the model's key, if it has one.
 pub(super) fn header(model: &Model) -> Option<(&'static str, String)> {
     let key = model.api_key.as_ref()?.expose();
     match resolved(model) {
         Auth::Header(name) => Some((name, key.to_owned())),
-        Auth::Google(_) => None,
         Auth::Protocol | Auth::Bearer => Some(("authorization", format!("Bearer {key}"))),
+        Auth::Google(_) | Auth::SignIn { .. } => None,
+    }
+}
+
+/// What a server that is used by sign-in wants to know of a request.
+pub(super) fn notes(model: &Model, request: &Request) -> Vec<(&'static str, String)> {
+    match &model.auth {
+        Auth::SignIn { provider, .. } => oauth::notes(provider, request),
+        Auth::Protocol | Auth::Bearer | Auth::Header(_) | Auth::Google(_) => Vec::new(),
     }
 }
 
@@ -38,6 +46,15 @@ pub(super) async fn authorize(
                 value.map_err(|_| Error::rejected("Google's token cannot be sent as a header".to_owned()))?;
             value.set_sensitive(true);
             outgoing.headers.insert(AUTHORIZATION, value);
+            Ok(())
+        }
+        Auth::SignIn { sign_in, provider } => {
+            for (name, value) in sign_in.headers(&provider).await? {
+                let bad = || Error::rejected(format!("the token of `{provider}` cannot be sent as a header"));
+                let mut value = HeaderValue::from_str(&value).map_err(|_| bad())?;
+                value.set_sensitive(true);
+                outgoing.headers.insert(name, value);
+            }
             Ok(())
         }
     }

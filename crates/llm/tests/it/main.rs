@@ -5,4 +5,6 @@
 mod chaos;
 mod google;
 mod server;
+mod sign_in;
 mod socket;
+mod vault;

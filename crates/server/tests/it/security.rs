@@ -17,6 +17,7 @@ fn address(path: &str) -> String {
         .replace("{messageID}", "msg_1")
         .replace("{requestID}", "per_1")
         .replace("{permissionID}", "per_1")
+        .replace("{providerID}", "zzz")
 }
 
 fn protected() -> Options {

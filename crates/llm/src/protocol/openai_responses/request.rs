@@ -31,6 +31,9 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     let options = nested(joined(&model.options, &request.options, wire_name));
     let mut body = Map::new();
     body.insert("model".into(), json!(model.api_id));
+    if model.is_codex() {
+        body.insert("instructions".into(), json!(request.system));
+    }
     body.insert("input".into(), Value::Array(input(request, model)));
     if takes_sampling(model, &options) {
         if let Some(temperature) = request.temperature {
@@ -63,7 +66,7 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
 }
 
 fn is_official(model: &Model) -> bool {
-    model.provider_id == "openai"
+    model.provider_id == "openai" || model.is_codex()
 }
 
 /// Models that think, by the names the provider gives them. They are told
@@ -134,7 +137,7 @@ fn tools(request: &Request) -> Value {
 
 fn input(request: &Request, model: &Model) -> Vec<Value> {
     let mut input = Vec::with_capacity(request.messages.len() + 1);
-    if !request.system.is_empty() {
+    if !request.system.is_empty() && !model.is_codex() {
         let role = if is_thinker(model) { "developer" } else { "system" };
         input.push(json!({"role": role, "content": request.system}));
     }

@@ -1,0 +1,359 @@
+//! `providers`: what one is signed in to, signing in, and signing out. No secret is ever printed.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, IsTerminal as _, Read as _, Write as _};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use codewright_config::{Dirs, Env};
+use codewright_engine::vault;
+use codewright_llm::Client;
+use codewright_llm::catalog::{self, Catalog};
+use codewright_llm::oauth::{Kind, Method, Prompt, SignIn, is_known, methods};
+use codewright_llm::vault::{Credential, Source, Stored};
+use codewright_proto::Clock;
+use serde_json::Map;
+
+use crate::clean::clean_line;
+use crate::cli::{ProvidersArgs, ProvidersCommand};
+use crate::connection::VERSION;
+use crate::style;
+
+mod terminal;
+
+/// The longest key that is read.
+const KEY_LIMIT_BYTES: u64 = 64 * 1024;
+/// How often a wrong answer may be given before it is taken as a no.
+const TRIES: usize = 3;
+
+pub(crate) fn main(args: ProvidersArgs) -> anyhow::Result<ExitCode> {
+    let env = Env::from_process();
+    let dirs = Dirs::new(&env)?;
+    let clock = Clock::system();
+    let client = Client::new(&format!("codewright/{VERSION}"))?;
+    let sign_in = SignIn::new(client, vault(&dirs, &env), move || clock.now_ms());
+    match args.command {
+        ProvidersCommand::List(_) => list(&sign_in, &env),
+        ProvidersCommand::Login { url, provider, method, .. } => {
+            login(&sign_in, url.as_deref().or(provider.as_deref()), method.as_deref())
+        }
+        ProvidersCommand::Logout { provider, .. } => logout(&sign_in, provider.as_deref()),
+    }
+}
+
+fn list(sign_in: &SignIn, env: &Env) -> anyhow::Result<ExitCode> {
+    let stored = sign_in.vault().read()?;
+    for warning in &stored.warnings {
+        style::warning(warning);
+    }
+    let mut text = format!("┌  Credentials {}\n│\n", sign_in.vault().path().display());
+    let mut count = 0;
+    for (provider, credential, source) in stored.iter() {
+        count += 1;
+        let place = match source {
+            Source::Own => "",
+            Source::Original => " (OpenCode's auth.json)",
+            Source::Variable => " (OPENCODE_AUTH_CONTENT)",
+        };
+        let unused = matches!(credential, Credential::OAuth(_)) && !is_known(provider);
+        let unused = if unused { " (this version cannot use it; store a key instead)" } else { "" };
+        let name = clean_line(&name(provider));
+        text.push_str(&format!("●  {name} {}{place}{unused}\n│\n", kind(credential)));
+    }
+    text.push_str(&format!("└  {count} {}\n", plural(count, "credential")));
+    let catalog = Catalog::embedded();
+    let of_rows = catalog::providers().iter().flat_map(|row| row.env.iter().map(|name| (row.name, *name)));
+    let others = catalog.providers().filter(|facts| catalog::provider(&facts.id).is_none());
+    let others = others.flat_map(|facts| facts.key_variables().map(|name| (facts.name.as_str(), name)));
+    let found: Vec<_> =
+        of_rows.chain(others).filter(|(_, variable)| env.filled(variable).is_some()).collect();
+    if !found.is_empty() {
+        text.push_str("\n┌  Environment\n│\n");
+        for (name, variable) in &found {
+            text.push_str(&format!("●  {name} {variable}\n│\n"));
+        }
+        text.push_str(&format!("└  {} environment {}\n", found.len(), plural(found.len(), "variable")));
+    }
+    Ok(crate::print(&text))
+}
+
+fn login(sign_in: &SignIn, provider: Option<&str>, method: Option<&str>) -> anyhow::Result<ExitCode> {
+    let provider = match provider {
+        Some(url) if url.contains("://") => bail!(
+            "signing in at `{}` is not in this version; name a provider: `codewright providers login NAME`",
+            clean_line(url)
+        ),
+        Some(provider) => provider.trim().to_owned(),
+        None => pick_provider()?,
+    };
+    if provider.is_empty() {
+        bail!("the name of the provider is empty");
+    }
+    let ways = methods(&provider);
+    let index = pick_method(&provider, ways, method)?;
+    let way = ways.get(index).context("the method was picked from the list")?;
+    let credential = match way.kind {
+        Kind::Api => Credential::Api { key: key(&provider)?.as_str().into(), extra: Map::new() },
+        Kind::OpenAiBrowser | Kind::OpenAiDevice | Kind::Copilot | Kind::Poe => {
+            let inputs = ask_prompts(way.prompts)?;
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            let credential = runtime.block_on(by_sign_in(sign_in, &provider, index, &inputs));
+            // A thread may still wait for a line of the terminal.
+            runtime.shutdown_background();
+            credential?
+        }
+    };
+    sign_in.vault().set(&provider, &credential)?;
+    let name = clean_line(&name(&provider));
+    Ok(crate::print(&format!("└  Signed in to {name}; kept in {}\n", sign_in.vault().path().display())))
+}
+
+async fn by_sign_in(
+    sign_in: &SignIn,
+    provider: &str,
+    method: usize,
+    inputs: &BTreeMap<String, String>,
+) -> anyhow::Result<Credential> {
+    let begun = sign_in.begin(provider, method, inputs).await?;
+    let device = begun.instructions.starts_with("Enter code");
+    say(&format!("│  Go to: {}\n│  {}\n", clean_line(&begun.url), clean_line(&begun.instructions)));
+    if !device {
+        say("│  No browser on this machine? Open the address elsewhere and paste the one it ends at.\n");
+    }
+    say("│  Waiting …\n");
+    let pasted = async {
+        if device {
+            return std::future::pending().await;
+        }
+        let line = tokio::task::spawn_blocking(|| {
+            let mut line = String::new();
+            std::io::stdin().lock().take(KEY_LIMIT_BYTES).read_line(&mut line).map(|_| line)
+        });
+        match line.await {
+            Ok(Ok(line)) if !line.trim().is_empty() => line,
+            // The end of the input says nothing; the browser may still come back.
+            _ => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        credential = sign_in.finish(begun, pasted) => Ok(credential?),
+        _ = tokio::signal::ctrl_c() => bail!("the sign-in was given up; nothing was changed"),
+    }
+}
+
+fn logout(sign_in: &SignIn, provider: Option<&str>) -> anyhow::Result<ExitCode> {
+    let stored = sign_in.vault().read()?;
+    let provider = match provider {
+        Some(provider) => provider.to_owned(),
+        None => pick_stored(&stored)?,
+    };
+    if !sign_in.vault().remove(&provider)? {
+        let known: Vec<_> = stored.iter().map(|(name, ..)| name).collect();
+        let known = if known.is_empty() { "there are none".to_owned() } else { known.join(", ") };
+        bail!(
+            "there are no credentials for `{}`; those stored: {}",
+            clean_line(&provider),
+            clean_line(&known)
+        );
+    }
+    let name = clean_line(&name(&provider));
+    Ok(crate::print(&format!("└  Signed out of {name}\n")))
+}
+
+/// The name shown to people.
+fn name(provider: &str) -> String {
+    if let Some(row) = catalog::provider(provider) {
+        return row.name.to_owned();
+    }
+    Catalog::embedded().provider(provider).map_or(provider, |facts| &facts.name).to_owned()
+}
+
+fn kind(credential: &Credential) -> &'static str {
+    match credential {
+        Credential::Api { .. } => "api",
+        Credential::OAuth(_) => "oauth",
+        Credential::WellKnown { .. } => "wellknown",
+    }
+}
+
+fn plural(count: usize, word: &str) -> String {
+    if count == 1 { word.to_owned() } else { format!("{word}s") }
+}
+
+fn pick_provider() -> anyhow::Result<String> {
+    if !std::io::stdin().is_terminal() {
+        bail!("name the provider: `codewright providers login -p NAME`, with the key on standard input");
+    }
+    let mut ids: Vec<_> = catalog::providers().iter().filter(|row| !row.local).map(|row| row.id).collect();
+    ids.sort_unstable();
+    let names: Vec<_> = ids.iter().map(|id| format!("{} ({id})", name(id))).collect();
+    say("┌  Sign in\n");
+    // A name that is not listed is one of the configuration's.
+    let answer = pick("Provider, by number or name", &names, |text| {
+        let listed = ids.iter().position(|id| *id == text);
+        Some(listed.map_or_else(|| text.to_owned(), |index| ids[index].to_owned()))
+    })?;
+    Ok(match answer {
+        Picked::Number(index) => ids[index].to_owned(),
+        Picked::Text(text) => text,
+    })
+}
+
+fn pick_method(provider: &str, ways: &[Method], wanted: Option<&str>) -> anyhow::Result<usize> {
+    let labels: Vec<_> = ways.iter().map(|way| way.label.to_owned()).collect();
+    if let Some(wanted) = wanted {
+        let wanted = wanted.trim();
+        let found = ways.iter().position(|way| way.label.eq_ignore_ascii_case(wanted));
+        return found.with_context(|| {
+            format!("`{provider}` has no method `{}`; there are: {}", clean_line(wanted), labels.join(", "))
+        });
+    }
+    let key = ways.iter().position(|way| way.kind == Kind::Api);
+    match (ways, key) {
+        ([_], _) => Ok(0),
+        // A key that is piped in can only be meant as one.
+        (_, Some(key)) if !std::io::stdin().is_terminal() => Ok(key),
+        _ => match pick("Method", &labels, |_| None)? {
+            Picked::Number(index) => Ok(index),
+            Picked::Text(_) => bail!("no method was picked"),
+        },
+    }
+}
+
+fn pick_stored(stored: &Stored) -> anyhow::Result<String> {
+    let names: Vec<_> = stored.iter().map(|(name, ..)| name.to_owned()).collect();
+    if names.is_empty() {
+        bail!("there are no credentials");
+    }
+    if !std::io::stdin().is_terminal() {
+        bail!(
+            "name the provider: `codewright providers logout NAME`; there are: {}",
+            clean_line(&names.join(", "))
+        );
+    }
+    let shown: Vec<_> = names.iter().map(|name| clean_line(name)).collect();
+    let known = |text: &str| names.iter().find(|name| *name == text).cloned();
+    match pick("Provider, by number or name", &shown, known)? {
+        Picked::Number(index) => Ok(names[index].clone()),
+        Picked::Text(text) => Ok(text),
+    }
+}
+
+fn ask_prompts(prompts: &[Prompt]) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut answers = BTreeMap::<String, String>::new();
+    for prompt in prompts {
+        if prompt.when.is_some_and(|(key, value)| answers.get(key).is_none_or(|answer| answer != value)) {
+            continue;
+        }
+        let answer = if prompt.options.is_empty() {
+            say(&format!("│  {} ({}): ", prompt.message, prompt.placeholder));
+            line()?
+        } else {
+            let shown: Vec<_> =
+                prompt.options.iter().map(|(_, label, hint)| format!("{label} ({hint})")).collect();
+            let value = |text: &str| {
+                prompt
+                    .options
+                    .iter()
+                    .find(|(value, ..)| *value == text)
+                    .map(|(value, ..)| (*value).to_owned())
+            };
+            match pick(prompt.message, &shown, value)? {
+                Picked::Number(index) => prompt.options[index].0.to_owned(),
+                Picked::Text(text) => text,
+            }
+        };
+        answers.insert(prompt.key.to_owned(), answer);
+    }
+    Ok(answers)
+}
+
+/// A key: typed unseen, or all of standard input.
+fn key(provider: &str) -> anyhow::Result<String> {
+    let text = if std::io::stdin().is_terminal() {
+        say(&format!("│  Key for {} (not shown): ", clean_line(&name(provider))));
+        let typed = terminal::hidden(interruptible_line);
+        say("\n");
+        typed?
+    } else {
+        let mut text = String::new();
+        let read = std::io::stdin().lock().take(KEY_LIMIT_BYTES + 1).read_to_string(&mut text);
+        // The error would quote nothing, but what was read is a secret all the same.
+        read.map_err(|_| anyhow::anyhow!("the key on standard input is not text"))?;
+        text
+    };
+    let key = text.trim();
+    if key.is_empty() {
+        bail!(
+            "no key was given; pipe it in: `echo \"$KEY\" | codewright providers login -p {}`",
+            clean_line(provider)
+        );
+    }
+    if key.len() as u64 > KEY_LIMIT_BYTES || key.chars().any(char::is_control) {
+        bail!("a key is one line of at most 64 KiB");
+    }
+    Ok(key.to_owned())
+}
+
+/// What was answered to a numbered question.
+enum Picked {
+    Number(usize),
+    Text(String),
+}
+
+/// Asks by number; `named` makes something of an answer that is none.
+fn pick(
+    question: &str,
+    choices: &[String],
+    named: impl Fn(&str) -> Option<String>,
+) -> anyhow::Result<Picked> {
+    for (index, choice) in choices.iter().enumerate() {
+        say(&format!("│  {:>3}. {choice}\n", index + 1));
+    }
+    for _ in 0..TRIES {
+        say(&format!("◆  {question}: "));
+        let answer = line()?;
+        match answer.parse::<usize>() {
+            Ok(number) if (1..=choices.len()).contains(&number) => return Ok(Picked::Number(number - 1)),
+            Ok(_) => {}
+            Err(_) => {
+                if let Some(text) = Some(answer.as_str()).filter(|text| !text.is_empty()).and_then(&named) {
+                    return Ok(Picked::Text(text));
+                }
+            }
+        }
+        say(&format!("│  Answer with a number from 1 to {}.\n", choices.len()));
+    }
+    bail!("nothing was picked; nothing was changed")
+}
+
+/// A line of standard input.
+fn line() -> anyhow::Result<String> {
+    let mut line = String::new();
+    let read = std::io::stdin().lock().take(KEY_LIMIT_BYTES).read_line(&mut line)?;
+    if read == 0 {
+        bail!("the input ended; nothing was changed");
+    }
+    Ok(line.trim().to_owned())
+}
+
+/// A line, or an end on Ctrl-C that lets the caller put the terminal right again.
+fn interruptible_line() -> anyhow::Result<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let answer = runtime.block_on(async {
+        tokio::select! {
+            line = tokio::task::spawn_blocking(line) => line?,
+            _ = tokio::signal::ctrl_c() => bail!("no key was given; nothing was changed"),
+        }
+    });
+    // A thread may still wait for the line.
+    runtime.shutdown_background();
+    answer
+}
+
+/// Questions go to standard error, so that standard output can be piped.
+fn say(text: &str) {
+    let mut stderr = std::io::stderr();
+    // Nobody is left to be told when this fails.
+    drop(stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()));
+}

@@ -1,0 +1,186 @@
+//! Credentials as clients see them: given, taken away, or got by signing in. None is ever shown.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use codewright_config::{Dirs, Env};
+use codewright_llm::oauth::{Begun, Kind, Method, methods};
+use codewright_llm::vault::{self, Credential, Vault};
+use serde_json::{Value, json};
+
+use crate::{Engine, Error};
+
+/// How long a sign-in that was begun is kept for whoever finishes it.
+const SIGN_IN_LIFE: Duration = Duration::from_secs(15 * 60);
+/// Providers with a sign-in of their own, as they are offered.
+const SIGN_IN_PROVIDERS: [&str; 3] = ["openai", "github-copilot", "poe"];
+/// The longest text of a bad credential that is told back.
+const SHOWN_LIMIT_CHARS: usize = 200;
+
+/// The file credentials are kept in, over the original's.
+#[must_use]
+pub fn vault(dirs: &Dirs, env: &Env) -> Vault {
+    let given = env.filled(codewright_config::env::AUTH_CONTENT).map(str::to_owned);
+    Vault::new(dirs.data.join("auth.json"), dirs.opencode_data.join("auth.json"), given)
+}
+
+/// Sign-ins that wait to be finished: one a provider, and only providers that have any.
+#[derive(Default)]
+pub(crate) struct SignIns(Mutex<HashMap<String, (usize, Begun, Instant)>>);
+
+impl SignIns {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (usize, Begun, Instant)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Engine {
+    /// Stores a credential, written as in `auth.json`.
+    pub async fn set_credential(&self, provider: &str, entry: &Value) -> Result<(), Error> {
+        let credential = vault::credential(entry)
+            .ok_or_else(|| Error::invalid(format!("Expected Auth, got {}", shape(entry))))?;
+        self.store_credential(provider, credential).await
+    }
+
+    /// Forgets a credential; that there was none is no error.
+    pub async fn remove_credential(&self, provider: &str) -> Result<(), Error> {
+        let (vault, name) = (self.0.sign_in.vault().clone(), provider.to_owned());
+        blocking(move || vault.remove(&name).map(drop)).await?;
+        self.0.forget_places().await;
+        Ok(())
+    }
+
+    /// The ways to sign in, as `GET /provider/auth` lists them.
+    #[must_use]
+    pub fn sign_in_methods(&self) -> Value {
+        let of = |provider: &&str| methods(provider).iter().map(method_json).collect::<Value>();
+        let all = SIGN_IN_PROVIDERS.iter().map(|provider| ((*provider).to_owned(), of(provider)));
+        Value::Object(all.collect())
+    }
+
+    /// Begins a sign-in: where the user goes, and whether the user brings a code back.
+    pub async fn begin_sign_in(
+        &self,
+        provider: &str,
+        method: usize,
+        inputs: &BTreeMap<String, String>,
+    ) -> Result<Value, Error> {
+        // An older one may hold the port that the new one needs.
+        self.0.sign_ins.lock().retain(|name, (.., begun)| name != provider && begun.elapsed() < SIGN_IN_LIFE);
+        let begun = self.0.sign_in.begin(provider, method, inputs).await.map_err(told)?;
+        let answer = json!({
+            "url": begun.url,
+            "method": if begun.is_automatic { "auto" } else { "code" },
+            "instructions": begun.instructions,
+        });
+        self.0.sign_ins.lock().insert(provider.to_owned(), (method, begun, Instant::now()));
+        Ok(answer)
+    }
+
+    /// Waits for the end of a sign-in and stores what it gives; `code` is what the user brought back.
+    pub async fn finish_sign_in(
+        &self,
+        provider: &str,
+        method: usize,
+        code: Option<String>,
+    ) -> Result<(), Error> {
+        let begun = self.0.sign_ins.lock().remove(provider);
+        let Some((_, begun, _)) = begun.filter(|(begun, ..)| *begun == method) else {
+            return Err(Error::invalid(format!(
+                "no sign-in to `{provider}` by method {method} has been begun"
+            )));
+        };
+        let pasted = async {
+            match code {
+                Some(code) => code,
+                None => std::future::pending().await,
+            }
+        };
+        let credential = self.0.sign_in.finish(begun, pasted).await.map_err(told)?;
+        self.store_credential(provider, credential).await
+    }
+
+    async fn store_credential(&self, provider: &str, credential: Credential) -> Result<(), Error> {
+        let (vault, name) = (self.0.sign_in.vault().clone(), provider.to_owned());
+        blocking(move || vault.set(&name, &credential)).await?;
+        self.0.forget_places().await;
+        Ok(())
+    }
+}
+
+/// Runs on a thread that may wait for other processes.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, codewright_llm::Error> + Send + 'static,
+) -> Result<T, Error> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| Error::invalid("the credentials could not be reached"))?.map_err(told)
+}
+
+/// These errors are our own words, made for whoever signs in.
+fn told(error: codewright_llm::Error) -> Error {
+    Error::invalid(error.to_string())
+}
+
+/// A bad credential without what may be secret in it.
+fn shape(entry: &Value) -> String {
+    let mut shown = entry.clone();
+    match &mut shown {
+        Value::Object(fields) => {
+            for (name, value) in fields.iter_mut() {
+                if name != "type" || !value.is_string() {
+                    *value = "…".into();
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) => {}
+        other => *other = "…".into(),
+    }
+    shown.to_string().chars().take(SHOWN_LIMIT_CHARS).collect()
+}
+
+fn method_json(method: &Method) -> Value {
+    let kind = if method.kind == Kind::Api { "api" } else { "oauth" };
+    let mut json = json!({"type": kind, "label": method.label});
+    if method.prompts.is_empty() {
+        return json;
+    }
+    let prompts = method.prompts.iter().map(|prompt| {
+        let mut json = if prompt.options.is_empty() {
+            json!({
+                "type": "text", "key": prompt.key, "message": prompt.message, "placeholder": prompt.placeholder,
+            })
+        } else {
+            let options = prompt.options.iter();
+            let options = options.map(|(value, label, hint)| json!({"label": label, "value": value, "hint": hint}));
+            json!({
+                "type": "select", "key": prompt.key, "message": prompt.message,
+                "options": options.collect::<Vec<_>>(),
+            })
+        };
+        if let Some((key, value)) = prompt.when {
+            json["when"] = json!({"key": key, "op": "eq", "value": value});
+        }
+        json
+    });
+    json["prompts"] = prompts.collect();
+    json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_credential_is_told_back_without_its_secrets() {
+        for (entry, expected) in [
+            (json!({"type": "bogus"}), r#"{"type":"bogus"}"#),
+            (json!({"type": "api", "keys": "canary"}), r#"{"type":"api","keys":"…"}"#),
+            (json!({"type": {"canary": 1}}), r#"{"type":"…"}"#),
+            (json!("canary"), r#""…""#),
+            (json!(null), "null"),
+        ] {
+            assert_eq!(shape(&entry), expected);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Signing in with a ChatGPT account, as OpenAI's own command line does.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Map, Value, json};
+
+use super::browser::{Browser, Callback};
+use super::device::{self, Said};
+use super::{Begun, Endpoints, Flow, field, refused, seconds, secret};
+use crate::client::exchange::Posted;
+use crate::vault::Tokens;
+use crate::{Client, Error, Secret};
+
+/// The public client that these accounts may be used with; its redirect is registered.
+const CLIENT_ID: &str = "app_EMoamEEZ73f0CkXaXp7hrann";
+const CALLBACK: Callback = Callback { host: "localhost", port: 1455, path: "/auth/callback" };
+const SCOPE: &str = "openid profile email offline_access";
+/// What tokens last when the server does not say.
+const USUAL_LIFE_SECONDS: u64 = 3600;
+
+/// A code to be exchanged for tokens.
+pub(super) struct Grant<'a> {
+    pub(super) code: &'a str,
+    pub(super) verifier: &'a Secret,
+    pub(super) redirect: &'a str,
+}
+
+/// A sign-in elsewhere that is waited for.
+pub(super) struct Device {
+    id: String,
+    user_code: String,
+    interval: Option<u64>,
+    expires: Option<u64>,
+}
+
+pub(super) async fn browser(endpoints: &Endpoints) -> Result<Begun, Error> {
+    let browser = Browser::open(&CALLBACK).await?;
+    let url = browser.url(
+        &format!("{}/oauth/authorize", endpoints.openai),
+        &[
+            ("client_id", CLIENT_ID),
+            ("scope", SCOPE),
+            ("id_token_add_organizations", "true"),
+            ("codex_cli_simplified_flow", "true"),
+            ("originator", "codewright"),
+        ],
+    );
+    let instructions = if browser.listens() {
+        "Sign in with your ChatGPT account in the browser.".to_owned()
+    } else {
+        format!(
+            "Port {} is in use, so the browser cannot come back here: sign in, then paste the address it ends at.",
+            CALLBACK.port
+        )
+    };
+    Ok(Begun { url, instructions, is_automatic: browser.listens(), flow: Flow::OpenAiBrowser(browser) })
+}
+
+pub(super) async fn device(client: &Client, endpoints: &Endpoints) -> Result<Begun, Error> {
+    let url = format!("{}/api/accounts/deviceauth/usercode", endpoints.openai);
+    let (status, answer) = client.exchange(&url, Posted::Json(json!({"client_id": CLIENT_ID}))).await?;
+    if status == 404 {
+        return Err(Error::rejected(
+            "signing in by code is switched off for this account; allow it in ChatGPT's security settings",
+        ));
+    }
+    if status != 200 {
+        return Err(refused("the request for a code", status, &answer, &[]));
+    }
+    let user_code = field(&answer, "user_code").or_else(|_| field(&answer, "usercode"))?;
+    let device = Device {
+        id: field(&answer, "device_auth_id")?,
+        interval: seconds(&answer, "interval"),
+        expires: seconds(&answer, "expires_in"),
+        user_code,
+    };
+    Ok(Begun {
+        url: format!("{}/codex/device", endpoints.openai),
+        instructions: format!("Enter code: {}", device.user_code),
+        is_automatic: true,
+        flow: Flow::OpenAiDevice(device),
+    })
+}
+
+pub(super) async fn poll(
+    client: &Client,
+    endpoints: &Endpoints,
+    device: Device,
+    now_ms: u64,
+) -> Result<Tokens, Error> {
+    let url = format!("{}/api/accounts/deviceauth/token", endpoints.openai);
+    let answer = device::poll(device.interval, device.expires, || async {
+        let body = json!({"device_auth_id": device.id, "user_code": device.user_code});
+        let (status, answer) = client.exchange(&url, Posted::Json(body)).await?;
+        match status {
+            200 => Ok(Said::Done(answer)),
+            403 | 404 => Ok(Said::Pending),
+            429 => Ok(Said::Slower(seconds(&answer, "interval"))),
+            _ => Err(refused("the sign-in", status, &answer, &[&device.id])),
+        }
+    })
+    .await?;
+    let code = field(&answer, "authorization_code")?;
+    let verifier = secret(field(&answer, "code_verifier")?);
+    let redirect = format!("{}/deviceauth/callback", endpoints.openai);
+    exchange(client, endpoints, &Grant { code: &code, verifier: &verifier, redirect: &redirect }, now_ms)
+        .await
+}
+
+/// Tokens for a code.
+pub(super) async fn exchange(
+    client: &Client,
+    endpoints: &Endpoints,
+    grant: &Grant<'_>,
+    now_ms: u64,
+) -> Result<Tokens, Error> {
+    let form = [
+        ("grant_type", "authorization_code"),
+        ("client_id", CLIENT_ID),
+        ("code", grant.code),
+        ("redirect_uri", grant.redirect),
+        ("code_verifier", grant.verifier.expose()),
+    ];
+    let url = format!("{}/oauth/token", endpoints.openai);
+    let (status, answer) = client.exchange(&url, Posted::Form(&form)).await?;
+    if status != 200 {
+        return Err(refused("the sign-in", status, &answer, &[grant.code, grant.verifier.expose()]));
+    }
+    tokens(&answer, None, now_ms)
+}
+
+/// New tokens for old ones.
+pub(super) async fn renew(
+    client: &Client,
+    endpoints: &Endpoints,
+    old: &Tokens,
+    now_ms: u64,
+) -> Result<Tokens, Error> {
+    let form =
+        [("grant_type", "refresh_token"), ("client_id", CLIENT_ID), ("refresh_token", old.refresh.expose())];
+    let url = format!("{}/oauth/token", endpoints.openai);
+    let (status, answer) = client.exchange(&url, Posted::Form(&form)).await?;
+    if status != 200 {
+        return Err(refused("the renewal", status, &answer, &[old.refresh.expose(), old.access.expose()]));
+    }
+    tokens(&answer, Some(old), now_ms)
+}
+
+/// Reads what the server gave; what it left out stays as it was.
+fn tokens(answer: &Value, old: Option<&Tokens>, now_ms: u64) -> Result<Tokens, Error> {
+    let access = field(answer, "access_token")?;
+    let refresh = match (field(answer, "refresh_token"), old) {
+        (Ok(refresh), _) => secret(refresh),
+        (Err(_), Some(old)) => old.refresh.clone(),
+        (Err(error), None) => return Err(error),
+    };
+    let life_seconds = seconds(answer, "expires_in").unwrap_or(USUAL_LIFE_SECONDS);
+    let mut extra = old.map_or_else(Map::new, |old| old.extra.clone());
+    let id_token = answer.get("id_token").and_then(Value::as_str);
+    if let Some(account) = id_token.and_then(account).or_else(|| account(&access)) {
+        extra.insert("accountId".to_owned(), account.into());
+    }
+    let expires_ms = now_ms.saturating_add(life_seconds.saturating_mul(1000));
+    Ok(Tokens { access: secret(access), refresh, expires_ms, extra })
+}
+
+/// The account that a token belongs to. The token came from the server itself, so its signature proves nothing more.
+fn account(token: &str) -> Option<String> {
+    let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?.trim_end_matches('=')).ok()?;
+    let claims: Value = serde_json::from_slice(&claims).ok()?;
+    let of_openai = claims.get("https://api.openai.com/auth");
+    let account = claims
+        .get("chatgpt_account_id")
+        .or_else(|| of_openai?.get("chatgpt_account_id"))
+        .or_else(|| claims.pointer("/organizations/0/id"));
+    account?.as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(claims: &Value) -> String {
+        format!("e30.{}.sig", URL_SAFE_NO_PAD.encode(claims.to_string()))
+    }
+
+    #[test]
+    fn the_account_is_found_wherever_it_is() {
+        for (claims, expected) in [
+            (json!({"chatgpt_account_id": "a"}), Some("a")),
+            (json!({"https://api.openai.com/auth": {"chatgpt_account_id": "b"}}), Some("b")),
+            (json!({"organizations": [{"id": "c"}]}), Some("c")),
+            (json!({"sub": "x"}), None),
+        ] {
+            assert_eq!(account(&token(&claims)).as_deref(), expected, "{claims}");
+        }
+        for odd in ["", "a.b", "a.!.c", "sk-key"] {
+            assert_eq!(account(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn what_a_renewal_leaves_out_stays() {
+        let mut extra = Map::new();
+        extra.insert("accountId".to_owned(), "me".into());
+        extra.insert("later".to_owned(), json!([1]));
+        let old = Tokens { access: "a1".into(), refresh: "r1".into(), expires_ms: 1, extra: extra.clone() };
+        let new = tokens(&json!({"access_token": "a2"}), Some(&old), 1000).unwrap();
+        assert_eq!((new.access.expose(), new.refresh.expose()), ("a2", "r1"));
+        assert_eq!((new.expires_ms, &new.extra), (1000 + 3_600_000, &extra));
+        let error = tokens(&json!({"access_token": "a"}), None, 0).unwrap_err();
+        assert!(error.to_string().contains("`refresh_token`"));
+    }
+}

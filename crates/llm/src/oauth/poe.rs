@@ -1,0 +1,44 @@
+//! Signing in to Poe, which gives a key that can end and cannot be renewed.
+
+use serde_json::Map;
+
+use super::browser::{Browser, Callback};
+use super::{Begun, Endpoints, Flow, field, refused, seconds, secret};
+use crate::client::exchange::Posted;
+use crate::vault::Tokens;
+use crate::{Client, Error};
+
+/// The client that sign-ins stored by OpenCode belong to. Poe takes any address of this machine.
+const CLIENT_ID: &str = "client_728290227fc048cc9262091a1ea197ea";
+const CALLBACK: Callback = Callback { host: "127.0.0.1", port: 0, path: "/callback" };
+
+pub(super) async fn browser(endpoints: &Endpoints) -> Result<Begun, Error> {
+    let browser = Browser::open(&CALLBACK).await?;
+    let url = browser.url(&endpoints.poe_page, &[("client_id", CLIENT_ID), ("scope", "apikey:create")]);
+    let instructions = "Connect your Poe account in the browser.".to_owned();
+    Ok(Begun { url, instructions, is_automatic: true, flow: Flow::Poe(browser) })
+}
+
+pub(super) async fn exchange(
+    client: &Client,
+    endpoints: &Endpoints,
+    browser: &Browser,
+    code: &str,
+    now_ms: u64,
+) -> Result<Tokens, Error> {
+    let form = [
+        ("grant_type", "authorization_code"),
+        ("client_id", CLIENT_ID),
+        ("code", code),
+        ("redirect_uri", &browser.redirect),
+        ("code_verifier", browser.verifier.expose()),
+    ];
+    let (status, answer) = client.exchange(&endpoints.poe_token, Posted::Form(&form)).await?;
+    if status != 200 {
+        return Err(refused("the sign-in", status, &answer, &[code, browser.verifier.expose()]));
+    }
+    let key = secret(field(&answer, "api_key")?);
+    let life = seconds(&answer, "api_key_expires_in");
+    let expires_ms = life.map_or(0, |life| now_ms.saturating_add(life.saturating_mul(1000)));
+    Ok(Tokens { access: key.clone(), refresh: key, expires_ms, extra: Map::new() })
+}

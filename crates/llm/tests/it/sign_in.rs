@@ -1,0 +1,392 @@
+//! Signing in and renewing tokens, at servers on this machine.
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use codewright_llm::oauth::{Endpoints, SignIn};
+use codewright_llm::vault::{Credential, Tokens, Vault};
+use codewright_llm::{Auth, Client, Error, Message, Model, Protocol, Request, UserContent};
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+
+use crate::server::{CHAT_END, Server, chat, response, says, stream_head};
+
+const NOW_MS: u64 = 1_800_000_000_000;
+
+fn client() -> Client {
+    Client::new("codewright/test").unwrap()
+}
+
+struct Place {
+    dir: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    fn paths(&self) -> [PathBuf; 2] {
+        ["codewright/auth.json", "opencode/auth.json"].map(|path| self.dir.path().join(path))
+    }
+
+    fn vault(&self) -> Vault {
+        let [own, original] = self.paths();
+        Vault::new(own, original, None)
+    }
+
+    fn sign_in(&self, server: &str) -> SignIn {
+        let endpoints = Endpoints {
+            openai: server.to_owned(),
+            poe_page: "https://poe.example/authorize".to_owned(),
+            poe_token: format!("{server}/token"),
+        };
+        SignIn::new(client(), self.vault(), || NOW_MS).at(endpoints)
+    }
+
+    fn store(&self, provider: &str, refresh: &str, expires_ms: u64) {
+        let tokens =
+            Tokens { access: "canary-old".into(), refresh: refresh.into(), expires_ms, extra: Map::new() };
+        self.vault().set(provider, &Credential::OAuth(tokens)).unwrap();
+    }
+}
+
+/// Answers every request with `answer`, slowly, and counts them.
+fn token_server(answer: String) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    // Ends with the test's process.
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let mut socket = socket.unwrap();
+            let (answer, counted) = (answer.clone(), Arc::clone(&counted));
+            std::thread::spawn(move || {
+                let request = read_form(&mut socket);
+                assert!(request.contains("grant_type=refresh_token"), "{request}");
+                counted.fetch_add(1, Ordering::SeqCst);
+                std::thread::sleep(Duration::from_millis(200));
+                socket.write_all(answer.as_bytes()).unwrap();
+            });
+        }
+    });
+    (url, count)
+}
+
+fn read_form(socket: &mut TcpStream) -> String {
+    let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
+    loop {
+        let text = String::from_utf8_lossy(&bytes).to_lowercase();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.split("content-length: ").nth(1).and_then(|rest| rest.lines().next());
+            if body.len() >= length.map_or(0, |length| length.trim().parse().unwrap()) {
+                return String::from_utf8(bytes).unwrap();
+            }
+        }
+        let read = socket.read(&mut buffer).unwrap();
+        assert!(read > 0, "the request broke off");
+        bytes.extend_from_slice(&buffer[..read]);
+    }
+}
+
+fn new_tokens() -> String {
+    let body = json!({"access_token": "canary-new", "refresh_token": "r2", "expires_in": 3600}).to_string();
+    response("200 OK", "connection: close\r\n", &body)
+}
+
+#[tokio::test]
+async fn many_tasks_and_processes_cause_one_renewal() {
+    let place = Place::new();
+    let (url, count) = token_server(new_tokens());
+    place.store("openai", "r1", NOW_MS + 59_000);
+    let children: Vec<_> = (0..2)
+        .map(|_| {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["sign_in::asks_for_a_token", "--exact", "--ignored", "--nocapture"]);
+            let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+            let [own, original] = place.paths();
+            let said = format!("{}\n{}\n{url}\n", own.display(), original.display());
+            child.stdin.take().unwrap().write_all(said.as_bytes()).unwrap();
+            child
+        })
+        .collect();
+    let sign_in = place.sign_in(&url);
+    let mut tasks = JoinSet::new();
+    for _ in 0..16 {
+        let sign_in = sign_in.clone();
+        tasks.spawn(async move { sign_in.tokens("openai").await });
+    }
+    for tokens in tasks.join_all().await {
+        let tokens = tokens.unwrap();
+        assert_eq!((tokens.access.expose(), tokens.refresh.expose()), ("canary-new", "r2"));
+        assert_eq!(tokens.expires_ms, NOW_MS + 3_600_000);
+    }
+    for child in children {
+        let done = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap()).await.unwrap();
+        assert!(done.status.success());
+    }
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+    sign_in.tokens("openai").await.unwrap();
+    assert_eq!(count.load(Ordering::SeqCst), 1, "the new token is good for an hour");
+}
+
+#[tokio::test]
+#[ignore = "another test runs it in a process of its own"]
+async fn asks_for_a_token() {
+    let lines: Vec<_> = std::io::stdin().lines().map(Result::unwrap).collect();
+    let vault = Vault::new(lines[0].clone().into(), lines[1].clone().into(), None);
+    let endpoints = Endpoints { openai: lines[2].clone(), ..Endpoints::default() };
+    let tokens = SignIn::new(client(), vault, || NOW_MS).at(endpoints).tokens("openai").await.unwrap();
+    assert_eq!(tokens.access.expose(), "canary-new");
+}
+
+#[tokio::test]
+async fn a_renewal_outlives_the_request_that_wanted_it() {
+    let place = Place::new();
+    let (url, count) = token_server(new_tokens());
+    place.store("openai", "r1", 0);
+    let sign_in = place.sign_in(&url);
+    let asked = async {
+        while count.load(Ordering::SeqCst) == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        _ = sign_in.tokens("openai") => panic!("the server is slower than that"),
+        () = asked => {}
+    }
+    assert_eq!(sign_in.tokens("openai").await.unwrap().access.expose(), "canary-new");
+    assert_eq!(count.load(Ordering::SeqCst), 1, "the given-up request's renewal was the one");
+    let [own, _] = place.paths();
+    assert!(std::fs::read_to_string(own).unwrap().contains("canary-new"), "stored before it is used");
+}
+
+#[tokio::test]
+async fn a_refusal_says_what_to_do_and_no_secret() {
+    let place = Place::new();
+    let body = json!({"error": "invalid_grant", "error_description": "canary-refresh is void"}).to_string();
+    let (url, _) = token_server(response("400 Bad Request", "connection: close\r\n", &body));
+    place.store("openai", "canary-refresh", 0);
+    let sign_in = place.sign_in(&url);
+    let error = sign_in.tokens("openai").await.unwrap_err();
+    assert!(matches!(error, Error::Auth { .. }));
+    let text = format!("{error} {error:?} {sign_in:?}");
+    assert!(text.contains("run `codewright providers login openai`"), "{text}");
+    assert!(!text.contains("canary"), "{text}");
+    let [own, _] = place.paths();
+    assert!(std::fs::read_to_string(own).unwrap().contains("canary-refresh"), "the sign-in is kept");
+
+    let (url, _) = token_server(response("503 Service Unavailable", "connection: close\r\n", "{}"));
+    let error = place.sign_in(&url).tokens("openai").await.unwrap_err();
+    assert!(matches!(error, Error::Busy { .. }), "{error}");
+    let error = place.sign_in(&url).tokens("github-copilot").await.unwrap_err();
+    assert!(error.to_string().contains("providers login github-copilot"), "{error}");
+    place.store("poe", "k", NOW_MS - 1);
+    let error = place.sign_in(&url).tokens("poe").await.unwrap_err();
+    assert!(error.to_string().contains("has ended; run `codewright providers login poe`"), "{error}");
+}
+
+fn query(url: &str, name: &str) -> String {
+    let url = reqwest::Url::parse(url).unwrap();
+    url.query_pairs().find(|(key, _)| key == name).unwrap().1.into_owned()
+}
+
+/// What the browser gets at an address of this machine.
+async fn visit(url: &str) -> String {
+    let url = reqwest::Url::parse(url).unwrap();
+    let port = url.port().unwrap();
+    let target = match url.query() {
+        Some(query) => format!("{}?{query}", url.path()),
+        None => url.path().to_owned(),
+    };
+    tokio::task::spawn_blocking(move || {
+        let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        socket.write_all(format!("GET {target} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        answer
+    })
+    .await
+    .unwrap()
+}
+
+#[tokio::test]
+async fn a_browser_sign_in_takes_one_callback_with_the_right_state() {
+    let place = Place::new();
+    let body = json!({"api_key": "canary-key", "api_key_expires_in": 60}).to_string();
+    let server = Server::new(vec![says(response("200 OK", "connection: close\r\n", &body))]);
+    let sign_in = place.sign_in(server.base_url().trim_end_matches("/v1"));
+    let begun = sign_in.begin("poe", 0, &BTreeMap::new()).await.unwrap();
+    assert!(begun.is_automatic && begun.url.starts_with("https://poe.example/authorize?"));
+    let (redirect, state) = (query(&begun.url, "redirect_uri"), query(&begun.url, "state"));
+    assert_eq!(query(&begun.url, "code_challenge_method"), "S256");
+    assert!(!format!("{begun:?}").contains(&state));
+
+    let mut waiting = JoinSet::new();
+    let waits = sign_in.clone();
+    waiting.spawn(async move { waits.finish(begun, pending()).await });
+    let wrong = visit(&format!("{redirect}?code=stolen&state=guess")).await;
+    assert!(wrong.starts_with("HTTP/1.1 400"), "{wrong}");
+    assert!(visit(&redirect.replace("/callback", "/")).await.starts_with("HTTP/1.1 404"));
+    // Somebody who connects and says nothing holds nobody up.
+    let silent =
+        TcpStream::connect(redirect.trim_start_matches("http://").trim_end_matches("/callback")).unwrap();
+    let right = visit(&format!("{redirect}?code=the+code&state={state}")).await;
+    assert!(right.starts_with("HTTP/1.1 200") && right.contains("close this page"), "{right}");
+    let credential = waiting.join_all().await.remove(0).unwrap();
+    drop(silent);
+    let Credential::OAuth(tokens) = credential else { panic!("a sign-in gives tokens") };
+    assert_eq!((tokens.access.expose(), tokens.expires_ms), ("canary-key", NOW_MS + 60_000));
+    let asked = server.requests().await.remove(0);
+    assert!(asked.contains("code=the+code") && asked.contains("code_verifier="), "{asked}");
+    assert!(asked.to_lowercase().contains("application/x-www-form-urlencoded"), "{asked}");
+    let port: u16 = reqwest::Url::parse(&redirect).unwrap().port().unwrap();
+    TcpStream::connect(("127.0.0.1", port)).unwrap_err();
+}
+
+#[tokio::test]
+async fn a_refusal_in_the_browser_ends_the_sign_in() {
+    let sign_in = Place::new().sign_in("http://127.0.0.1:9");
+    let begun = sign_in.begin("poe", 0, &BTreeMap::new()).await.unwrap();
+    let (redirect, state) = (query(&begun.url, "redirect_uri"), query(&begun.url, "state"));
+    let denial = format!("{redirect}?error=access_denied&state={state}");
+    let (ended, page) = tokio::join!(sign_in.finish(begun, pending()), visit(&denial));
+    assert!(page.contains("refused"), "{page}");
+    assert!(ended.unwrap_err().to_string().contains("access_denied"));
+}
+
+#[tokio::test]
+async fn the_address_can_be_pasted_where_no_browser_is() {
+    let place = Place::new();
+    let claims = "eyJjaGF0Z3B0X2FjY291bnRfaWQiOiJhY2N0In0";
+    let body = json!({
+        "access_token": "canary-a", "refresh_token": "canary-r", "id_token": format!("e30.{claims}.s"), "expires_in": 60,
+    });
+    let server = Server::new(vec![says(response("200 OK", "connection: close\r\n", &body.to_string()))]);
+    let sign_in = place.sign_in(server.base_url().trim_end_matches("/v1"));
+    let begun = sign_in.begin("openai", 0, &BTreeMap::new()).await.unwrap();
+    let (redirect, state) = (query(&begun.url, "redirect_uri"), query(&begun.url, "state"));
+    assert_eq!(redirect, "http://localhost:1455/auth/callback");
+    let pasted = format!("{redirect}?code=c&state={state}");
+    let credential = sign_in.finish(begun, std::future::ready(pasted)).await.unwrap();
+    let Credential::OAuth(tokens) = credential else { panic!("a sign-in gives tokens") };
+    assert_eq!((tokens.refresh.expose(), tokens.text("accountId")), ("canary-r", Some("acct")));
+}
+
+#[tokio::test]
+async fn a_code_is_entered_elsewhere_while_the_server_is_asked() {
+    let place = Place::new();
+    let answer = |body: Value| says(response("200 OK", "connection: close\r\n", &body.to_string()));
+    let server = Server::new(vec![
+        answer(json!({"device_code": "d", "user_code": "AB-12", "interval": 1, "expires_in": 60,
+                      "verification_uri": "https://github.example/login/device"})),
+        answer(json!({"error": "authorization_pending"})),
+        answer(json!({"error": "slow_down", "interval": 2})),
+        answer(json!({"access_token": "canary-gho"})),
+    ]);
+    let origin = server.base_url().trim_end_matches("/v1").to_owned();
+    let sign_in = place.sign_in("http://127.0.0.1:9");
+    let inputs = [("deploymentType", "enterprise"), ("enterpriseUrl", &origin)];
+    let inputs = inputs.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let begun = sign_in.begin("github-copilot", 0, &inputs).await.unwrap();
+    assert_eq!(
+        (begun.url.as_str(), begun.instructions.as_str()),
+        ("https://github.example/login/device", "Enter code: AB-12")
+    );
+    let Credential::OAuth(tokens) = sign_in.finish(begun, pending()).await.unwrap() else {
+        panic!("a sign-in gives tokens")
+    };
+    assert_eq!((tokens.refresh.expose(), tokens.expires_ms), ("canary-gho", 0));
+    assert_eq!(tokens.text("enterpriseUrl"), Some(origin.as_str()));
+    let asked = server.requests().await;
+    assert!(asked[0].starts_with("POST /login/device/code ") && asked[3].contains("\"device_code\":\"d\""));
+}
+
+#[tokio::test]
+async fn openai_gives_tokens_for_a_code_entered_elsewhere() {
+    let place = Place::new();
+    let answer =
+        |status: &str, body: Value| says(response(status, "connection: close\r\n", &body.to_string()));
+    let server = Server::new(vec![
+        answer("200 OK", json!({"device_auth_id": "dev", "user_code": "XY", "interval": "1"})),
+        answer("403 Forbidden", json!({})),
+        answer("200 OK", json!({"authorization_code": "code", "code_verifier": "ver"})),
+        answer("200 OK", json!({"access_token": "a", "refresh_token": "r"})),
+    ]);
+    let sign_in = place.sign_in(server.base_url().trim_end_matches("/v1"));
+    let begun = sign_in.begin("openai", 1, &BTreeMap::new()).await.unwrap();
+    assert!(begun.url.ends_with("/codex/device") && begun.instructions.contains("XY"));
+    sign_in.finish(begun, pending()).await.unwrap();
+    let asked = server.requests().await;
+    assert!(
+        asked[3].contains("code_verifier=ver") && asked[3].contains("deviceauth%2Fcallback"),
+        "{}",
+        asked[3]
+    );
+}
+
+#[tokio::test]
+async fn a_chatgpt_account_is_asked_as_its_server_wants() {
+    let place = Place::new();
+    let extra = json!({"accountId": "acct-1"}).as_object().unwrap().clone();
+    let tokens =
+        Tokens { access: "canary-access".into(), refresh: "r".into(), expires_ms: NOW_MS + 3_600_000, extra };
+    place.vault().set("openai", &Credential::OAuth(tokens)).unwrap();
+    let done =
+        "data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":[]}}\n\n";
+    let server = Server::new(vec![says(format!("{}{done}", stream_head()))]);
+    let mut model = Model::new("openai", "gpt-5", Protocol::OpenAiResponses, &server.base_url());
+    model.auth = Auth::SignIn { sign_in: place.sign_in("http://127.0.0.1:9"), provider: "openai".into() };
+    let messages = vec![Message::User(vec![UserContent::Text("hi".into())])];
+    let request =
+        Request { system: "Be brief.".into(), messages, max_output_tokens: 9, ..Request::default() };
+    let mut stream = client().stream(&model, &request).await.unwrap();
+    while let Some(event) = stream.next().await {
+        // An empty answer may be an error; what was sent is what counts here.
+        drop(event);
+    }
+    let asked = server.requests().await.remove(0);
+    let (head, body) = asked.split_once("\r\n\r\n").unwrap();
+    let head = head.to_lowercase();
+    assert!(head.starts_with("post /v1/responses "), "{head}");
+    assert!(head.contains("authorization: bearer canary-access"), "{head}");
+    assert!(head.contains("chatgpt-account-id: acct-1"), "{head}");
+    let body: Value = serde_json::from_str(body).unwrap();
+    assert_eq!((&body["instructions"], &body["store"]), (&json!("Be brief."), &json!(false)));
+    assert_eq!(body["input"].as_array().unwrap().len(), 1, "nothing is said by the system: {body}");
+    assert!(body.get("max_output_tokens").is_none(), "{body}");
+}
+
+#[tokio::test]
+async fn a_request_is_sent_with_the_token_and_what_copilot_wants_to_know() {
+    let place = Place::new();
+    place.store("github-copilot", "canary-gho", 5);
+    let server =
+        Server::new(vec![says(format!("{}{}{CHAT_END}", stream_head(), chat(&[r#"{"content":"hi"}"#])))]);
+    let mut model = Model::new("github-copilot", "gpt", Protocol::OpenAiChat, &server.base_url());
+    model.auth =
+        Auth::SignIn { sign_in: place.sign_in("http://127.0.0.1:9"), provider: "github-copilot".into() };
+    let messages = vec![Message::User(vec![UserContent::Text("hi".into())])];
+    let request = Request { messages, ..Request::default() };
+    let mut stream = client().stream(&model, &request).await.unwrap();
+    while let Some(event) = stream.next().await {
+        event.unwrap();
+    }
+    assert!(!format!("{model:?}").contains("canary"));
+    let asked = server.requests().await.remove(0).to_lowercase();
+    for header in
+        ["authorization: bearer canary-gho", "x-initiator: user", "openai-intent: conversation-edits"]
+    {
+        assert!(asked.contains(header), "{header}: {asked}");
+    }
+}

@@ -1,0 +1,61 @@
+//! Credentials: given, taken away, and signing in. No answer holds one.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::Error;
+use crate::extract::{One, Payload};
+use crate::state::App;
+
+#[derive(Deserialize)]
+pub(super) struct Begin {
+    method: usize,
+    #[serde(default)]
+    inputs: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Finish {
+    method: usize,
+    #[serde(default)]
+    code: Option<String>,
+}
+
+pub(super) async fn set(
+    State(app): State<App>,
+    One(provider): One<String>,
+    Payload(entry): Payload<Value>,
+) -> Result<Json<bool>, Error> {
+    app.engine.set_credential(&provider, &entry).await?;
+    Ok(Json(true))
+}
+
+pub(super) async fn remove(State(app): State<App>, One(provider): One<String>) -> Result<Json<bool>, Error> {
+    app.engine.remove_credential(&provider).await?;
+    Ok(Json(true))
+}
+
+pub(super) async fn methods(State(app): State<App>) -> Json<Value> {
+    Json(app.engine.sign_in_methods())
+}
+
+pub(super) async fn begin(
+    State(app): State<App>,
+    One(provider): One<String>,
+    Payload(asked): Payload<Begin>,
+) -> Result<Json<Value>, Error> {
+    Ok(Json(app.engine.begin_sign_in(&provider, asked.method, &asked.inputs.unwrap_or_default()).await?))
+}
+
+pub(super) async fn finish(
+    State(app): State<App>,
+    One(provider): One<String>,
+    Payload(asked): Payload<Finish>,
+) -> Result<Json<bool>, Error> {
+    app.engine.finish_sign_in(&provider, asked.method, asked.code).await?;
+    Ok(Json(true))
+}
