@@ -25,6 +25,31 @@ pub const TMPDIR: &str = "TMPDIR";
 pub const SHELL: &str = "SHELL";
 /// Where an Ollama server listens; Ollama's own variable.
 pub const OLLAMA_HOST: &str = "OLLAMA_HOST";
+/// Where Bedrock answers, in place of the region's own address; Amazon's own variable.
+pub const AWS_ENDPOINT_URL_BEDROCK_RUNTIME: &str = "AWS_ENDPOINT_URL_BEDROCK_RUNTIME";
+/// Amazon's own variables that say where its keys, its files and its services are.
+pub const AWS: &[&str] = &[
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_PROFILE",
+    "AWS_DEFAULT_PROFILE",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_ROLE_ARN",
+    "AWS_ROLE_SESSION_NAME",
+    "AWS_EC2_METADATA_DISABLED",
+    "AWS_EC2_METADATA_SERVICE_ENDPOINT",
+    "AWS_ENDPOINT_URL_SSO",
+    "AWS_ENDPOINT_URL_STS",
+];
 
 /// The Google project that pays for Vertex AI, the first one set counting.
 pub const GOOGLE_PROJECTS: &[&str] =

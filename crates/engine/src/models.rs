@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::Error;
 use crate::engine::Inner;
 
+mod aws;
 mod json;
 mod listed;
 pub(crate) mod signed_in;
@@ -86,6 +87,7 @@ struct Ground {
     /// The variables of the catalog's addresses that are set.
     variables: Vec<(String, String)>,
     key: Option<String>,
+    cloud: aws::Cloud,
     /// What its models are asked with instead of a key.
     signed_in: Option<SignedIn>,
     /// Where Vertex AI is, for a provider that is asked there.
@@ -121,8 +123,12 @@ impl Models {
             looked_for,
         };
         models.providers = models.configured(config, auth, &inner.env);
-        if models.providers.is_empty() && !inner.env.is_on(codewright_config::env::DISABLE_LOCAL_SERVERS) {
+        if models.providers.iter().all(Provider::is_ambient)
+            && !inner.env.is_on(codewright_config::env::DISABLE_LOCAL_SERVERS)
+        {
+            let ambient = std::mem::take(&mut models.providers);
             models.providers = local(inner, &models.catalog, &mut models.looked_for).await;
+            models.providers.extend(ambient);
         }
         models
     }
@@ -141,6 +147,7 @@ impl Models {
         let of_catalog = of_catalog.map(|facts| (facts.id.as_str(), facts.key_variables().collect()));
         for (id, variables) in of_rows.chain(of_catalog) {
             let keyed = variables.iter().any(|name| env.filled(name).is_some()) || auth.has(id);
+            let keyed = keyed || (id == aws::PROVIDER && aws::is_configured(env));
             if keyed && self.choice.allows(id) && config.provider.get(id).is_none() {
                 providers.push(provider(id, None, &self.catalog, (auth, env)));
             }
@@ -348,6 +355,11 @@ impl Choice {
 }
 
 impl Provider {
+    /// There only because the machine has keys that are good for much else, as many have.
+    fn is_ambient(&self) -> bool {
+        self.id == aws::PROVIDER && self.source == "custom" && self.ground.key.is_none()
+    }
+
     /// Its models: the configuration's, then the catalog's.
     fn models(&self) -> &[Listed] {
         self.models.get_or_init(|| {
@@ -433,7 +445,9 @@ fn provider(
         .any(|header| headers.keys().any(|name| name.eq_ignore_ascii_case(header)));
     let npm = written.npm.as_deref().or(row.map(|row| row.npm)).or(facts.map(|facts| facts.npm.as_str()));
     let vertex = npm.and_then(Maker::of_npm).map(|_| Vertex::find(id, &written, env));
-    let is_keyless = signed_in.is_some() || vertex.is_some() || shown_otherwise;
+    // Amazon's keys may be in many places, which are looked at when a request needs them.
+    let is_cloud = known == aws::PROVIDER;
+    let is_keyless = signed_in.is_some() || vertex.is_some() || is_cloud || shown_otherwise;
     let missing = key.is_none() && !is_keyless && needs_key && !names.is_empty();
     let name = written.name.clone().or_else(|| row.map(|row| row.name.to_owned()));
     let name = name.or_else(|| facts.map(|facts| facts.name.clone()));
@@ -446,6 +460,7 @@ fn provider(
         facts: facts.cloned(),
         variables: variables.collect(),
         key,
+        cloud: aws::Cloud::new(&written, env),
         signed_in,
         vertex,
         catalog: Arc::clone(catalog),
@@ -459,7 +474,7 @@ fn provider(
         env: if ground.written.env.is_empty() { shown_env(facts, names) } else { names },
         template: ground.asked(None, None),
         // The catalog describes a provider's own server: another one, or one on this machine, may have more.
-        open: (!lists || local || elsewhere) && ground.written.whitelist.is_none(),
+        open: (!lists || local || elsewhere || is_cloud) && ground.written.whitelist.is_none(),
         models: OnceLock::new(),
         ground,
     }
@@ -522,6 +537,9 @@ impl Ground {
             format!("provider `{id}`: `provider.{id}.options.baseURL` cannot be used: {error}")
         })?;
         let mut model = Model::new(id, "", protocol, base_url.trim_end_matches('/'));
+        if protocol == Protocol::Bedrock {
+            model.auth = codewright_llm::Auth::Aws(self.cloud.account().clone());
+        }
         model.api_key = self.key.clone().map(Secret::from);
         if let Some((vertex, maker)) = vertex {
             vertex.reach(maker, &mut model)?;
@@ -563,6 +581,9 @@ impl Ground {
         if let Some(url) = written_url.into_iter().flatten().find(|url| !url.is_empty()) {
             return Ok(url.clone());
         }
+        if protocol == Protocol::Bedrock {
+            return Ok(self.option("endpoint").map_or_else(|| self.cloud.bedrock_url(), str::to_owned));
+        }
         let variable = || {
             let mut variables = self.variables.iter();
             variables.find(|(name, _)| name == AZURE_RESOURCE).map(|(_, value)| value.as_str())
@@ -585,7 +606,8 @@ impl Ground {
             Protocol::OpenAiResponses if written.npm.as_deref() == Some("@ai-sdk/openai") => {
                 Ok("https://api.openai.com/v1".to_owned())
             }
-            Protocol::OpenAiChat | Protocol::OpenAiResponses => {
+            Protocol::Cohere => Ok("https://api.cohere.com/v2".to_owned()),
+            Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Bedrock => {
                 let resource = if is_azure {
                     format!(" or `provider.{id}.options.resourceName`")
                 } else {
@@ -713,7 +735,7 @@ fn local_url(row: &ProviderRow, env: &Env) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     #[test]
@@ -733,7 +755,7 @@ mod tests {
     }
 
     /// The provider of a configuration, as a file would say it, with these variables set.
-    fn set_up(id: &str, config: Value, env: &[(&str, &str)]) -> Provider {
+    pub(super) fn set_up(id: &str, config: Value, env: &[(&str, &str)]) -> Provider {
         set_up_with(id, config, env, &Credentials::default())
     }
 
@@ -755,7 +777,7 @@ mod tests {
         provider(id, config.provider.get(id), &Arc::new(Catalog::embedded()), (auth, &env))
     }
 
-    fn models(providers: Vec<Provider>) -> Models {
+    pub(super) fn models(providers: Vec<Provider>) -> Models {
         Models {
             providers,
             catalog: Arc::new(Catalog::embedded()),

@@ -76,6 +76,8 @@ const UNKNOWN: &[Quirk] = &[Quirk::PrintedCalls];
 pub fn protocol_of_npm(npm: &str) -> Option<Protocol> {
     match unpinned(npm) {
         "@ai-sdk/anthropic" | "@ai-sdk/google-vertex/anthropic" => Some(Protocol::Anthropic),
+        "@ai-sdk/amazon-bedrock" => Some(Protocol::Bedrock),
+        "@ai-sdk/cohere" => Some(Protocol::Cohere),
         "@ai-sdk/openai" | "@ai-sdk/azure" | "@ai-sdk/xai" => Some(Protocol::OpenAiResponses),
         "@ai-sdk/google" | "@ai-sdk/google-vertex" => Some(Protocol::Gemini),
         name if CHAT_LIBRARIES.contains(&name) => Some(Protocol::OpenAiChat),
@@ -99,7 +101,6 @@ const CHAT_LIBRARIES: &[&str] = &[
     "@ai-sdk/github-copilot",
     "@ai-sdk/alibaba",
     "@ai-sdk/cerebras",
-    "@ai-sdk/cohere",
     "@ai-sdk/deepinfra",
     "@ai-sdk/deepseek",
     "@ai-sdk/fireworks",
@@ -148,6 +149,8 @@ mod tests {
             ("@ai-sdk/anthropic", Some(Protocol::Anthropic)),
             ("@ai-sdk/anthropic@2.0.1", Some(Protocol::Anthropic)),
             ("@openrouter/ai-sdk-provider", Some(Protocol::OpenAiChat)),
+            ("@ai-sdk/amazon-bedrock", Some(Protocol::Bedrock)),
+            ("@ai-sdk/cohere", Some(Protocol::Cohere)),
             ("@ai-sdk/google", Some(Protocol::Gemini)),
             ("@ai-sdk/google-vertex@3.0.1", Some(Protocol::Gemini)),
             ("@ai-sdk/google-vertex/anthropic", Some(Protocol::Anthropic)),

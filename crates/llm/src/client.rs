@@ -22,10 +22,10 @@ mod connections;
 pub(crate) mod exchange;
 mod framing;
 mod google;
-mod network;
+pub(crate) mod network;
 mod stream;
 
-use connections::Connections;
+pub(crate) use connections::Connections;
 pub use stream::EventStream;
 
 /// Bytes of an error answer that are read and kept.
@@ -229,9 +229,8 @@ fn endpoint(base: &str, path: &str) -> Result<Url, Error> {
         return Err(Error::rejected(format!("the base URL `{named}` must begin with http:// or https://")));
     }
     let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
-    if let Ok(mut segments) = url.path_segments_mut() {
-        segments.pop_if_empty().extend(path.split('/'));
-    }
+    // What a protocol escaped in its path stays as it is.
+    url.set_path(&format!("{}/{path}", url.path().trim_end_matches('/')));
     if let Some(query) = query {
         let whole = url.query().map_or_else(|| query.to_owned(), |given| format!("{given}&{query}"));
         url.set_query(Some(&whole));
@@ -290,7 +289,7 @@ async fn refused(response: reqwest::Response, model: &Model) -> Error {
 }
 
 /// What there is of a body by `deadline`, at most `limit` bytes.
-async fn read(mut response: reqwest::Response, limit: usize, deadline: Instant) -> String {
+pub(crate) async fn read(mut response: reqwest::Response, limit: usize, deadline: Instant) -> String {
     let mut body = Vec::new();
     while body.len() < limit
         && let Ok(Ok(Some(bytes))) = timeout_at(deadline, response.chunk()).await

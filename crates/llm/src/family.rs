@@ -30,7 +30,7 @@ pub fn options(model: &Model) -> Map<String, Value> {
                 add("textVerbosity", &["verbosity", "/text/verbosity"], "low");
             }
         }
-        Protocol::Anthropic | Protocol::Gemini => {}
+        Protocol::Anthropic | Protocol::Gemini | Protocol::Bedrock | Protocol::Cohere => {}
     }
     options
 }
@@ -54,7 +54,7 @@ pub fn small_options(model: &Model) -> Map<String, Value> {
         Protocol::Gemini if !model.api_id.contains("gemini-2") => {
             Map::from_iter([("thinkingConfig".to_owned(), json!({"thinkingLevel": "low"}))])
         }
-        Protocol::Anthropic | Protocol::Gemini => Map::new(),
+        Protocol::Anthropic | Protocol::Gemini | Protocol::Bedrock | Protocol::Cohere => Map::new(),
     }
 }
 

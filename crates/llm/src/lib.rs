@@ -8,11 +8,13 @@
 
 #![warn(missing_docs)]
 
+mod aws;
 pub mod catalog;
 mod classify;
 mod client;
 mod error;
 mod event;
+mod eventstream;
 pub mod family;
 mod google;
 mod loose;
@@ -26,6 +28,7 @@ mod retry_after;
 mod sse;
 pub mod vault;
 
+pub use aws::{Aws, Keys, Sources};
 pub use client::{Client, EventStream, check_url, fetch, list_models};
 pub use error::{Error, Failure};
 pub use event::{FinishReason, ModelEvent, Usage};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::oauth::SignIn;
-use crate::{GoogleCredentials, Quirk};
+use crate::{Aws, GoogleCredentials, Quirk};
 
 /// What the body of a request and the stream of an answer mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,6 +19,10 @@ pub enum Protocol {
     OpenAiResponses,
     /// Anthropic Messages.
     Anthropic,
+    /// Amazon Bedrock's ConverseStream.
+    Bedrock,
+    /// Cohere's chat, second version.
+    Cohere,
     /// Gemini's `generateContent`.
     Gemini,
 }
@@ -33,6 +37,8 @@ pub enum Auth {
     Bearer,
     /// The key in a header of this name, such as `api-key`.
     Header(&'static str),
+    /// The key as a bearer where there is one, else a signature with Amazon's keys.
+    Aws(Aws),
     /// A token of a sign-in, renewed when it has to be.
     SignIn {
         /// Who has the tokens.

@@ -1,6 +1,8 @@
 //! What bodies and streams mean: one folder a wire protocol, and the choice between them.
 
 pub(crate) mod anthropic;
+pub(crate) mod bedrock;
+pub(crate) mod cohere;
 pub(crate) mod gemini;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_responses;
@@ -34,6 +36,8 @@ pub(crate) fn path(_request: &Request, model: &Model) -> String {
         Protocol::OpenAiChat => openai_chat::PATH.to_owned(),
         Protocol::OpenAiResponses => openai_responses::PATH.to_owned(),
         Protocol::Anthropic => anthropic::path(model),
+        Protocol::Bedrock => bedrock::path(model),
+        Protocol::Cohere => cohere::PATH.to_owned(),
         Protocol::Gemini => gemini::path(model),
     }
 }
@@ -41,7 +45,9 @@ pub(crate) fn path(_request: &Request, model: &Model) -> String {
 /// Where the protocol's own servers look for a key.
 pub(crate) fn auth(protocol: Protocol) -> Auth {
     match protocol {
-        Protocol::OpenAiChat | Protocol::OpenAiResponses => Auth::Bearer,
+        Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Bedrock | Protocol::Cohere => {
+            Auth::Bearer
+        }
         Protocol::Anthropic => Auth::Header("x-api-key"),
         Protocol::Gemini => Auth::Header("x-goog-api-key"),
     }
@@ -53,6 +59,8 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
         Protocol::OpenAiChat => openai_chat::request::lower(request, model),
         Protocol::OpenAiResponses => openai_responses::request::lower(request, model),
         Protocol::Anthropic => anthropic::request::lower(request, model),
+        Protocol::Bedrock => bedrock::request::lower(request, model),
+        Protocol::Cohere => cohere::request::lower(request, model),
         Protocol::Gemini => gemini::request::lower(request, model),
     }
 }
@@ -60,7 +68,7 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
 /// The headers the protocol itself asks for.
 pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, String)> {
     match model.protocol {
-        Protocol::OpenAiChat | Protocol::Gemini => Vec::new(),
+        Protocol::OpenAiChat | Protocol::Gemini | Protocol::Bedrock | Protocol::Cohere => Vec::new(),
         Protocol::OpenAiResponses => openai_responses::request::headers(request, model),
         Protocol::Anthropic => anthropic::request::headers(request, model),
     }
@@ -72,6 +80,8 @@ pub(crate) fn classify(protocol: Protocol, answer: &Answer) -> Error {
         // Both say it alike.
         Protocol::OpenAiChat | Protocol::OpenAiResponses => openai_chat::error::classify(answer),
         Protocol::Anthropic => anthropic::error::classify(answer),
+        Protocol::Bedrock => bedrock::error::classify(answer),
+        Protocol::Cohere => cohere::error::classify(answer),
         Protocol::Gemini => gemini::error::classify(answer),
     }
 }
@@ -82,6 +92,8 @@ pub(crate) enum Decoder {
     OpenAiChat(openai_chat::stream::Stream),
     OpenAiResponses(openai_responses::stream::Stream),
     Anthropic(anthropic::stream::Stream),
+    Bedrock(bedrock::stream::Stream),
+    Cohere(cohere::stream::Stream),
     Gemini(gemini::stream::Stream),
 }
 
@@ -91,6 +103,8 @@ impl Decoder {
             Protocol::OpenAiChat => Self::OpenAiChat(openai_chat::stream::Stream::default()),
             Protocol::OpenAiResponses => Self::OpenAiResponses(openai_responses::stream::Stream::default()),
             Protocol::Anthropic => Self::Anthropic(anthropic::stream::Stream::default()),
+            Protocol::Bedrock => Self::Bedrock(bedrock::stream::Stream::default()),
+            Protocol::Cohere => Self::Cohere(cohere::stream::Stream::default()),
             Protocol::Gemini => Self::Gemini(gemini::stream::Stream::default()),
         }
     }
@@ -108,6 +122,8 @@ impl Decoder {
             Self::OpenAiChat(stream) => stream.push(data, out),
             Self::OpenAiResponses(stream) => stream.push(data, out),
             Self::Anthropic(stream) => stream.push(data, out),
+            Self::Bedrock(stream) => stream.push(data, out),
+            Self::Cohere(stream) => stream.push(data, out),
             Self::Gemini(stream) => stream.push(data, out),
         }
     }
@@ -118,6 +134,9 @@ impl Decoder {
             Self::OpenAiChat(stream) => stream.push_whole(body, out),
             Self::OpenAiResponses(stream) => stream.push_whole(body, out),
             Self::Anthropic(stream) => stream.push_whole(body, out),
+            // Frames are no text, so nothing else is ever taken for an answer.
+            Self::Bedrock(stream) => stream.push(body, out),
+            Self::Cohere(stream) => stream.push_whole(body, out),
             Self::Gemini(stream) => stream.push_whole(body, out),
         }
     }
@@ -128,6 +147,8 @@ impl Decoder {
             Self::OpenAiChat(stream) => stream.finish(out),
             Self::OpenAiResponses(stream) => stream.finish(out),
             Self::Anthropic(stream) => stream.finish(out),
+            Self::Bedrock(stream) => stream.finish(out),
+            Self::Cohere(stream) => stream.finish(out),
             Self::Gemini(stream) => stream.finish(out),
         }
     }
@@ -138,6 +159,9 @@ impl Decoder {
             Self::OpenAiChat(stream) => stream.is_stopped(),
             Self::OpenAiResponses(stream) => stream.is_stopped(),
             Self::Anthropic(stream) => stream.is_stopped(),
+            Self::Bedrock(stream) => stream.is_stopped(),
+            // The numbers come with the reason.
+            Self::Cohere(stream) => stream.is_done(),
             Self::Gemini(stream) => stream.is_stopped(),
         }
     }
@@ -148,6 +172,8 @@ impl Decoder {
             Self::OpenAiChat(stream) => stream.is_done(),
             Self::OpenAiResponses(stream) => stream.is_done(),
             Self::Anthropic(stream) => stream.is_done(),
+            Self::Bedrock(stream) => stream.is_done(),
+            Self::Cohere(stream) => stream.is_done(),
             Self::Gemini(stream) => stream.is_done(),
         }
     }

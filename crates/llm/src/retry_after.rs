@@ -92,7 +92,7 @@ fn http_date(text: &str) -> Option<u64> {
 }
 
 /// Counts days with years beginning in March, so that a leap day is a year's last.
-fn days_since_1970(year: u64, month: u64, day: u64) -> u64 {
+pub(crate) fn days_since_1970(year: u64, month: u64, day: u64) -> u64 {
     const DAYS_FROM_YEAR_0_TO_1970: u64 = 719_468;
     let year = if month <= 2 { year - 1 } else { year };
     let month = (month + 9) % 12;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use codewright_config::ModelConfig;
 use codewright_llm::catalog::{self, CostFacts, ModelFacts, Thinker};
-use codewright_llm::{Cost, Model};
+use codewright_llm::{Auth, Cost, Model};
 use serde_json::{Map, Value};
 
 use super::{ASSUMED_CONTEXT, Ground, merge, pairs, signed_in};
@@ -59,7 +59,12 @@ impl Listed {
         let model = template.map(|template| {
             let mut model = template;
             id.clone_into(&mut model.id);
-            api_id.clone_into(&mut model.api_id);
+            model.api_id = match &model.auth {
+                Auth::Aws(aws) => aws.model_id(api_id),
+                Auth::Protocol | Auth::Bearer | Auth::Header(_) | Auth::Google(_) | Auth::SignIn { .. } => {
+                    api_id.to_owned()
+                }
+            };
             facts.name.clone_into(&mut model.name);
             model.limits = facts.limits();
             model.cost = facts.cost();

@@ -90,7 +90,7 @@ pub(super) fn takes(model: &Model) -> bool {
 fn account(model: &Model) -> Option<&str> {
     match &model.auth {
         Auth::SignIn { provider, .. } => Some(provider),
-        Auth::Protocol | Auth::Bearer | Auth::Header(_) | Auth::Google(_) => None,
+        Auth::Protocol | Auth::Bearer | Auth::Header(_) | Auth::Aws(_) | Auth::Google(_) => None,
     }
 }
 

@@ -72,8 +72,10 @@ fn first_text(transcript: &[MessageWithParts]) -> Option<String> {
 fn title_request(session: &Session, model: &Model, text: String) -> Request {
     // The Anthropic protocol refuses a temperature beside thinking; its titles do without.
     let warm = match model.protocol {
-        Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Gemini => model.capabilities.temperature,
-        Protocol::Anthropic => false,
+        Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Gemini | Protocol::Cohere => {
+            model.capabilities.temperature
+        }
+        Protocol::Anthropic | Protocol::Bedrock => false,
     };
     let older = model.protocol == Protocol::Gemini && model.api_id.contains("gemini-2");
     let content = |text| Message::User(vec![UserContent::Text(text)]);

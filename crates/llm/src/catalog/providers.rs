@@ -57,11 +57,6 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
         npm: "@ai-sdk/deepinfra",
         ..chat("deepinfra", "Deep Infra", &["DEEPINFRA_API_KEY"], "https://api.deepinfra.com/v1/openai")
     },
-    ProviderRow {
-        // Its own protocol offers no more than this address does.
-        npm: "@ai-sdk/cohere",
-        ..chat("cohere", "Cohere", &["COHERE_API_KEY"], "https://api.cohere.ai/compatibility/v1")
-    },
     chat("deepseek", "DeepSeek", &["DEEPSEEK_API_KEY"], "https://api.deepseek.com"),
     chat("fireworks-ai", "Fireworks AI", &["FIREWORKS_API_KEY"], "https://api.fireworks.ai/inference/v1"),
     ProviderRow {
@@ -115,6 +110,22 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
     },
     chat("zai", "Z.AI", &["ZHIPU_API_KEY"], "https://api.z.ai/api/paas/v4"),
     chat("zai-coding-plan", "Z.AI Coding Plan", &["ZHIPU_API_KEY"], "https://api.z.ai/api/coding/paas/v4"),
+    ProviderRow {
+        npm: "@ai-sdk/cohere",
+        protocol: Protocol::Cohere,
+        ..chat("cohere", "Cohere", &["COHERE_API_KEY"], "https://api.cohere.com/v2")
+    },
+    // The address depends on the region, and keys may be in many places besides.
+    ProviderRow {
+        npm: "@ai-sdk/amazon-bedrock",
+        protocol: Protocol::Bedrock,
+        ..chat(
+            "amazon-bedrock",
+            "Amazon Bedrock",
+            &["AWS_BEARER_TOKEN_BEDROCK"],
+            "https://bedrock-runtime.us-east-1.amazonaws.com",
+        )
+    },
     // The addresses of these two have a project and a place in them, and the
     // variables name a project, not a key.
     ProviderRow {

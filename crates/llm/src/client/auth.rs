@@ -16,7 +16,7 @@ pub(super) fn header(model: &Model) -> Option<(&'static str, String)> {
     let key = model.api_key.as_ref()?.expose();
     match resolved(model) {
         Auth::Header(name) => Some((name, key.to_owned())),
-        Auth::Protocol | Auth::Bearer => Some(("authorization", format!("Bearer {key}"))),
+        Auth::Protocol | Auth::Bearer | Auth::Aws(_) => Some(("authorization", format!("Bearer {key}"))),
         Auth::Google(_) | Auth::SignIn { .. } => None,
     }
 }
@@ -25,7 +25,7 @@ pub(super) fn header(model: &Model) -> Option<(&'static str, String)> {
 pub(super) fn notes(model: &Model, request: &Request) -> Vec<(&'static str, String)> {
     match &model.auth {
         Auth::SignIn { provider, .. } => oauth::notes(provider, request),
-        Auth::Protocol | Auth::Bearer | Auth::Header(_) | Auth::Google(_) => Vec::new(),
+        Auth::Protocol | Auth::Bearer | Auth::Header(_) | Auth::Aws(_) | Auth::Google(_) => Vec::new(),
     }
 }
 
@@ -36,7 +36,10 @@ pub(super) async fn authorize(
     connections: &Connections,
 ) -> Result<(), Error> {
     match resolved(model) {
-        Auth::Protocol | Auth::Bearer | Auth::Header(_) => Ok(()),
+        Auth::Aws(aws) if model.api_key.is_none() => {
+            aws.sign(&outgoing.url, &mut outgoing.headers, &outgoing.body, connections).await
+        }
+        Auth::Protocol | Auth::Bearer | Auth::Header(_) | Auth::Aws(_) => Ok(()),
         // A token that the configuration gives itself wins, as every header does.
         Auth::Google(_) if outgoing.headers.contains_key(AUTHORIZATION) => Ok(()),
         Auth::Google(credentials) => {

@@ -5,6 +5,7 @@
 //! built when it is first needed.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ const KINDS_LIMIT: usize = 32;
 const REDIRECTS_LIMIT: usize = 5;
 
 #[derive(Debug, Clone)]
-pub(super) struct Connections {
+pub(crate) struct Connections {
     user_agent: HeaderValue,
     clients: Arc<Mutex<HashMap<Kind, reqwest::Client>>>,
 }
@@ -33,12 +34,12 @@ struct Kind {
 }
 
 impl Connections {
-    pub(super) fn new(user_agent: HeaderValue) -> Self {
+    pub(crate) fn new(user_agent: HeaderValue) -> Self {
         Self { user_agent, clients: Arc::default() }
     }
 
     /// A client for `url` that gives up connecting after `connect`.
-    pub(super) fn to(&self, url: &Url, connect: Duration) -> Result<reqwest::Client, Error> {
+    pub(crate) fn to(&self, url: &Url, connect: Duration) -> Result<reqwest::Client, Error> {
         let kind = Kind { secure: url.scheme() == "https", local: is_local(url), connect };
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(&kind) {
@@ -86,5 +87,9 @@ fn redirect(attempt: Attempt) -> Action {
 
 fn is_local(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    host == "localhost"
+        || host.parse::<IpAddr>().is_ok_and(|address| {
+            // Clouds answer a machine's own questions at such addresses, and no proxy could ask them for it.
+            address.is_loopback() || matches!(address, IpAddr::V4(address) if address.is_link_local())
+        })
 }

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::error::cut;
 
 /// The error for a request that got no answer.
-pub(super) fn not_reached(why: &reqwest::Error, url: &Url, connect: Duration) -> Error {
+pub(crate) fn not_reached(why: &reqwest::Error, url: &Url, connect: Duration) -> Error {
     let host = url.host_str().unwrap_or_default();
     let origin = url.origin().ascii_serialization();
     let reasons = reasons(why);

@@ -9,6 +9,7 @@ use super::framing::Framing;
 use super::network;
 use crate::classify::{describe, is_html};
 use crate::error::cut;
+use crate::eventstream::{Broken, FRAME_LIMIT_BYTES};
 use crate::protocol::{Decoder, cut_short, too_much};
 use crate::sse::{EVENT_LIMIT_BYTES, TooLong};
 use crate::{Error, Model, ModelEvent, Timeouts, ToolSpec};
@@ -184,9 +185,8 @@ impl EventStream {
                         Err(error)
                     }
                     Err(Stopped::Decoded(error @ Error::Busy { .. })) => Err(error),
-                    Err(Stopped::Decoded(Error::Rejected { .. }) | Stopped::TooLong) | Ok(()) => {
-                        decoder.finish(out)
-                    }
+                    Err(Stopped::Decoded(Error::Rejected { .. }) | Stopped::TooLong | Stopped::Broken(_))
+                    | Ok(()) => decoder.finish(out),
                 }
             }
         };
@@ -206,6 +206,7 @@ impl EventStream {
 /// Why the parser stopped.
 enum Stopped {
     TooLong,
+    Broken(Broken),
     Decoded(Error),
 }
 
@@ -215,10 +216,25 @@ impl From<TooLong> for Stopped {
     }
 }
 
+impl From<Broken> for Stopped {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
 impl From<Stopped> for Error {
     fn from(stopped: Stopped) -> Self {
         match stopped {
             Stopped::TooLong => too_much(&format!("an event of more than {EVENT_LIMIT_BYTES} bytes")),
+            Stopped::Broken(Broken::TooLong) => {
+                too_much(&format!("a frame of more than {FRAME_LIMIT_BYTES} bytes"))
+            }
+            Stopped::Broken(Broken::Foreign) => Self::rejected(
+                "the server answered with something that is no event stream of Amazon's; is the base URL right?",
+            ),
+            Stopped::Broken(Broken::Malformed | Broken::Checksum | Broken::Cut) => {
+                Self::busy("the answer was damaged on the way")
+            }
             Stopped::Decoded(error) => error,
         }
     }

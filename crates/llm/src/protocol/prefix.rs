@@ -11,9 +11,10 @@ use crate::{
 /// What a cache reads of a body, in its order: the tools, the system text, the conversation.
 fn cached(protocol: Protocol) -> &'static [&'static str] {
     match protocol {
-        Protocol::OpenAiChat => &["tools", "messages"],
+        Protocol::OpenAiChat | Protocol::Cohere => &["tools", "messages"],
         Protocol::OpenAiResponses => &["tools", "input"],
         Protocol::Anthropic => &["tools", "system", "messages"],
+        Protocol::Bedrock => &["toolConfig", "system", "messages"],
         Protocol::Gemini => &["tools", "systemInstruction", "contents"],
     }
 }
@@ -27,6 +28,8 @@ fn thought(protocol: Protocol, number: usize) -> AssistantContent {
             json!({"openai": {"itemId": format!("rs_{number}"), "reasoningEncryptedContent": "E"}})
         }
         Protocol::Anthropic => json!({"anthropic": {"signature": "S"}}),
+        Protocol::Bedrock => json!({"bedrock": {"signature": "S"}}),
+        Protocol::Cohere => json!({"cohere": {"type": "tool_plan"}}),
         Protocol::Gemini => json!({"google": {"thoughtSignature": "S"}}),
     };
     AssistantContent::Reasoning { text: format!("thought {number}"), metadata: Some(metadata) }
@@ -96,7 +99,10 @@ fn without_marks(value: &Value) -> Value {
                 fields.iter().filter(|(name, _)| !matches!(name.as_str(), "cache_control" | "cachePoint"));
             Value::Object(kept.map(|(name, value)| (name.clone(), without_marks(value))).collect())
         }
-        Value::Array(items) => items.iter().map(without_marks).collect(),
+        // Where a mark is a block of its own, nothing stays of it.
+        Value::Array(items) => {
+            items.iter().filter(|item| item.get("cachePoint").is_none()).map(without_marks).collect()
+        }
         other => other.clone(),
     }
 }
@@ -122,6 +128,8 @@ fn the_next_turn_begins_with_the_same_bytes() {
         (Protocol::OpenAiChat, "gpt-5", &relay),
         (Protocol::OpenAiResponses, "gpt-5", &[]),
         (Protocol::Anthropic, "gpt-5", &[]),
+        (Protocol::Bedrock, "us.anthropic.claude-sonnet-4-6", &[]),
+        (Protocol::Cohere, "command-a", &[]),
         (Protocol::Gemini, "gemini-2.5-pro", &[]),
         (Protocol::Gemini, "gemini-3-pro", &[]),
     ] {

@@ -25,7 +25,7 @@ struct Tongue {
     endless: &'static str,
 }
 
-const TONGUES: [Tongue; 3] = [
+const TONGUES: [Tongue; 4] = [
     Tongue {
         protocol: Protocol::OpenAiChat,
         opening: "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n",
@@ -48,6 +48,14 @@ const TONGUES: [Tongue; 3] = [
         more: "data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"item_id\":\"m\",\"delta\":\"b\"}\n\n",
         ending: "data: {\"type\":\"response.completed\",\"response\":{\"output\":[]}}\n\n",
         endless: "data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"",
+    },
+    Tongue {
+        protocol: Protocol::Cohere,
+        opening: "data: {\"type\":\"content-start\",\"index\":0,\"delta\":{\"message\":{\"content\":{\"type\":\"text\",\"text\":\"\"}}}}\n\n\
+            data: {\"type\":\"content-delta\",\"index\":0,\"delta\":{\"message\":{\"content\":{\"text\":\"a\"}}}}\n\n",
+        more: "data: {\"type\":\"content-delta\",\"index\":0,\"delta\":{\"message\":{\"content\":{\"text\":\"b\"}}}}\n\n",
+        ending: "data: {\"type\":\"message-end\",\"delta\":{\"finish_reason\":\"COMPLETE\"}}\n\n",
+        endless: "data: {\"type\":\"content-delta\",\"index\":0,\"delta\":{\"message\":{\"content\":{\"text\":\"",
     },
 ];
 

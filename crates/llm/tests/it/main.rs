@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod bedrock;
 mod chaos;
+mod cohere;
 mod google;
 mod server;
 mod sign_in;

@@ -1,0 +1,370 @@
+//! Keys that someone else gives out: a service on the machine or in the cloud, or a command.
+//!
+//! Each function asks one of them, within its own deadline. `None` means that
+//! there is nobody to ask; whoever is there and refuses is an error.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Url};
+use ring::digest;
+use serde_json::Value;
+use tokio::io::AsyncReadExt as _;
+use tokio::time::{Instant, timeout};
+
+use super::chain::{Search, refused};
+use super::profile::{Role, Sso};
+use super::sign::{self, Scope};
+use super::{Keys, profile, stamp};
+use crate::Error;
+use crate::client::network;
+use crate::error::cut;
+
+/// How long an instance's own service has to show that it is there, and to answer then.
+const INSTANCE_WAIT: Duration = Duration::from_secs(1);
+const ANSWER_WAIT: Duration = Duration::from_secs(10);
+/// How long a command may take; it may be waiting for a person.
+const PROCESS_WAIT: Duration = Duration::from_secs(60);
+/// Bytes of an answer, or of what a command prints, that are read.
+const ANSWER_LIMIT_BYTES: usize = 64 * 1024;
+/// The name of this program in a role's history.
+const SESSION: &str = "codewright";
+const CONTAINER: &str = "http://169.254.170.2";
+const INSTANCE: &str = "http://169.254.169.254";
+
+/// What a container's agent gives out; `None` outside of one.
+pub(super) async fn container(search: &Search<'_>) -> Result<Option<Keys>, Error> {
+    let sources = search.sources;
+    let url = match (
+        sources.variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
+        sources.variable("AWS_CONTAINER_CREDENTIALS_FULL_URI"),
+    ) {
+        (Some(path), _) => format!("{CONTAINER}{path}"),
+        (None, Some(url)) => url.to_owned(),
+        (None, None) => return Ok(None),
+    };
+    let url = address(&url)?;
+    // A token is sent along, and an address from the environment must not carry it away in the open.
+    if url.scheme() != "https" && !is_on_this_machine(&url) {
+        return Err(refused(format!(
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI must be https or an address of this machine, found `{}`",
+            cut(url.as_str(), 200)
+        )));
+    }
+    let token = match sources.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
+        Some(file) => Some(profile::read(Path::new(file)).map_err(refused)?.trim().to_owned()),
+        None => sources.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN").map(str::to_owned),
+    };
+    let headers: Vec<_> = token.iter().map(|token| ("authorization", token.as_str())).collect();
+    let answer = ask(search, Ask { headers: &headers, ..Ask::get(url, ANSWER_WAIT) }).await?;
+    keys_of(&answer, "the container's agent").map(Some)
+}
+
+/// What the role of a web identity in the environment gives; `None` if none is named.
+pub(super) async fn web_identity_of_environment(search: &Search<'_>) -> Result<Option<Keys>, Error> {
+    let Some(file) = search.sources.variable("AWS_WEB_IDENTITY_TOKEN_FILE") else { return Ok(None) };
+    let arn = search
+        .sources
+        .variable("AWS_ROLE_ARN")
+        .ok_or_else(|| refused("AWS_WEB_IDENTITY_TOKEN_FILE is set, but AWS_ROLE_ARN is not"))?;
+    let session = search.sources.variable("AWS_ROLE_SESSION_NAME").map(str::to_owned);
+    let role = Role { arn: arn.to_owned(), session, external_id: None };
+    web_identity(search, &role, Path::new(file)).await.map(Some)
+}
+
+/// Takes on a role with the token in a file.
+pub(super) async fn web_identity(search: &Search<'_>, role: &Role, file: &Path) -> Result<Keys, Error> {
+    let token = profile::read(file).map_err(refused)?;
+    let token = token.trim();
+    if token.is_empty() {
+        return Err(refused(format!(
+            "the web identity's token file `{}` is missing or empty",
+            file.display()
+        )));
+    }
+    let form = form("AssumeRoleWithWebIdentity", role, &[("WebIdentityToken", token)]);
+    let answer = ask(search, Ask { method: Method::POST, body: form, ..Ask::get(sts(search)?, ANSWER_WAIT) });
+    sts_keys(&answer.await?)
+}
+
+/// Takes on a role with other keys.
+pub(super) async fn assume_role(search: &Search<'_>, role: &Role, with: &Keys) -> Result<Keys, Error> {
+    let url = sts(search)?;
+    let external: Vec<_> = role.external_id.iter().map(|id| ("ExternalId", id.as_str())).collect();
+    let form = form("AssumeRole", role, &external);
+    let scope = Scope { keys: with, region: search.region, service: "sts", now_ms: search.now_ms };
+    let added = sign::headers(&scope, "POST", &url, &[("content-type", FORM)], form.as_bytes());
+    let headers: Vec<_> = added.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let asked = Ask { method: Method::POST, body: form, headers: &headers, ..Ask::get(url, ANSWER_WAIT) };
+    sts_keys(&ask(search, asked).await?)
+}
+
+/// What a sign-in by browser gives, as long as it lasts.
+pub(super) async fn sso(search: &Search<'_>, sso: &Sso) -> Result<Keys, Error> {
+    let name = digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, sso.cached_as.as_bytes());
+    let home = search.sources.home.as_ref().ok_or_else(|| refused("there is no home directory"))?;
+    let file = home.join(".aws/sso/cache").join(format!("{}.json", sign::hex(name.as_ref())));
+    let kept: Value = serde_json::from_str(&profile::read(&file).map_err(refused)?).unwrap_or_default();
+    let expires_ms = kept["expiresAt"].as_str().and_then(stamp::parse);
+    let token = kept["accessToken"]
+        .as_str()
+        .filter(|_| expires_ms.is_none_or(|end| search.now_ms < end))
+        .ok_or_else(|| {
+            let profile = &sso.profile;
+            refused(format!(
+                "the AWS profile `{profile}` is not signed in any more; run `aws sso login --profile {profile}`"
+            ))
+        })?;
+    let base = search.sources.variable("AWS_ENDPOINT_URL_SSO").map(str::to_owned);
+    let base = base.unwrap_or_else(|| format!("https://portal.sso.{}.amazonaws.com", sso.region));
+    let mut url = address(&format!("{}/federation/credentials", base.trim_end_matches('/')))?;
+    url.query_pairs_mut().append_pair("account_id", &sso.account).append_pair("role_name", &sso.role);
+    let headers = [("x-amz-sso_bearer_token", token)];
+    let answer = ask(search, Ask { headers: &headers, ..Ask::get(url, ANSWER_WAIT) }).await?;
+    let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+    let keys = &answer["roleCredentials"];
+    let text = |name: &str| keys[name].as_str().filter(|text| !text.is_empty());
+    match (text("accessKeyId"), text("secretAccessKey")) {
+        (Some(id), Some(secret)) => Ok(Keys {
+            access_key_id: id.to_owned(),
+            secret_access_key: secret.into(),
+            session_token: text("sessionToken").map(Into::into),
+            expires_ms: keys["expiration"].as_u64(),
+        }),
+        _ => Err(refused("AWS SSO answered without keys")),
+    }
+}
+
+/// What the instance's own service gives out; `None` where there is no such service or role.
+pub(super) async fn instance(search: &Search<'_>) -> Result<Option<Keys>, Error> {
+    let sources = search.sources;
+    if sources.variable("AWS_EC2_METADATA_DISABLED").is_some_and(|set| set.eq_ignore_ascii_case("true")) {
+        return Ok(None);
+    }
+    let named = sources.variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+    let base = named.unwrap_or(INSTANCE).trim_end_matches('/').to_owned();
+    // Nearly all machines are no instances, and must not wait long to learn it.
+    let wait = if named.is_some() { ANSWER_WAIT } else { INSTANCE_WAIT };
+    let url = |path: &str| address(&format!("{base}/latest/{path}"));
+    let lifetime = [("x-aws-ec2-metadata-token-ttl-seconds", "21600")];
+    let asked = Ask { method: Method::PUT, headers: &lifetime, ..Ask::get(url("api/token")?, wait) };
+    let Ok(token) = ask(search, asked).await else { return Ok(None) };
+    let headers = [("x-aws-ec2-metadata-token", token.trim())];
+    let path = "meta-data/iam/security-credentials/";
+    let asked = Ask { headers: &headers, ..Ask::get(url(path)?, ANSWER_WAIT) };
+    // An instance may have no role, and then it says that there is no such page.
+    let Ok(role) = ask(search, asked).await else { return Ok(None) };
+    let Some(role) = role.lines().next().map(str::trim).filter(|role| !role.is_empty()) else {
+        return Ok(None);
+    };
+    let asked = Ask { headers: &headers, ..Ask::get(url(&format!("{path}{role}"))?, ANSWER_WAIT) };
+    keys_of(&ask(search, asked).await?, "the instance's metadata service").map(Some)
+}
+
+/// What a command prints.
+pub(super) async fn process(command: &str) -> Result<Keys, Error> {
+    let shown = cut(command, 200);
+    let mut child = shell(command)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|why| refused(format!("`credential_process` cannot run `{shown}`: {why}")))?;
+    let mut out = Vec::new();
+    let whole = async {
+        if let Some(pipe) = child.stdout.take() {
+            pipe.take(ANSWER_LIMIT_BYTES as u64).read_to_end(&mut out).await?;
+        }
+        child.wait().await
+    };
+    match timeout(PROCESS_WAIT, whole).await {
+        Ok(Ok(status)) if status.success() => {
+            keys_of(&String::from_utf8_lossy(&out), &format!("`credential_process` (`{shown}`)"))
+        }
+        Ok(Ok(status)) => Err(refused(format!("`credential_process` failed ({status}): `{shown}`"))),
+        Ok(Err(why)) => Err(refused(format!("`credential_process` cannot be read: {why}"))),
+        Err(_) => {
+            let seconds = PROCESS_WAIT.as_secs();
+            Err(refused(format!("`credential_process` did not end within {seconds} s: `{shown}`")))
+        }
+    }
+}
+
+fn shell(command: &str) -> tokio::process::Command {
+    if cfg!(windows) {
+        let mut shell = tokio::process::Command::new("cmd");
+        shell.arg("/C").arg(command);
+        return shell;
+    }
+    let mut shell = tokio::process::Command::new("/bin/sh");
+    // The command takes the shell's place, so that ending one ends the other.
+    shell.arg("-c").arg(format!("exec {command}"));
+    shell
+}
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// The question for a role.
+fn form(action: &str, role: &Role, more: &[(&str, &str)]) -> String {
+    let session = role.session.as_deref().unwrap_or(SESSION);
+    let fields =
+        [("Action", action), ("Version", "2011-06-15"), ("RoleArn", &role.arn), ("RoleSessionName", session)];
+    let pairs = fields.iter().chain(more).map(|(name, value)| {
+        format!("{name}={}", percent_encoding::utf8_percent_encode(value, crate::protocol::bedrock::ESCAPED))
+    });
+    pairs.collect::<Vec<_>>().join("&")
+}
+
+/// Where roles are given out.
+fn sts(search: &Search<'_>) -> Result<Url, Error> {
+    let domain = if search.region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
+    let named = search.sources.variable("AWS_ENDPOINT_URL_STS").map(str::to_owned);
+    address(&named.unwrap_or_else(|| format!("https://sts.{}.{domain}/", search.region)))
+}
+
+/// Reads the few fields that matter of an answer in XML.
+fn sts_keys(answer: &str) -> Result<Keys, Error> {
+    let field = |name: &str| {
+        let (_, rest) = answer.split_once(&format!("<{name}>"))?;
+        rest.split_once(&format!("</{name}>")).map(|(text, _)| text.trim())
+    };
+    match (field("AccessKeyId"), field("SecretAccessKey")) {
+        (Some(id), Some(secret)) => Ok(Keys {
+            access_key_id: id.to_owned(),
+            secret_access_key: secret.into(),
+            session_token: field("SessionToken").map(Into::into),
+            expires_ms: field("Expiration").and_then(stamp::parse),
+        }),
+        _ => Err(refused("AWS STS answered without keys")),
+    }
+}
+
+/// Reads the JSON that containers, instances and commands give keys in.
+fn keys_of(answer: &str, who: &str) -> Result<Keys, Error> {
+    let answer: Value = serde_json::from_str(answer.trim())
+        .map_err(|why| refused(format!("{who} gave out no AWS keys: {why}")))?;
+    let text = |name: &str| answer[name].as_str().filter(|text| !text.is_empty());
+    match (text("AccessKeyId"), text("SecretAccessKey")) {
+        (Some(id), Some(secret)) => Ok(Keys {
+            access_key_id: id.to_owned(),
+            secret_access_key: secret.into(),
+            session_token: text("SessionToken").or_else(|| text("Token")).map(Into::into),
+            expires_ms: text("Expiration").and_then(stamp::parse),
+        }),
+        _ => Err(refused(format!("{who} gave out no `AccessKeyId` and `SecretAccessKey`"))),
+    }
+}
+
+/// One question.
+struct Ask<'a> {
+    method: Method,
+    url: Url,
+    headers: &'a [(&'static str, &'a str)],
+    /// A form; empty for none.
+    body: String,
+    wait: Duration,
+}
+
+impl Ask<'_> {
+    fn get(url: Url, wait: Duration) -> Self {
+        Self { method: Method::GET, url, headers: &[], body: String::new(), wait }
+    }
+}
+
+/// The answer to a question, if it is a good one.
+async fn ask(search: &Search<'_>, ask: Ask<'_>) -> Result<String, Error> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in ask.headers {
+        let value = HeaderValue::from_str(value).map_err(|_| {
+            refused(format!("the AWS token for `{name}` holds characters that cannot be sent"))
+        })?;
+        headers.insert(HeaderName::from_static(name), value);
+    }
+    if !ask.body.is_empty() {
+        headers.insert("content-type", HeaderValue::from_static(FORM));
+    }
+    let host = ask.url.host_str().unwrap_or_default().to_owned();
+    let deadline = Instant::now() + ask.wait;
+    let client = search.connections.to(&ask.url, ask.wait)?;
+    let sent = client.request(ask.method, ask.url.clone()).headers(headers).body(ask.body).send();
+    let response = match tokio::time::timeout_at(deadline, sent).await {
+        Ok(response) => response.map_err(|why| network::not_reached(&why, &ask.url, ask.wait))?,
+        Err(_) => {
+            return Err(Error::busy(format!("{host} gave no AWS keys within {} s", ask.wait.as_secs())));
+        }
+    };
+    let status = response.status();
+    let body = crate::client::read(response, ANSWER_LIMIT_BYTES, deadline).await;
+    if status.is_success() {
+        return Ok(body);
+    }
+    let message = format!("{host} gave no AWS keys ({status}): {}", cut(body.trim(), 300));
+    if status.is_server_error() || status.as_u16() == 429 {
+        return Err(Error::busy(message));
+    }
+    Err(refused(message))
+}
+
+fn address(url: &str) -> Result<Url, Error> {
+    Url::parse(url)
+        .map_err(|why| refused(format!("the address `{}` for AWS keys is not valid: {why}", cut(url, 200))))
+}
+
+/// Loopback, and the addresses at which a machine's own agents listen.
+fn is_on_this_machine(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_link_local(),
+        Ok(IpAddr::V6(address)) => address.is_loopback() || host == "fd00:ec2::23",
+        Err(_) => host == "localhost",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_roles_keys_are_read_from_xml() {
+        let answer = "<R><Credentials>\n<AccessKeyId>AK</AccessKeyId><SecretAccessKey>S/+=</SecretAccessKey>\
+                      <SessionToken>T</SessionToken><Expiration>2015-08-30T12:36:00Z</Expiration></Credentials></R>";
+        let keys = sts_keys(answer).unwrap();
+        let expected = Keys {
+            access_key_id: "AK".into(),
+            secret_access_key: "S/+=".into(),
+            session_token: Some("T".into()),
+            expires_ms: Some(1_440_938_160_000),
+        };
+        assert_eq!(keys, expected);
+        assert!(sts_keys("<Error/>").is_err());
+    }
+
+    #[test]
+    fn a_roles_question_is_a_form() {
+        let role = Role { arn: "arn:aws:iam::1:role/r".into(), session: None, external_id: None };
+        assert_eq!(
+            form("AssumeRole", &role, &[("ExternalId", "a b")]),
+            "Action=AssumeRole&Version=2011-06-15&RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Fr\
+             &RoleSessionName=codewright&ExternalId=a%20b"
+        );
+    }
+
+    #[test]
+    fn a_token_stays_on_this_machine_unless_the_way_is_safe() {
+        for (url, expected) in [
+            ("http://127.0.0.1:9/x", true),
+            ("http://localhost/x", true),
+            ("http://[::1]/x", true),
+            ("http://169.254.170.23/x", true),
+            ("http://[fd00:ec2::23]/x", true),
+            ("http://10.0.0.1/x", false),
+            ("http://example.com/x", false),
+        ] {
+            assert_eq!(is_on_this_machine(&Url::parse(url).unwrap()), expected, "{url}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Amazon Bedrock's ConverseStream.
+
+pub(crate) mod error;
+pub(crate) mod profile;
+pub(crate) mod request;
+pub(crate) mod stream;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::Model;
+
+/// What may stand in a path, or in a request about to be signed, as it is.
+pub(crate) const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Where a model is asked; ids may be ARNs, whose slashes and colons are no part of the path.
+pub(crate) fn path(model: &Model) -> String {
+    format!("model/{}/converse-stream", utf8_percent_encode(&model.api_id, ESCAPED))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Protocol;
+
+    #[test]
+    fn an_id_is_one_segment_of_the_path() {
+        for (id, expected) in [
+            ("amazon.nova-pro-v1:0", "model/amazon.nova-pro-v1%3A0/converse-stream"),
+            (
+                "arn:aws:bedrock:us-east-1:1:inference-profile/us.x",
+                "model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fus.x/converse-stream",
+            ),
+        ] {
+            let mut model = Model::new("amazon-bedrock", "m", Protocol::Bedrock, "https://h");
+            model.api_id = id.into();
+            assert_eq!(path(&model), expected);
+        }
+    }
+}
