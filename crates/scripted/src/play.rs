@@ -15,7 +15,7 @@ use crate::http::{self, Connection};
 use crate::protocol::{Block, Part, Protocol, Wire};
 use crate::record::Outcome;
 use crate::request::Request;
-use crate::script::{Call, Content, Pace, Reply, Step, Steps, StreamError};
+use crate::script::{Args, Call, Content, Pace, Reply, Step, Steps, StreamError};
 
 /// Events are gathered up to this size.
 const WRITE_BYTES: usize = 64 << 10;
@@ -27,6 +27,8 @@ const FLOODS_LIMIT: usize = 8;
 const FLOOD_KEPT_LIMIT_BYTES: usize = 64 << 20;
 /// What vouches for a thought when the script does not say.
 const SIGNATURE: &str = "c2lnbmF0dXJl";
+/// The sealed form of a thought when the script does not say.
+const ENCRYPTED: &str = "ZW5jcnlwdGVk";
 
 /// One answer being given.
 pub(crate) struct Answer<'a> {
@@ -71,15 +73,17 @@ impl Answer<'_> {
             let pace = |pace: &Pace| pace.or(self.pace);
             match step {
                 Step::Text { text, pace: own } => stream.block(Block::Text, text, pace(own)).await?,
-                Step::Reasoning { text, signature, pace: own, .. } => {
+                Step::Reasoning { text, signature, encrypted, pace: own } => {
                     let signature = signature.as_deref().unwrap_or(SIGNATURE);
-                    stream.block(Block::Reasoning { signature }, text, pace(own)).await?;
+                    let encrypted = encrypted.as_deref().unwrap_or(ENCRYPTED);
+                    stream.block(Block::Reasoning { signature, encrypted }, text, pace(own)).await?;
                 }
                 Step::Tool { pace: own, .. } | Step::AnyTool { pace: own, .. } => {
                     if let Some(call) = offered(step, self.request) {
                         let id = call_id(call, self.request.protocol, self.label, n);
-                        let block = Block::Tool { id: &id, name: &call.name };
-                        stream.block(block, &call.args.wire(), pace(own)).await?;
+                        let (args, is_custom) = given(call, self.request.protocol);
+                        let block = Block::Tool { id: &id, name: &call.name, is_custom };
+                        stream.block(block, &args, pace(own)).await?;
                     }
                 }
                 Step::Flood(flood) => stream.flood(*flood, self.floods).await?,
@@ -113,14 +117,16 @@ impl Answer<'_> {
         for (n, step) in steps.steps.iter().enumerate() {
             match step {
                 Step::Text { text, .. } => parts.push(Part::Text(text.clone())),
-                Step::Reasoning { text, signature, .. } => {
+                Step::Reasoning { text, signature, encrypted, .. } => {
                     let signature = signature.as_deref().unwrap_or(SIGNATURE).to_owned();
-                    parts.push(Part::Reasoning { text: text.clone(), signature });
+                    let encrypted = encrypted.as_deref().unwrap_or(ENCRYPTED).to_owned();
+                    parts.push(Part::Reasoning { text: text.clone(), signature, encrypted });
                 }
                 Step::Tool { .. } | Step::AnyTool { .. } => {
                     if let Some(call) = offered(step, self.request) {
                         let id = call_id(call, self.request.protocol, self.label, n);
-                        parts.push(Part::Tool { id, name: call.name.clone(), args: call.args.wire() });
+                        let (args, is_custom) = given(call, self.request.protocol);
+                        parts.push(Part::Tool { id, name: call.name.clone(), args, is_custom });
                     }
                 }
                 Step::Flood(flood) => parts.push(Part::Text(flood.text())),
@@ -183,6 +189,7 @@ impl Stream<'_> {
         self.wire.open(&mut self.events, Block::Text);
         self.flush().await?;
         let encoded = floods.encoded(flood, self.wire.as_mut());
+        self.wire.flooded(flood);
         self.connection.write(&encoded).await?;
         self.wire.close(&mut self.events, Block::Text);
         Ok(())
@@ -329,6 +336,14 @@ fn offered<'a>(step: &'a Step, request: &Request) -> Option<&'a Call> {
         | Step::StreamError(_)
         | Step::Disconnect
         | Step::Hang => None,
+    }
+}
+
+/// What a call is given, and whether it is a free-form one on the wire.
+fn given(call: &Call, protocol: Protocol) -> (String, bool) {
+    match &call.args {
+        Args::Custom(input) if protocol.has_custom_calls() => (input.clone(), true),
+        args => (args.wire(), false),
     }
 }
 

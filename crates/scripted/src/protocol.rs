@@ -6,6 +6,7 @@
 
 use serde_json::Value;
 
+use crate::flood::Flood;
 use crate::http::Headers;
 use crate::request::View;
 use crate::script::{Finish, StreamError, Usage};
@@ -14,6 +15,7 @@ mod anthropic;
 mod chat;
 mod gemini;
 mod problems;
+mod responses;
 
 pub(crate) use problems::Problems;
 
@@ -30,6 +32,8 @@ pub enum Protocol {
     Anthropic,
     /// Gemini, `POST */models/…:streamGenerateContent`.
     Gemini,
+    /// OpenAI Responses, `POST */responses`.
+    Responses,
 }
 
 impl Protocol {
@@ -39,6 +43,8 @@ impl Protocol {
             Some(Self::Chat)
         } else if path.ends_with("/messages") {
             Some(Self::Anthropic)
+        } else if path.ends_with("/responses") {
+            Some(Self::Responses)
         } else if gemini::asked(path).is_some() {
             Some(Self::Gemini)
         } else {
@@ -49,7 +55,7 @@ impl Protocol {
     /// The model that is asked for, and whether its answer is to be streamed.
     pub(crate) fn asked(self, path: &str, body: &Value) -> (String, bool) {
         match self {
-            Self::Chat | Self::Anthropic => (
+            Self::Chat | Self::Anthropic | Self::Responses => (
                 body["model"].as_str().unwrap_or_default().to_owned(),
                 body["stream"].as_bool().unwrap_or_default(),
             ),
@@ -66,6 +72,7 @@ impl Protocol {
             Self::Chat => chat::view(body),
             Self::Anthropic => anthropic::view(body),
             Self::Gemini => gemini::view(body),
+            Self::Responses => responses::view(body),
         }
     }
 
@@ -76,6 +83,7 @@ impl Protocol {
             Self::Chat => chat::check(body, &mut problems),
             Self::Anthropic => anthropic::check(headers, body, &mut problems),
             Self::Gemini => gemini::check(body, &mut problems),
+            Self::Responses => responses::check(body, &mut problems),
         }
         problems.into_list()
     }
@@ -86,14 +94,23 @@ impl Protocol {
             Self::Chat => Box::new(chat::Chat::new(label, model, usage)),
             Self::Anthropic => Box::new(anthropic::Anthropic::new(label, model, usage)),
             Self::Gemini => Box::new(gemini::Gemini::new(label, model, usage)),
+            Self::Responses => Box::new(responses::Responses::new(label, model, usage)),
         }
     }
 
     /// The id of a call in this protocol's custom, made from a neutral one.
     pub(crate) fn call_id(self, id: &str) -> String {
         match self {
-            Self::Chat | Self::Gemini => id.to_owned(),
+            Self::Chat | Self::Gemini | Self::Responses => id.to_owned(),
             Self::Anthropic => id.replacen("call_", "toolu_", 1),
+        }
+    }
+
+    /// Whether a free-form call is one here; elsewhere it is a common call without arguments.
+    pub(crate) fn has_custom_calls(self) -> bool {
+        match self {
+            Self::Responses => true,
+            Self::Chat | Self::Anthropic | Self::Gemini => false,
         }
     }
 
@@ -103,6 +120,7 @@ impl Protocol {
             Self::Chat => chat::error_body(kind, message),
             Self::Anthropic => anthropic::error_body(kind, message),
             Self::Gemini => gemini::error_body(kind, message),
+            Self::Responses => responses::error_body(kind, message),
         }
     }
 }
@@ -112,10 +130,10 @@ impl Protocol {
 pub(crate) enum Block<'a> {
     /// Text for the user.
     Text,
-    /// The model's thinking and what vouches for it.
-    Reasoning { signature: &'a str },
-    /// A tool call.
-    Tool { id: &'a str, name: &'a str },
+    /// The model's thinking, what vouches for it and its sealed form.
+    Reasoning { signature: &'a str, encrypted: &'a str },
+    /// A tool call; a custom one has text for its input.
+    Tool { id: &'a str, name: &'a str, is_custom: bool },
 }
 
 /// A finished block, for answers that are not streamed.
@@ -124,9 +142,9 @@ pub(crate) enum Part {
     /// Text for the user.
     Text(String),
     /// The model's thinking.
-    Reasoning { text: String, signature: String },
+    Reasoning { text: String, signature: String, encrypted: String },
     /// A tool call; the arguments as they would be streamed.
-    Tool { id: String, name: String, args: String },
+    Tool { id: String, name: String, args: String, is_custom: bool },
 }
 
 /// Writes one answer; streamed events are appended to the buffer whole.
@@ -137,6 +155,8 @@ pub(crate) trait Wire: Send {
     fn open(&mut self, out: &mut Vec<u8>, block: Block<'_>);
     /// One piece of the open block.
     fn delta(&mut self, out: &mut Vec<u8>, block: Block<'_>, piece: &str);
+    /// All pieces of a flood were played, from wherever they were kept.
+    fn flooded(&mut self, _: Flood) {}
     /// The events that close the block.
     fn close(&mut self, out: &mut Vec<u8>, block: Block<'_>);
     /// An error inside the stream.

@@ -143,10 +143,13 @@ fn a_known_provider_needs_only_its_variable() -> Result<()> {
     let project = Project::plain()?;
     let server = server()?;
     let url = format!("{}/v1", server.url());
-    project
-        .write_config(&json!({"model": "groq/gpt-x", "provider": {"groq": {"options": {"baseURL": url}}}}))?;
-    program(&project, ["run", "hi"]).env("GROQ_API_KEY", "sk-variable").finish()?.success()?;
-    assert_eq!(asked(&server), ("gpt-x".to_owned(), "Bearer sk-variable".to_owned()));
+    for (name, variable) in [("groq", "GROQ_API_KEY"), ("openai", "OPENAI_API_KEY")] {
+        let provider = json!({name: {"options": {"baseURL": url}}});
+        project.write_config(&json!({"model": format!("{name}/gpt-x"), "provider": provider}))?;
+        program(&project, ["run", "hi"]).env(variable, "sk-variable").finish()?.success()?;
+        assert_eq!(asked(&server), ("gpt-x".to_owned(), "Bearer sk-variable".to_owned()));
+    }
+    assert_eq!(server.problems(), [""; 0]);
     Ok(())
 }
 

@@ -18,6 +18,7 @@ mod permission;
 mod place;
 mod prompt;
 mod providers;
+mod responses;
 mod secret;
 mod serve;
 mod storage;

@@ -25,10 +25,12 @@ fn unmarked(request: &Recorded) -> Value {
     body
 }
 
-async fn check(model: &str) {
+/// `history` is the field that the conversation stands in.
+async fn check(model: &str, history: &str) {
     let script = Script::new()
         .turn(
             Turn::steps()
+                .reasoning("Where to begin?")
                 .text("Looking.")
                 .tool("glob", json!({ "pattern": "*" }))
                 .tool("read", json!({ "filePath": "no" })),
@@ -50,20 +52,25 @@ async fn check(model: &str) {
         for key in ["tools", "system"] {
             assert_eq!(pair[0][key].to_string(), pair[1][key].to_string(), "{key}");
         }
-        let (before, after) = (pair[0]["messages"].to_string(), pair[1]["messages"].to_string());
+        let (before, after) = (pair[0][history].to_string(), pair[1][history].to_string());
         let shared = before.strip_suffix(']').unwrap();
         assert!(after.starts_with(shared), "{before}\nis not how this begins:\n{after}");
     }
-    assert!(sent[4]["messages"].to_string().contains("date is now"), "a later day is told");
+    assert!(sent[4][history].to_string().contains("date is now"), "a later day is told");
     desk.assert_clean();
 }
 
 #[tokio::test]
 async fn a_conversation_over_chat_completions_only_grows() {
-    check("mock/plain-model").await;
+    check("mock/plain-model", "messages").await;
 }
 
 #[tokio::test]
 async fn a_conversation_over_anthropic_messages_only_grows() {
-    check("mockanth/claude-mock").await;
+    check("mockanth/claude-mock", "messages").await;
+}
+
+#[tokio::test]
+async fn a_conversation_over_openai_responses_only_grows() {
+    check("mockopenai/gpt-5-mock", "input").await;
 }

@@ -58,6 +58,14 @@ impl Desk {
                     "attachment": true,
                     "limit": { "context": 200_000, "output": 32_000 },
                 } },
+            }, "mockopenai": {
+                "npm": "@ai-sdk/openai",
+                "options": { "baseURL": format!("{}/v1", server.url()), "apiKey": "sk-mock" },
+                "models": { "gpt-5-mock": {
+                    "reasoning": true,
+                    "attachment": true,
+                    "limit": { "context": 200_000, "output": 32_000 },
+                } },
             } },
         });
         lay(&mut config, &more);

@@ -6,4 +6,5 @@ mod desk;
 mod gemini;
 mod history;
 mod permission;
+mod responses;
 mod turn;

@@ -113,7 +113,7 @@ impl Wire for Anthropic {
         let start = match block {
             Block::Text => json!({"type": "text", "text": ""}),
             Block::Reasoning { .. } => json!({"type": "thinking", "thinking": "", "signature": ""}),
-            Block::Tool { id, name } => json!({"type": "tool_use", "id": id, "name": name, "input": {}}),
+            Block::Tool { id, name, .. } => json!({"type": "tool_use", "id": id, "name": name, "input": {}}),
         };
         let body = json!({"type": "content_block_start", "index": self.index, "content_block": start});
         event(out, "content_block_start", &body);
@@ -130,7 +130,7 @@ impl Wire for Anthropic {
 
     fn close(&mut self, out: &mut Vec<u8>, block: Block<'_>) {
         match block {
-            Block::Reasoning { signature } => {
+            Block::Reasoning { signature, .. } => {
                 self.text_delta(out, ("signature_delta", "signature"), signature);
             }
             Block::Text | Block::Tool { .. } => {}
@@ -154,10 +154,10 @@ impl Wire for Anthropic {
     fn whole(&self, parts: &[Part], finish: &Finish) -> Value {
         let block = |part: &Part| match part {
             Part::Text(text) => json!({"type": "text", "text": text}),
-            Part::Reasoning { text, signature } => {
+            Part::Reasoning { text, signature, .. } => {
                 json!({"type": "thinking", "thinking": text, "signature": signature})
             }
-            Part::Tool { id, name, args } => {
+            Part::Tool { id, name, args, .. } => {
                 // Only a stream can carry arguments that are not JSON.
                 let input = serde_json::from_str::<Value>(args).unwrap_or_else(|_| json!({}));
                 json!({"type": "tool_use", "id": id, "name": name, "input": input})

@@ -105,7 +105,7 @@ impl Wire for Chat {
     fn open(&mut self, out: &mut Vec<u8>, block: Block<'_>) {
         match block {
             Block::Text | Block::Reasoning { .. } => {}
-            Block::Tool { id, name } => {
+            Block::Tool { id, name, .. } => {
                 let function = json!({"name": name, "arguments": ""});
                 let call = json!({"index": self.calls, "id": id, "type": "function", "function": function});
                 self.call_chunk(out, &call);
@@ -158,7 +158,7 @@ impl Wire for Chat {
             match part {
                 Part::Text(text) => content.push_str(text),
                 Part::Reasoning { text, .. } => thought.push_str(text),
-                Part::Tool { id, name, args } => {
+                Part::Tool { id, name, args, .. } => {
                     let function = json!({"name": name, "arguments": args});
                     calls.push(json!({"id": id, "type": "function", "function": function}));
                 }

@@ -261,6 +261,15 @@ impl Steps {
         self
     }
 
+    /// Gives the last step, a thought, a sealed form of its own.
+    #[must_use]
+    pub fn encrypted(mut self, value: impl Into<String>) -> Self {
+        if let Some(Step::Reasoning { encrypted, .. }) = self.steps.last_mut() {
+            *encrypted = Some(value.into());
+        }
+        self
+    }
+
     /// Sets the tokens this answer claims to have cost.
     #[must_use]
     pub fn usage(mut self, usage: Usage) -> Self {

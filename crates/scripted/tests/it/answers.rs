@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use codewright_scripted::{Finish, Flood, Protocol, Script, Server, Turn, Usage};
+use codewright_scripted::{Args, Finish, Flood, Protocol, Script, Server, Step, StreamError, Turn, Usage};
 use serde_json::{Value, json};
 
 use crate::client::{Client, Response, prompt};
@@ -131,6 +131,128 @@ async fn gemini_sends_whole_parts_and_signs_its_calls() {
     assert_eq!(events.len(), 4);
 }
 
+/// The types of the events, each run of the same one as one.
+fn kinds(events: &[Value]) -> Vec<&str> {
+    let mut kinds: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap_or_default()).collect();
+    kinds.dedup();
+    kinds
+}
+
+fn numbers(events: &[Value]) -> Vec<u64> {
+    events.iter().map(|event| event["sequence_number"].as_u64().expect("a number")).collect()
+}
+
+#[tokio::test]
+async fn responses_number_their_events_and_say_a_text_twice() {
+    let response = answer(Protocol::Responses, Turn::text("Hello, wide world")).await;
+    assert!(response.is_whole && response.status == 200);
+    let text = response.text();
+    let names: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+    let events = response.events();
+    assert!(names.iter().zip(&events).all(|(name, event)| event["type"] == *name));
+    assert_eq!(numbers(&events), (0..events.len() as u64).collect::<Vec<_>>());
+    let expected = [
+        "response.created",
+        "response.in_progress",
+        "response.output_item.added",
+        "response.content_part.added",
+        "response.output_text.delta",
+        "response.output_text.done",
+        "response.content_part.done",
+        "response.output_item.done",
+        "response.completed",
+    ];
+    assert_eq!(kinds(&events), expected);
+    assert_eq!(response.said(), "Hello, wide world");
+    assert_eq!(
+        events[4],
+        json!({"type": "response.output_text.delta", "sequence_number": 4, "item_id": "msg_mock_1_0",
+            "output_index": 0, "content_index": 0, "delta": "Hello, wide "})
+    );
+    let part = json!({"type": "output_text", "text": "Hello, wide world", "annotations": []});
+    let item = json!({"id": "msg_mock_1_0", "type": "message", "status": "completed", "role": "assistant",
+        "content": [part]});
+    assert_eq!(events[8]["item"], item);
+    let last = &events[9]["response"];
+    assert_eq!((&last["output"], &last["status"]), (&json!([item]), &json!("completed")));
+    assert_eq!(last["usage"]["input_tokens"], 100);
+}
+
+#[tokio::test]
+async fn responses_seal_thought_and_stream_arguments() {
+    let turn = || {
+        let turn = Turn::steps().reasoning("A long thought.").encrypted("seal").reasoning("");
+        turn.tool("read", json!({"filePath": "/a"}))
+            .id("call_7")
+            .tool("patch", Args::Custom("*** Go".to_owned()))
+    };
+    let events = answer(Protocol::Responses, turn()).await.events();
+    let output = &events.last().unwrap()["response"]["output"];
+    let expected = json!([
+        {"id": "rs_mock_1_0", "type": "reasoning", "encrypted_content": "seal",
+            "summary": [{"type": "summary_text", "text": "A long thought."}]},
+        {"id": "rs_mock_1_1", "type": "reasoning", "encrypted_content": "ZW5jcnlwdGVk", "summary": []},
+        {"id": "fc_mock_1_2", "type": "function_call", "status": "completed", "call_id": "call_7",
+            "name": "read", "arguments": "{\"filePath\":\"/a\"}"},
+        {"id": "ctc_mock_1_3", "type": "custom_tool_call", "status": "completed", "call_id": "call_mock_1_4",
+            "name": "patch", "input": "*** Go"},
+    ]);
+    assert_eq!(*output, expected);
+    // The seal of a thought that has only begun is another one.
+    assert_ne!(events[2]["item"]["encrypted_content"], "seal");
+    let pieces = |kind: &str| -> Vec<&str> {
+        let events = events.iter().filter(|event| event["type"] == kind);
+        events.map(|event| event["delta"].as_str().unwrap()).collect()
+    };
+    assert_eq!(pieces("response.reasoning_summary_text.delta"), ["A long thoug", "ht."]);
+    assert_eq!(pieces("response.function_call_arguments.delta"), ["{\"filePath\":", "\"/a\"}"]);
+    assert_eq!(pieces("response.custom_tool_call_input.delta"), ["*** Go"]);
+
+    let server = Server::start(Script::new().turn(turn())).await.unwrap();
+    let mut body = prompt(Protocol::Responses, "Go");
+    body["stream"] = json!(false);
+    let whole = Client::connect(&server).await.ask(Protocol::Responses, &body).await.json();
+    assert_eq!(whole["output"], expected);
+}
+
+#[tokio::test]
+async fn responses_say_what_cut_them_short() {
+    for (finish, reason) in [
+        (Finish::Length, "max_output_tokens"),
+        (Finish::ContentFilter, "content_filter"),
+        (Finish::Other("tired".to_owned()), "tired"),
+    ] {
+        let usage = Usage { input: 7, output: 5, cache_read: 3, cache_write: 0, reasoning: 1 };
+        let events = answer(Protocol::Responses, Turn::text("x").usage(usage).finish(finish)).await.events();
+        let last = events.last().unwrap();
+        assert_eq!(last["type"], "response.incomplete");
+        assert_eq!(last["response"]["incomplete_details"], json!({"reason": reason}));
+        let usage = json!({"input_tokens": 10, "input_tokens_details": {"cached_tokens": 3},
+            "output_tokens": 5, "output_tokens_details": {"reasoning_tokens": 1}, "total_tokens": 15});
+        assert_eq!(last["response"]["usage"], usage);
+    }
+}
+
+#[tokio::test]
+async fn a_response_fails_by_an_event_or_as_a_whole() {
+    let error = |kind: Option<&str>| StreamError {
+        kind: kind.map(str::to_owned),
+        code: Some(json!("rate_limit_exceeded")),
+        message: "Slow down".to_owned(),
+    };
+    let turn = |kind| Turn::text("Hel").step(Step::StreamError(error(kind)));
+    let event = answer(Protocol::Responses, turn(Some("tokens"))).await;
+    assert_eq!(event.said(), "Hel");
+    let expected =
+        json!({"type": "tokens", "code": "rate_limit_exceeded", "message": "Slow down", "param": null});
+    let last = event.events().pop().unwrap();
+    assert_eq!((&last["type"], &last["error"]), (&json!("error"), &expected));
+    let last = answer(Protocol::Responses, turn(None)).await.events().pop().unwrap();
+    assert_eq!((&last["type"], &last["response"]["status"]), (&json!("response.failed"), &json!("failed")));
+    let expected = json!({"code": "rate_limit_exceeded", "message": "Slow down"});
+    assert_eq!(last["response"]["error"], expected);
+}
+
 #[tokio::test]
 async fn ids_and_signatures_may_be_scripted() {
     let turn = Turn::steps().reasoning("Hm.").signature("c2ln").tool("read", json!({})).id("call_7");
@@ -200,7 +322,7 @@ async fn a_request_without_stream_gets_the_whole() {
 #[tokio::test]
 async fn a_flood_arrives_whole_in_its_pieces() {
     let flood = Flood { bytes: 2_000_000, deltas: 40_000 };
-    for protocol in [Protocol::Chat, Protocol::Anthropic, Protocol::Gemini] {
+    for protocol in [Protocol::Chat, Protocol::Anthropic, Protocol::Gemini, Protocol::Responses] {
         let script = Script::new().turn(Turn::steps().flood(flood.bytes, flood.deltas)).repeat();
         let server = Server::start(script).await.unwrap();
         let mut client = Client::connect(&server).await;
@@ -215,9 +337,16 @@ async fn a_flood_arrives_whole_in_its_pieces() {
                 }
                 Protocol::Anthropic => event["delta"]["type"] == "text_delta",
                 Protocol::Gemini => event["candidates"][0]["finishReason"].is_null(),
+                Protocol::Responses => event["type"] == "response.output_text.delta",
             });
             assert_eq!(pieces.count(), flood.deltas);
             assert!(response.said() == flood.text(), "the text differs");
+            if protocol == Protocol::Responses {
+                let last = events.last().unwrap();
+                let text = last["response"]["output"][0]["content"][0]["text"].as_str();
+                assert!(text == Some(&flood.text()), "the finished text differs");
+                assert!(numbers(&events).is_sorted_by(|one, next| one < next), "the numbers do not rise");
+            }
         }
     }
 }

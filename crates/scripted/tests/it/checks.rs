@@ -7,7 +7,7 @@ use crate::client::{Client, post, prompt};
 
 #[tokio::test]
 async fn a_bad_request_is_refused_recorded_and_uses_no_turn() {
-    for protocol in [Protocol::Chat, Protocol::Anthropic] {
+    for protocol in [Protocol::Chat, Protocol::Anthropic, Protocol::Responses] {
         let server = Server::start(Script::new().text("first")).await.unwrap();
         let mut client = Client::connect(&server).await;
         let mut bad = prompt(protocol, "Go");

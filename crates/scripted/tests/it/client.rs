@@ -155,7 +155,9 @@ impl Response {
         let piece = |event: &Value| {
             let chat = &event["choices"][0]["delta"]["content"];
             let gemini = &event["candidates"][0]["content"]["parts"][0]["text"];
-            chat.as_str().or(event["delta"]["text"].as_str()).or(gemini.as_str()).map(str::to_owned)
+            let responses = Some(&event["delta"]).filter(|_| event["type"] == "response.output_text.delta");
+            let text = chat.as_str().or(responses.and_then(Value::as_str));
+            text.or(event["delta"]["text"].as_str()).or(gemini.as_str()).map(str::to_owned)
         };
         self.events().iter().filter_map(piece).collect()
     }
@@ -169,6 +171,7 @@ pub(crate) fn post(protocol: Protocol, body: &str) -> String {
         Protocol::Gemini => {
             ("/v1beta/models/gemini-mock:streamGenerateContent?alt=sse", "x-goog-api-key: sk-secret")
         }
+        Protocol::Responses => ("/v1/responses", "authorization: Bearer sk-secret"),
     };
     let length = body.len();
     format!(
@@ -193,6 +196,13 @@ pub(crate) fn prompt(protocol: Protocol, text: &str) -> Value {
             "systemInstruction": {"parts": [{"text": "Be good."}]},
             "contents": [{"role": "user", "parts": [{"text": text}]}],
             "tools": [{"functionDeclarations": [{"name": "read", "description": "Reads"}]}],
+        }),
+        Protocol::Responses => json!({
+            "model": "gpt-mock", "stream": true, "store": false,
+            "input": [{"role": "system", "content": "Be good."},
+                {"role": "user", "content": [{"type": "input_text", "text": text}]}],
+            "tools": [{"type": "function", "name": "read", "strict": false,
+                "parameters": {"type": "object", "properties": {}}}],
         }),
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::client::{Client, DEADLINE, prompt};
 
-const PROTOCOLS: [Protocol; 3] = [Protocol::Chat, Protocol::Anthropic, Protocol::Gemini];
+const PROTOCOLS: [Protocol; 4] = [Protocol::Chat, Protocol::Anthropic, Protocol::Gemini, Protocol::Responses];
 
 #[tokio::test]
 async fn an_http_error_carries_its_headers_and_body() {
@@ -52,7 +52,8 @@ async fn a_disconnect_cuts_in_the_middle_of_an_event() {
         assert_eq!(response.said(), "Half a");
         let text = response.text();
         let (_, rest) = text.rsplit_once("\n\n").unwrap();
-        let begun = ["data: {", "event: content_block_delta"].iter().any(|start| rest.starts_with(start));
+        let begun = ["data: {", "event: content_block_delta", "event: response.output_text.delta"];
+        let begun = begun.iter().any(|start| rest.starts_with(start));
         assert!(begun && !rest.ends_with('\n'), "`{rest}` is not part of an event");
         assert!(client.is_closed().await);
         assert_eq!(server.wait_for_end(1, DEADLINE).await.unwrap().outcome, Outcome::Cut);
