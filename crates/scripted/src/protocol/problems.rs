@@ -47,3 +47,15 @@ impl Problems {
         self.0
     }
 }
+
+/// Puts `value` at `pointer` of a body; a null removes what is there.
+#[cfg(test)]
+pub(super) fn change(body: &mut Value, pointer: &str, value: Value) {
+    let (parent, key) = pointer.rsplit_once('/').unwrap();
+    match (body.pointer_mut(parent).unwrap(), value) {
+        (Value::Array(list), Value::Null) => drop(list.remove(key.parse().unwrap())),
+        (Value::Object(map), Value::Null) => drop(map.remove(key)),
+        (parent @ Value::Object(_), value) => parent[key] = value,
+        (parent, value) => parent[key.parse::<usize>().unwrap()] = value,
+    }
+}

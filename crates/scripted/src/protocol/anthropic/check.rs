@@ -257,6 +257,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::protocol::problems::change;
 
     fn good() -> Value {
         json!({
@@ -301,14 +302,7 @@ mod tests {
     #[track_caller]
     fn check_bad(pointer: &str, value: Value, expected: &str) {
         let mut body = good();
-        let (parent, key) = pointer.rsplit_once('/').unwrap();
-        let parent = body.pointer_mut(parent).unwrap();
-        match (parent, value) {
-            (Value::Array(list), Value::Null) => drop(list.remove(key.parse().unwrap())),
-            (Value::Object(map), Value::Null) => drop(map.remove(key)),
-            (parent @ Value::Object(_), value) => parent[key] = value,
-            (parent, value) => parent[key.parse::<usize>().unwrap()] = value,
-        }
+        change(&mut body, pointer, value);
         assert_eq!(problems(&body), [expected]);
     }
 
