@@ -70,6 +70,7 @@ const ROOMS: &[Room] = &[
             "codewright-llm",
             "codewright-server",
             "codewright-scripted",
+            "codewright-testkit",
         ],
     ),
 ];
