@@ -34,6 +34,7 @@ pub(crate) async fn create(inner: &Inner, place: &Arc<Place>, input: SessionInpu
         id: inner.ids.session(),
         slug: slug(inner.ids.random()),
         project_id: place.project.id.clone(),
+        workspace_id: None,
         directory: place.directory_text(),
         path: Some(relative(&place.directory, &place.worktree.root)),
         parent_id: input.parent_id,
@@ -47,6 +48,7 @@ pub(crate) async fn create(inner: &Inner, place: &Arc<Place>, input: SessionInpu
         version: inner.version.to_owned(),
         metadata: input.metadata,
         permission: input.permission,
+        revert: None,
         time: SessionTime { created: now, updated: now, ..SessionTime::default() },
     };
     let event = Event::SessionCreated { session_id: session.id.clone(), info: session.clone() };

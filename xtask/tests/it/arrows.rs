@@ -72,6 +72,7 @@ const ROOMS: &[Room] = &[
             "codewright-llm",
             "codewright-server",
             "codewright-scripted",
+            "codewright-testkit",
         ],
     ),
 ];

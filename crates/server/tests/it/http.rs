@@ -71,7 +71,7 @@ async fn a_session_lives_and_dies_in_the_recorded_shapes() {
     let elsewhere = SessionQuery { directory: Some("/".to_owned()), ..SessionQuery::default() };
     assert!(client.sessions(&elsewhere).await.unwrap().is_empty());
 
-    let patch = codewright_proto::SessionPatch { title: Some("Renamed".to_owned()), permission: None };
+    let patch = codewright_proto::SessionPatch { title: Some("Renamed".to_owned()), ..Default::default() };
     assert_eq!(client.update_session(&session.id, &patch).await.unwrap().title, "Renamed");
     assert_eq!(client.session(&session.id).await.unwrap().title, "Renamed");
     assert!(client.messages(&session.id, None).await.unwrap().is_empty());
