@@ -96,7 +96,10 @@ impl Git {
         drop(group);
         match late {
             Late::Cancelled => Err(Error::Cancelled),
-            Late::Deadline => Err(failed(format!("it took longer than {} s", deadline.as_secs()))),
+            Late::Deadline => {
+                let reason = format!("`git {name}` took longer than {} s", deadline.as_secs());
+                Err(Error::Off { reason })
+            }
         }
     }
 

@@ -37,6 +37,8 @@ mod objects;
 mod options;
 mod plan;
 mod quota;
+#[cfg(test)]
+mod random;
 mod repository;
 mod restore;
 mod step;
@@ -59,7 +61,7 @@ pub use step::{Effect, Step, StepChange};
 pub use track::{MAX_TRACKED_BYTES, MAX_TRACKED_FILES, Snapshot};
 
 use objects::Objects;
-use repository::{Repository, Shelf};
+use repository::Repository;
 use step::Sapling;
 
 /// Files of one step whose contents are kept; further ones are named only.
@@ -105,14 +107,28 @@ impl Snapshots {
         if let Some(reason) = self.off().clone() {
             return Err(Error::Off { reason });
         }
-        self.repository.prepare()?;
-        let lock = self.repository.lock(cancel).await?;
-        self.repository.recover()?;
-        let result = track::track(&self.repository, &lock, cancel).await;
+        let result = self.track_now(cancel).await;
         if let Err(Error::Off { reason }) = &result {
             *self.off() = Some(reason.clone());
+            self.repository.give_up(reason)?;
         }
         result
+    }
+
+    async fn track_now(&self, cancel: &CancellationToken) -> Result<Snapshot, Error> {
+        self.repository.prepare()?;
+        if let Some(reason) = self.repository.given_up() {
+            *self.off() = Some(reason.clone());
+            return Err(Error::Off { reason });
+        }
+        let lock = self.repository.lock(cancel).await?;
+        self.repository.recover()?;
+        track::track(&self.repository, &lock, cancel).await
+    }
+
+    /// Why there are no snapshots here, if that is known.
+    pub fn why_off(&self) -> Option<String> {
+        self.off().clone()
     }
 
     /// What differs between two trees, ordered by path.
@@ -186,6 +202,9 @@ impl Snapshots {
             step.left_out.insert(effect.path, Reason::Outside);
             return Ok(());
         };
+        if effect.before == effect.after {
+            return Ok(());
+        }
         let size = |file: &Option<File>| file.as_ref().map_or(0, |file| file.bytes.len() as u64);
         if size(&effect.before).max(size(&effect.after)) > MAX_FILE_BYTES {
             step.left_out.insert(path, Reason::TooLarge);
@@ -199,8 +218,8 @@ impl Snapshots {
                 .flatten()
                 .map(|file| object::cost(file.bytes.len() as u64))
                 .sum();
-            quota::reserve(&repository.options, cost)?;
-            let shelf = repository.newest(Shelf::Effects)?;
+            let _lock = repository.lock_effects()?;
+            let shelf = repository.room_for_effects(cost + object::fan_out(2))?;
             let keep = |file: Option<File>| match file {
                 Some(file) => store(&shelf, &file).map(Some),
                 None => Ok(None),
@@ -267,8 +286,10 @@ impl Snapshots {
             }
             let names: u64 = files.iter().map(|path| path.as_os_str().len() as u64 + 64).sum();
             let depth: u64 = files.iter().map(|path| path.components().count() as u64).sum();
-            quota::reserve(&repository.options, 2 * (names + (depth + 1) * object::cost(0)))?;
-            let shelf = repository.newest(Shelf::Effects)?;
+            let _lock = repository.lock_effects()?;
+            let trees = 2 * (depth + 1);
+            let shelf =
+                repository.room_for_effects(2 * names + trees * object::cost(0) + object::fan_out(trees))?;
             let mut write = |entries| {
                 let bytes = object::tree(entries);
                 object::write(&shelf, "tree", &bytes).map_err(|source| Error::at(&shelf, source))
