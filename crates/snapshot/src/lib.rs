@@ -67,6 +67,11 @@ use step::Sapling;
 /// Files of one step whose contents are kept; further ones are named only.
 const MAX_STEP_FILES: usize = 10_000;
 
+/// Files of which a patch is made; further ones are named only.
+const MAX_PATCHES: usize = 5000;
+/// Once the patches take so much, further files are named only.
+const MAX_PATCHES_BYTES: usize = 16 * 1024 * 1024;
+
 /// The snapshots of one directory.
 #[derive(Debug, Clone)]
 pub struct Snapshots {
@@ -136,11 +141,15 @@ impl Snapshots {
         self.objects().differences(from, to).await
     }
 
-    /// What differs between two trees, as patches.
+    /// What differs between two trees, as patches; of very many files only the names.
     pub async fn diff_full(&self, from: TreeId, to: TreeId) -> Result<Vec<FileDiff>, Error> {
         let mut objects = self.objects();
-        let mut diffs = Vec::new();
+        let (mut diffs, mut patches_bytes) = (Vec::new(), 0);
         for change in objects.differences(from, to).await? {
+            if diffs.len() >= MAX_PATCHES || patches_bytes >= MAX_PATCHES_BYTES {
+                diffs.push(named(&change));
+                continue;
+            }
             let before = match change.before {
                 Some(content) => objects.file(content, from).await?.bytes,
                 None => Vec::new(),
@@ -149,7 +158,9 @@ impl Snapshots {
                 Some(content) => objects.file(content, to).await?.bytes,
                 None => Vec::new(),
             };
-            diffs.push(file_diff(&change, &before, &after));
+            let diff = file_diff(&change, &before, &after);
+            patches_bytes += diff.patch.as_ref().map_or(0, String::len);
+            diffs.push(diff);
         }
         Ok(diffs)
     }
@@ -312,7 +323,8 @@ impl Snapshots {
         let (root, scope) = (self.root().to_owned(), self.repository.options.scope.clone());
         let repository = Arc::clone(&self.repository);
         blocking(move || {
-            let (orders, mut outcome) = restore::check(&root, &scope, goals, respect);
+            let (mut orders, mut outcome) = restore::check(&root, &scope, goals, respect);
+            orders.keep_only(|content| repository.has(content.id), &mut outcome);
             let mut contents = |goal: &Goal| {
                 let content = goal.target?;
                 let object = repository.object(content.id).ok()??;
@@ -408,14 +420,25 @@ fn store(shelf: &Path, file: &File) -> Result<Content, Error> {
 }
 
 fn file_diff(change: &FileChange, before: &[u8], after: &[u8]) -> FileDiff {
-    let name = change.path.to_string_lossy().into_owned();
+    let mut diff = named(change);
     let texts = std::str::from_utf8(before).ok().zip(std::str::from_utf8(after).ok());
-    let diff = texts.map(|(before, after)| codewright_workspace::unified(&name, before, after));
+    let (Some((before, after)), Some(name)) = (texts, &diff.file) else { return diff };
+    let unified = codewright_workspace::unified(name, before, after);
+    // Clients know the names by the tab behind them.
+    let (plain, tabbed) = (format!("--- {name}\n+++ {name}\n"), format!("--- {name}\t\n+++ {name}\t\n"));
+    diff.patch = Some(unified.patch.replacen(&plain, &tabbed, 1));
+    diff.additions = unified.additions as u64;
+    diff.deletions = unified.deletions as u64;
+    diff
+}
+
+/// A file without its patch.
+fn named(change: &FileChange) -> FileDiff {
     FileDiff {
-        file: Some(name),
-        additions: diff.as_ref().map_or(0, |diff| diff.additions as u64),
-        deletions: diff.as_ref().map_or(0, |diff| diff.deletions as u64),
-        patch: Some(diff.map(|diff| diff.patch).unwrap_or_default()),
+        file: Some(change.path.to_string_lossy().into_owned()),
+        patch: Some(String::new()),
+        additions: 0,
+        deletions: 0,
         status: Some(change.status().to_owned()),
     }
 }

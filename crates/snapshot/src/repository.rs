@@ -353,6 +353,11 @@ impl Repository {
         now.duration_since(used(&objects.join("born"))).is_ok_and(|age| age > self.options.quota.keep)
     }
 
+    /// Whether an object is ours.
+    pub(crate) fn has(&self, id: ObjectId) -> bool {
+        self.all_objects().iter().any(|directory| object::place(directory, id).is_file())
+    }
+
     /// An object of ours.
     pub(crate) fn object(&self, id: ObjectId) -> Result<Option<Object>, Error> {
         for directory in self.all_objects() {

@@ -357,7 +357,11 @@ enum Look {
 
 fn look(worktree: &Path, path: &Path) -> Look {
     let whole = worktree.join(path);
-    let Ok(metadata) = fs::symlink_metadata(&whole) else { return Look::Unfit };
+    let Ok(metadata) = fs::symlink_metadata(&whole) else {
+        // Git refuses to look behind a link.
+        let is_behind = path.ancestors().skip(1).any(|above| worktree.join(above).is_symlink());
+        return if is_behind { Look::Unfit } else { Look::Fits { bytes: 0 } };
+    };
     if metadata.is_symlink() {
         return Look::Fits { bytes: metadata.len() };
     }
