@@ -64,6 +64,12 @@ pub const GOOGLE_APPLICATION_CREDENTIALS: &str = "GOOGLE_APPLICATION_CREDENTIALS
 pub const CLOUDSDK_CONFIG: &str = "CLOUDSDK_CONFIG";
 /// The host that tells a machine of Google's who it is.
 pub const GCE_METADATA_HOST: &str = "GCE_METADATA_HOST";
+/// The GitLab of a company, in place of the public one.
+pub const GITLAB_INSTANCE_URL: &str = "GITLAB_INSTANCE_URL";
+/// A company's own gateway to models behind its GitLab.
+pub const GITLAB_AI_GATEWAY_URL: &str = "GITLAB_AI_GATEWAY_URL";
+/// The client that a company's GitLab knows this program by.
+pub const GITLAB_OAUTH_CLIENT_ID: &str = "GITLAB_OAUTH_CLIENT_ID";
 
 /// A configuration file, read after the global ones.
 pub const CONFIG: &str = "OPENCODE_CONFIG";

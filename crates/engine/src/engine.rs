@@ -19,7 +19,7 @@ use codewright_tools::{Environment, FileLocks};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::credential::{SignIns, vault};
+use crate::credential::{SignIns, sign_in};
 use crate::models::source::Source;
 use crate::permission::gate::Gate;
 use crate::place::Place;
@@ -103,10 +103,7 @@ impl Engine {
         let llm = codewright_llm::Client::new(&format!("codewright/{version}"))?;
         Ok(Self(Arc::new(Inner {
             gate: Gate::new(store.clone(), ids.clone()),
-            sign_in: SignIn::new(llm.clone(), vault(&dirs, &env), {
-                let clock = clock.clone();
-                move || clock.now_ms()
-            }),
+            sign_in: sign_in(llm.clone(), &dirs, &env, &clock),
             sign_ins: SignIns::default(),
             llm,
             catalog: Source::new(&dirs),

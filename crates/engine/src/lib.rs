@@ -20,7 +20,7 @@ mod session;
 mod toolbox;
 
 pub use codewright_store::{Published, SessionFilter, Subscription};
-pub use credential::vault;
+pub use credential::{sign_in, vault};
 pub use engine::{Engine, Options};
 pub use error::Error;
 pub use place::Place;

@@ -16,6 +16,7 @@ mod error;
 mod event;
 mod eventstream;
 pub mod family;
+pub mod gitlab;
 mod google;
 mod loose;
 mod model;

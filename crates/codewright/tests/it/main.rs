@@ -8,6 +8,7 @@ mod attach;
 mod config;
 mod demo;
 mod faults;
+mod gitlab;
 mod hostile;
 mod interrupt;
 mod json;
