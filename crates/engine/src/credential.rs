@@ -16,7 +16,7 @@ use crate::{Engine, Error};
 /// How long a sign-in that was begun is kept for whoever finishes it.
 const SIGN_IN_LIFE: Duration = Duration::from_secs(15 * 60);
 /// Providers with a sign-in of their own, as they are offered.
-const SIGN_IN_PROVIDERS: [&str; 7] = [
+const SIGN_IN_PROVIDERS: [&str; 10] = [
     "openai",
     "github-copilot",
     "gitlab",
@@ -24,6 +24,9 @@ const SIGN_IN_PROVIDERS: [&str; 7] = [
     "cloudflare-workers-ai",
     "cloudflare-ai-gateway",
     "azure",
+    "digitalocean",
+    "snowflake-cortex",
+    "xai",
 ];
 /// The longest text of a bad credential that is told back.
 const SHOWN_LIMIT_CHARS: usize = 200;

@@ -188,6 +188,10 @@ impl Models {
             let model = listed.model.as_ref().map_err(problem)?;
             return provider.paid(model.clone());
         }
+        if provider.is_free && provider.is_priced(model_id) {
+            let advice = key_advice(provider_id, &key_names(provider.ground.row, None));
+            return Err(Error::NoKey { provider: provider_id.to_owned(), advice });
+        }
         if !provider.open || model_id.is_empty() {
             return Err(self.unknown(provider_id, model_id));
         }
@@ -411,6 +415,12 @@ impl Provider {
         })
     }
 
+    /// Whether the catalog knows the model, which is not there because it has a price.
+    fn is_priced(&self, id: &str) -> bool {
+        let known = self.ground.catalog.models(ZEN.0).unwrap_or_default();
+        known.iter().any(|known| known.id == id)
+    }
+
     fn listed(&self, id: &str) -> Option<&Listed> {
         self.models().iter().find(|listed| listed.facts.id == id)
     }
@@ -515,6 +525,10 @@ fn provider(
 /// What an address's variable stands for: what is set, or what was noted beside the stored key.
 fn variable(name: &str, id: &str, (auth, env): (&Credentials, &Env)) -> Option<String> {
     let noted = NOTES.iter().find(|(known, _)| *known == name).and_then(|(_, note)| auth.note(id, note));
+    // It becomes part of an address, and nothing else of that may come with it.
+    let noted = noted.map(|text| text.trim_end_matches(".snowflakecomputing.com").to_owned());
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let noted = noted.filter(|text| text.bytes().all(fits));
     let set = || env.filled(name).map(str::to_owned);
     // The resource that a key of Azure's was stored with is the one that takes it.
     if name == AZURE_RESOURCE { noted.or_else(set) } else { set().or(noted) }

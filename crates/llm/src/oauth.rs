@@ -21,10 +21,14 @@ use crate::{Client, Error, Failure, Request, Secret};
 mod browser;
 mod copilot;
 mod device;
+mod digitalocean;
 mod gitlab;
 mod method;
 mod openai;
 mod poe;
+mod snowflake;
+mod standard;
+mod xai;
 
 pub use method::{Kind, Method, Prompt, methods};
 
@@ -37,11 +41,13 @@ const RENEWAL_WAIT: Duration = Duration::from_secs(70);
 /// How often it is looked whether that has ended.
 const RENEWAL_CHECK: Duration = Duration::from_millis(20);
 /// Providers whose tokens end and can be renewed.
-const RENEWED: [&str; 2] = ["gitlab", "openai"];
+const RENEWED: [&str; 4] = ["gitlab", "openai", "snowflake-cortex", "xai"];
 
 /// Servers that sign users in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoints {
+    /// The page where DigitalOcean asks the user.
+    pub digitalocean_page: String,
     /// The GitLab of users who name none.
     pub gitlab: String,
     /// The client that GitLab knows us by.
@@ -52,16 +58,23 @@ pub struct Endpoints {
     pub poe_page: String,
     /// Where Poe gives keys.
     pub poe_token: String,
+    /// Snowflake's, with `{account}` where the account's name belongs.
+    pub snowflake: String,
+    /// xAI's, without a slash at its end.
+    pub xai: String,
 }
 
 impl Default for Endpoints {
     fn default() -> Self {
         Self {
+            digitalocean_page: "https://cloud.digitalocean.com/v1/oauth/authorize".to_owned(),
             gitlab: gitlab::INSTANCE.to_owned(),
             gitlab_client: gitlab::CLIENT_ID.to_owned(),
             openai: "https://auth.openai.com".to_owned(),
             poe_page: "https://poe.com/oauth/authorize".to_owned(),
             poe_token: "https://api.poe.com/token".to_owned(),
+            snowflake: "https://{account}.snowflakecomputing.com".to_owned(),
+            xai: "https://auth.x.ai".to_owned(),
         }
     }
 }
@@ -132,6 +145,9 @@ impl SignIn {
             Kind::OpenAiBrowser => openai::browser(&self.0.endpoints).await,
             Kind::OpenAiDevice => openai::device(client, &self.0.endpoints).await,
             Kind::Copilot => copilot::device(client, inputs).await,
+            Kind::DigitalOcean => digitalocean::browser(&self.0.endpoints).await,
+            Kind::Snowflake => snowflake::browser(&self.0.endpoints, inputs).await,
+            Kind::Xai => xai::device(client, &self.0.endpoints).await,
             Kind::GitLab => gitlab::browser(&self.0.endpoints, inputs).await,
             Kind::Poe => poe::browser(&self.0.endpoints).await,
         }
@@ -159,6 +175,14 @@ impl SignIn {
             }
             Flow::OpenAiDevice(device) => openai::poll(client, &self.0.endpoints, device, now_ms).await,
             Flow::Copilot(device) => copilot::poll(client, device).await,
+            Flow::DigitalOcean(browser) => {
+                return Ok(digitalocean::credential(browser.brought(pasted).await?, now_ms));
+            }
+            Flow::Snowflake(begun) => {
+                let code = begun.browser.code(pasted).await?;
+                snowflake::exchange(client, &self.0.endpoints, &begun, &code, now_ms).await
+            }
+            Flow::Xai(device) => xai::poll(client, &self.0.endpoints, device, now_ms).await,
             Flow::GitLab(begun) => {
                 let code = begun.browser.code(pasted).await?;
                 gitlab::exchange(client, &begun, &code, now_ms).await
@@ -244,6 +268,8 @@ impl SignIn {
         let (client, endpoints) = (&self.0.client, &self.0.endpoints);
         let tokens = match provider {
             "gitlab" => gitlab::renew(client, endpoints, &old, now_ms).await,
+            "snowflake-cortex" => snowflake::renew(client, endpoints, &old, now_ms).await,
+            "xai" => xai::renew(client, endpoints, &old, now_ms).await,
             _ => openai::renew(client, endpoints, &old, now_ms).await,
         };
         let tokens = tokens.map_err(|error| explained(error, provider))?;
@@ -322,14 +348,18 @@ enum Flow {
     OpenAiBrowser(Browser),
     OpenAiDevice(openai::Device),
     Copilot(copilot::Device),
+    DigitalOcean(Browser),
     GitLab(gitlab::Begun),
+    Snowflake(snowflake::Begun),
+    Xai(xai::Device),
     Poe(Browser),
 }
 
 /// Whether sign-ins to a provider can be used, and not only keys.
 #[must_use]
 pub fn is_known(provider: &str) -> bool {
-    methods(provider).iter().any(|method| method.kind != Kind::Api)
+    // What DigitalOcean gives is stored and used as a key.
+    methods(provider).iter().any(|method| !matches!(method.kind, Kind::Api | Kind::DigitalOcean))
 }
 
 /// The address of Copilot's models for a sign-in.

@@ -107,7 +107,14 @@ fn login(
             let extra = noted(answers);
             Credential::Api { key: key(&provider)?.as_str().into(), extra }
         }
-        Kind::OpenAiBrowser | Kind::OpenAiDevice | Kind::Copilot | Kind::GitLab | Kind::Poe => {
+        Kind::OpenAiBrowser
+        | Kind::OpenAiDevice
+        | Kind::Copilot
+        | Kind::DigitalOcean
+        | Kind::GitLab
+        | Kind::Poe
+        | Kind::Snowflake
+        | Kind::Xai => {
             let inputs = ask_prompts(way.prompts)?;
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let credential = runtime.block_on(by_sign_in(sign_in, &provider, index, &inputs));

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 use super::browser::{Browser, Callback};
-use super::{Begun as Waiting, Endpoints, Flow, field, origin, refused, seconds, secret};
-use crate::client::exchange::Posted;
+use super::standard::{self, Grant, Server};
+use super::{Begun as Waiting, Endpoints, Flow, origin};
 use crate::vault::Tokens;
 use crate::{Client, Error};
 
@@ -14,7 +14,7 @@ use crate::{Client, Error};
 pub(super) const INSTANCE: &str = "https://gitlab.com";
 /// The client that sign-ins stored by OpenCode belong to; its redirect is registered.
 pub(super) const CLIENT_ID: &str = "1d89f9fdb23ee96d4e603201f6861dab6e143c5c3c00469a018a2d94bdc03d4e";
-const CALLBACK: Callback = Callback { host: "127.0.0.1", port: 8080, path: "/callback" };
+const CALLBACK: Callback = Callback::to("127.0.0.1", 8080, "/callback");
 /// What tokens last when the server does not say.
 const USUAL_LIFE_SECONDS: u64 = 7200;
 
@@ -35,14 +35,7 @@ pub(super) async fn browser(
     let client = endpoints.gitlab_client.clone();
     let url =
         browser.url(&format!("{instance}/oauth/authorize"), &[("client_id", &client), ("scope", "api")]);
-    let instructions = if browser.listens() {
-        format!("Sign in to {instance} in the browser.")
-    } else {
-        format!(
-            "Port {} is in use, so the browser cannot come back here: sign in, then paste the address it ends at.",
-            CALLBACK.port
-        )
-    };
+    let instructions = browser.instructions(&format!("Sign in to {instance} in the browser."));
     let is_automatic = browser.listens();
     Ok(Waiting { url, instructions, is_automatic, flow: Flow::GitLab(Begun { browser, instance, client }) })
 }
@@ -54,20 +47,10 @@ pub(super) async fn exchange(
     now_ms: u64,
 ) -> Result<Tokens, Error> {
     let Begun { browser, instance, client: client_id } = begun;
-    let form = [
-        ("grant_type", "authorization_code"),
-        ("client_id", client_id),
-        ("code", code),
-        ("redirect_uri", &browser.redirect),
-        ("code_verifier", browser.verifier.expose()),
-    ];
-    let (status, answer) = client.exchange(&format!("{instance}/oauth/token"), Posted::Form(&form)).await?;
-    if status != 200 {
-        return Err(refused("the sign-in", status, &answer, &[code, browser.verifier.expose()]));
-    }
     let mut extra = Map::new();
     extra.insert("enterpriseUrl".to_owned(), instance.as_str().into());
-    tokens(&answer, None, extra, now_ms)
+    let grant = Grant { code, verifier: &browser.verifier, redirect: &browser.redirect };
+    standard::exchange(client, &server(instance, client_id), &grant, extra, now_ms).await
 }
 
 /// New tokens for old ones, from the instance that gave those.
@@ -79,30 +62,14 @@ pub(super) async fn renew(
 ) -> Result<Tokens, Error> {
     let stored = old.text("enterpriseUrl").or_else(|| old.text("instanceUrl"));
     let instance = origin(stored.unwrap_or(&endpoints.gitlab), "a GitLab instance")?;
-    let form = [
-        ("grant_type", "refresh_token"),
-        ("client_id", endpoints.gitlab_client.as_str()),
-        ("refresh_token", old.refresh.expose()),
-    ];
-    let (status, answer) = client.exchange(&format!("{instance}/oauth/token"), Posted::Form(&form)).await?;
-    if status != 200 {
-        return Err(refused("the renewal", status, &answer, &[old.refresh.expose(), old.access.expose()]));
-    }
-    tokens(&answer, Some(old), old.extra.clone(), now_ms)
+    standard::renew(client, &server(&instance, &endpoints.gitlab_client), old, now_ms).await
 }
 
-fn tokens(
-    answer: &Value,
-    old: Option<&Tokens>,
-    extra: Map<String, Value>,
-    now_ms: u64,
-) -> Result<Tokens, Error> {
-    let refresh = match (field(answer, "refresh_token"), old) {
-        (Ok(refresh), _) => secret(refresh),
-        (Err(_), Some(old)) => old.refresh.clone(),
-        (Err(error), None) => return Err(error),
-    };
-    let life = seconds(answer, "expires_in").unwrap_or(USUAL_LIFE_SECONDS);
-    let expires_ms = now_ms.saturating_add(life.saturating_mul(1000));
-    Ok(Tokens { access: secret(field(answer, "access_token")?), refresh, expires_ms, extra })
+fn server(instance: &str, client_id: &str) -> Server {
+    Server {
+        url: format!("{instance}/oauth/token"),
+        client_id: client_id.to_owned(),
+        client_secret: None,
+        life_seconds: USUAL_LIFE_SECONDS,
+    }
 }

@@ -23,7 +23,13 @@ pub enum Kind {
     /// In a browser anywhere, with a code shown here.
     Copilot,
     /// In a browser on this machine, or elsewhere with the result pasted here.
+    DigitalOcean,
+    /// In a browser on this machine, or elsewhere with the result pasted here.
     GitLab,
+    /// In a browser on this machine, or elsewhere with the result pasted here.
+    Snowflake,
+    /// In a browser anywhere, with a code shown here.
+    Xai,
     /// In a browser on this machine, or elsewhere with the result pasted here.
     Poe,
 }
@@ -99,6 +105,23 @@ const AI_GATEWAY: &[Method] = &[Method {
         text("gatewayId", "Enter your Cloudflare AI Gateway ID", "e.g. my-gateway"),
     ],
 }];
+const DIGITALOCEAN: &[Method] = &[
+    Method { label: "Login with DigitalOcean", kind: Kind::DigitalOcean, prompts: &[] },
+    Method { label: "Paste Model Access Key", kind: Kind::Api, prompts: &[] },
+];
+
+const SNOWFLAKE_ACCOUNT: Prompt = text("account", "Snowflake Account Identifier", "myorg-myaccount");
+const SNOWFLAKE: &[Method] = &[
+    Method {
+        label: "Login with Snowflake (External Browser)",
+        kind: Kind::Snowflake,
+        prompts: &[SNOWFLAKE_ACCOUNT, text("role", "Snowflake Role (optional)", "PUBLIC")],
+    },
+    Method { label: "Paste PAT or bearer token manually", kind: Kind::Api, prompts: &[SNOWFLAKE_ACCOUNT] },
+];
+
+const XAI: &[Method] = &[Method { label: "SuperGrok Subscription", kind: Kind::Xai, prompts: &[] }, KEY];
+
 const AZURE: &[Method] = &[Method {
     label: "API key",
     kind: Kind::Api,
@@ -118,6 +141,9 @@ pub fn methods(provider: &str) -> &'static [Method] {
         "cloudflare-workers-ai" => WORKERS_AI,
         "cloudflare-ai-gateway" => AI_GATEWAY,
         "azure" => AZURE,
+        "digitalocean" => DIGITALOCEAN,
+        "snowflake-cortex" => SNOWFLAKE,
+        "xai" => XAI,
         _ => &[KEY],
     }
 }
