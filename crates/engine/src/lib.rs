@@ -14,6 +14,7 @@ mod models;
 mod permission;
 mod place;
 mod prompts;
+mod remote;
 mod request;
 mod run;
 mod session;

@@ -25,8 +25,8 @@ pub(crate) mod signed_in;
 pub(crate) mod source;
 mod vertex;
 
-pub(crate) use listed::{Listed, prices};
 use gitlab::Duo;
+pub(crate) use listed::{Listed, prices};
 use signed_in::{Credentials, SignedIn};
 use vertex::{Maker, Vertex};
 
@@ -118,7 +118,7 @@ impl Models {
     pub(crate) async fn open(
         inner: &Inner,
         config: &Config,
-        auth: &Credentials,
+        (auth, env): (&Credentials, &Env),
         looked_for: &[PathBuf],
     ) -> Self {
         let catalog = inner.catalog.open().catalog;
@@ -140,7 +140,7 @@ impl Models {
             small: config.small_model.clone(),
             looked_for,
         };
-        models.providers = models.configured(config, auth, &inner.env);
+        models.providers = models.configured(config, auth, env);
         if models.providers.iter().all(Provider::is_ambient)
             && !inner.env.is_on(codewright_config::env::DISABLE_LOCAL_SERVERS)
         {
@@ -219,8 +219,7 @@ impl Models {
             return Ok((model.provider_id, model.model_id));
         }
         // Nobody's words go to a server that nobody has chosen.
-        let usable =
-            self.providers.iter().filter(|provider| provider.template.is_ok() && !provider.is_free);
+        let usable = self.providers.iter().filter(|provider| provider.template.is_ok() && !provider.is_free);
         let keyed = usable.clone().filter(|provider| provider.missing_key.is_none());
         let first =
             keyed.clone().find_map(|provider| Some((provider, provider.first(ModelFacts::is_agentic)?)));
@@ -470,7 +469,8 @@ fn provider(
         found("env", names.iter().find_map(|name| env.filled(name)).map(str::to_owned))
             .or_else(|| found("api", auth.key(id)))
     });
-    let is_free = known == ZEN.0 && key.is_none() && signed_in.is_none() && written.options.base_url.is_none();
+    let is_free =
+        known == ZEN.0 && key.is_none() && signed_in.is_none() && written.options.base_url.is_none();
     let key = key.or_else(|| is_free.then(|| ZEN.1.to_owned()));
     let names_of = facts.into_iter().flat_map(|facts| &facts.env).map(String::as_str);
     let names_of = names_of.chain(NOTES.iter().map(|(name, _)| *name));
@@ -483,7 +483,9 @@ fn provider(
     let npm = written.npm.as_deref().or(row.map(|row| row.npm)).or(facts.map(|facts| facts.npm.as_str()));
     let vertex = npm.and_then(Maker::of_npm).map(|_| Vertex::find(id, &written, env));
     let duo = npm
-        .filter(|npm| catalog::protocol_of_npm(npm).is_some() && catalog::unpinned(npm).ends_with(catalog::GITLAB))
+        .filter(|npm| {
+            catalog::protocol_of_npm(npm).is_some() && catalog::unpinned(npm).ends_with(catalog::GITLAB)
+        })
         .and_then(|_| Duo::find(id, &written, key.as_deref(), (auth, env)));
     // Amazon's keys may be in many places, which are looked at when a request needs them.
     let is_cloud = known == aws::PROVIDER;
@@ -696,7 +698,9 @@ impl Ground {
         let id = &self.id;
         let part = |option: &str, variable: &str| {
             self.named(option, variable).ok_or_else(|| {
-                format!("provider `{id}`: set {variable}, or `provider.{id}.options.{option}` in opencode.json")
+                format!(
+                    "provider `{id}`: set {variable}, or `provider.{id}.options.{option}` in opencode.json"
+                )
             })
         };
         let account = part("accountId", CLOUDFLARE_ACCOUNT)?;
@@ -967,9 +971,92 @@ pub(super) mod tests {
         );
     }
 
+    #[test]
+    fn what_was_noted_beside_a_key_takes_part_in_the_address() {
+        let cloudflare = "https://api.cloudflare.com/client/v4/accounts/";
+        let key = |notes: Value| json!({ "type": "api", "key": "k", "metadata": notes });
+        for (id, entry, env, url) in [
+            (
+                "azure",
+                key(json!({ "resourceName": "noted" })),
+                vec![],
+                "https://noted.openai.azure.com/openai",
+            ),
+            (
+                "azure",
+                key(json!({ "resourceName": "noted" })),
+                vec![("AZURE_RESOURCE_NAME", "set")],
+                "https://noted.openai.azure.com/openai",
+            ),
+            (
+                "cloudflare-workers-ai",
+                key(json!({ "accountId": "me" })),
+                vec![],
+                &format!("{cloudflare}me/ai/v1"),
+            ),
+            (
+                "cloudflare-workers-ai",
+                key(json!({ "accountId": "me" })),
+                vec![("CLOUDFLARE_ACCOUNT_ID", "set")],
+                &format!("{cloudflare}set/ai/v1"),
+            ),
+            (
+                "cloudflare-ai-gateway",
+                key(json!({ "accountId": "me", "gatewayId": "gate" })),
+                vec![],
+                "https://gateway.ai.cloudflare.com/v1/me/gate/compat",
+            ),
+            (
+                "snowflake-cortex",
+                key(json!({ "account": "org-me.snowflakecomputing.com" })),
+                vec![],
+                "https://org-me.snowflakecomputing.com/api/v2/cortex/v1",
+            ),
+            (
+                "snowflake-cortex",
+                json!({ "type": "oauth", "access": "a", "refresh": "r", "expires": 0, "accountId": "org-me" }),
+                vec![],
+                "https://org-me.snowflakecomputing.com/api/v2/cortex/v1",
+            ),
+        ] {
+            let template = stored(id, &entry, json!({}), &env).template.unwrap();
+            assert_eq!(template.base_url, url, "{id} {entry}");
+            assert_eq!(template.api_key.is_some(), entry["type"] == "api");
+        }
+        // What is no name cannot lead the key elsewhere.
+        let entry = key(json!({ "resourceName": "evil.example/#" }));
+        stored("azure", &entry, json!({}), &[]).template.unwrap_err();
+        let entry = key(json!({ "accountId": "me", "gatewayId": "gate" }));
+        let template = stored("cloudflare-ai-gateway", &entry, json!({}), &[]).template.unwrap();
+        assert_eq!(template.auth, codewright_llm::Auth::Header("cf-aig-authorization"));
+        assert_eq!(template.api_key.unwrap().expose(), "Bearer k");
+    }
+
+    #[test]
+    fn the_free_models_of_zen_need_no_key_and_are_never_chosen() {
+        let free = set_up("opencode", json!({}), &[]);
+        let shown: Vec<_> = free.models().iter().filter(|listed| listed.shown).collect();
+        assert!(
+            !shown.is_empty() && shown.iter().all(|listed| listed.model.as_ref().unwrap().cost.input == 0.0)
+        );
+        let model = free.listed("big-pickle").unwrap().model.clone().unwrap();
+        assert_eq!(model.api_key.as_ref().unwrap().expose(), "public");
+        let models = models(vec![free]);
+        assert!(matches!(models.default_model(), Err(Error::NoProvider { .. })));
+        assert!(matches!(models.find("opencode", "claude-opus-5"), Err(Error::NoKey { .. })));
+        assert!(matches!(models.find("opencode", "no-such"), Err(Error::UnknownModel { .. })));
+        let keyed = set_up("opencode", json!({}), &[("OPENCODE_API_KEY", "k")]);
+        assert!(keyed.listed("claude-opus-5").is_some() && !keyed.is_free);
+    }
+
     /// The provider of a configuration, as one who is signed in to it has it.
     fn signed_in(id: &str, config: Value, env: &[(&str, &str)]) -> Provider {
         let tokens = json!({ "type": "oauth", "access": "a", "refresh": "r", "expires": 0 });
+        stored(id, &tokens, config, env)
+    }
+
+    /// The provider of a configuration, with this entry in `auth.json`.
+    fn stored(id: &str, tokens: &Value, config: Value, env: &[(&str, &str)]) -> Provider {
         let nowhere = PathBuf::from("/nowhere");
         let given = json!({ id: tokens }).to_string();
         let vault = codewright_llm::vault::Vault::new(nowhere.clone(), nowhere, Some(given));

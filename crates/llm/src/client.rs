@@ -188,11 +188,33 @@ pub fn check_url(base_url: &str) -> Result<(), Error> {
 /// # Errors
 /// When the server cannot be reached in time, refuses, or sends more.
 pub async fn fetch(client: &Client, url: &str, limit: usize, timeout: Duration) -> Result<String, Error> {
+    fetch_with(client, url, &[], (limit, timeout)).await
+}
+
+/// Gets a text as [`fetch`] does, asking with these headers.
+///
+/// # Errors
+/// When a header cannot be sent, the server cannot be reached in time, refuses, or sends more.
+pub async fn fetch_with(
+    client: &Client,
+    url: &str,
+    headers: &[(String, String)],
+    (limit, timeout): (usize, Duration),
+) -> Result<String, Error> {
+    let mut asked = HeaderMap::new();
+    for (name, value) in headers {
+        let header = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(value).ok());
+        let bad =
+            || Error::rejected(format!("the header `{}` cannot be sent: bad name or value", cut(name, 100)));
+        let (name, mut value) = header.ok_or_else(bad)?;
+        value.set_sensitive(true);
+        asked.insert(name, value);
+    }
     let address = Url::parse(url)
         .map_err(|why| Error::rejected(format!("the address `{}` is not valid: {why}", cut(url, 200))))?;
     let shown = shown(&address);
     let get = async {
-        let sent = client.connections.to(&address, timeout)?.get(address.clone());
+        let sent = client.connections.to(&address, timeout)?.get(address.clone()).headers(asked);
         let mut response = sent.send().await.map_err(|why| network::not_reached(&why, &address, timeout))?;
         let status = response.status();
         if !status.is_success() {

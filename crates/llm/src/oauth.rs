@@ -28,6 +28,7 @@ mod openai;
 mod poe;
 mod snowflake;
 mod standard;
+pub mod well_known;
 mod xai;
 
 pub use method::{Kind, Method, Prompt, methods};
@@ -442,7 +443,8 @@ pub(crate) fn origin(written: &str, what: &str) -> Result<String, Error> {
         _ => false,
     });
     // What was written may hold a password.
-    let wrong = || Error::rejected(format!("the address of {what} must begin with https:// and hold no password"));
+    let wrong =
+        || Error::rejected(format!("the address of {what} must begin with https:// and hold no password"));
     url.map(|url| url.origin().ascii_serialization()).ok_or_else(wrong)
 }
 

@@ -19,6 +19,7 @@ use crate::connection::VERSION;
 use crate::style;
 
 mod terminal;
+mod well_known;
 
 /// The longest key that is read.
 const KEY_LIMIT_BYTES: u64 = 64 * 1024;
@@ -83,10 +84,7 @@ fn login(
     method: Option<&str>,
 ) -> anyhow::Result<ExitCode> {
     let provider = match provider {
-        Some(url) if url.contains("://") => bail!(
-            "signing in at `{}` is not in this version; name a provider: `codewright providers login NAME`",
-            clean_line(url)
-        ),
+        Some(url) if url.contains("://") => return login_at(sign_in, env, url),
         Some(provider) => provider.trim().to_owned(),
         None => pick_provider()?,
     };
@@ -126,6 +124,19 @@ fn login(
     sign_in.vault().set(&provider, &credential)?;
     let name = clean_line(&name(&provider));
     Ok(crate::print(&format!("└  Signed in to {name}; kept in {}\n", sign_in.vault().path().display())))
+}
+
+/// Signs in at an organisation's address.
+fn login_at(sign_in: &SignIn, env: &Env, url: &str) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let client = Client::new(&format!("codewright/{VERSION}"))?;
+    let signed_in = runtime.block_on(well_known::sign_in(&client, url, env));
+    // A thread may still wait for a line of the terminal.
+    runtime.shutdown_background();
+    let (url, credential) = signed_in?;
+    sign_in.vault().set(&url, &credential)?;
+    let (url, path) = (clean_line(&url), sign_in.vault().path().display());
+    Ok(crate::print(&format!("└  Signed in at {url}; kept in {path}\n")))
 }
 
 async fn by_sign_in(

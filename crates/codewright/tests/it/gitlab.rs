@@ -82,7 +82,12 @@ fn read(socket: &mut TcpStream) -> Option<Asked> {
             let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
             if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
                 let (line, text) = (line.to_owned(), body.to_owned());
-                return Some(Asked { line, head, body: serde_json::from_str(body).unwrap_or_default(), text });
+                return Some(Asked {
+                    line,
+                    head,
+                    body: serde_json::from_str(body).unwrap_or_default(),
+                    text,
+                });
             }
         }
         let read = socket.read(&mut buffer).ok().filter(|read| *read > 0)?;
@@ -90,7 +95,12 @@ fn read(socket: &mut TcpStream) -> Option<Asked> {
     }
 }
 
-fn answer(asked: &Asked, bearer: &str, number: usize, first_good: usize) -> (&'static str, &'static str, String) {
+fn answer(
+    asked: &Asked,
+    bearer: &str,
+    number: usize,
+    first_good: usize,
+) -> (&'static str, &'static str, String) {
     let json = |status, value: Value| (status, "application/json", value.to_string());
     let events = |events: Vec<Value>| {
         let line = |event: &Value| match event["type"].as_str() {
@@ -101,14 +111,16 @@ fn answer(asked: &Asked, bearer: &str, number: usize, first_good: usize) -> (&'s
     };
     let path = asked.line.split(' ').nth(1).unwrap_or_default();
     if path == "/oauth/token" {
-        let tokens = json!({ "access_token": bearer, "refresh_token": "refresh-canary-2", "expires_in": 7200 });
+        let tokens =
+            json!({ "access_token": bearer, "refresh_token": "refresh-canary-2", "expires_in": 7200 });
         return json("200 OK", tokens);
     }
     if asked.line.starts_with(PASSES) {
         if !asked.head.contains(&format!("authorization: bearer {}", bearer.to_lowercase())) {
             return json("403 Forbidden", json!({ "message": "403 Forbidden - no Duo for glpat-canary" }));
         }
-        let headers = json!({ "x-gitlab-realm": "saas", "X-Gitlab-Instance-Id": "i-1", "x-api-key": "never" });
+        let headers =
+            json!({ "x-gitlab-realm": "saas", "X-Gitlab-Instance-Id": "i-1", "x-api-key": "never" });
         return json("201 Created", json!({ "token": format!("pass-{number}"), "headers": headers }));
     }
     let is_good = (first_good..=number).any(|good| asked.head.contains(&format!("bearer pass-{good}\r\n")));
@@ -165,11 +177,18 @@ fn a_token_gets_one_pass_and_every_model_its_makers_protocol() -> Result<()> {
         assert_eq!(asked.len(), 2);
         for asked in asked {
             check_has(&asked.line, &[&format!("/ai/v1/proxy/{path} ")]);
-            check_has(&asked.head, &["authorization: bearer pass-1", "x-gitlab-realm: saas", "x-gitlab-instance-id: i-1"]);
+            check_has(
+                &asked.head,
+                &["authorization: bearer pass-1", "x-gitlab-realm: saas", "x-gitlab-instance-id: i-1"],
+            );
             assert!(!asked.head.contains("x-api-key"), "{}", asked.head);
             assert_eq!(asked.head.contains("context-1m-2025-08-07"), path.starts_with("anthropic"));
             assert_eq!(asked.body["model"], name);
-            assert!(asked.body.get("max_tokens").is_none() || path.starts_with("anthropic"), "{}", asked.body);
+            assert!(
+                asked.body.get("max_tokens").is_none() || path.starts_with("anthropic"),
+                "{}",
+                asked.body
+            );
         }
     }
     Ok(())
@@ -203,14 +222,19 @@ fn an_instance_that_gives_no_pass_is_named_and_the_token_is_not() -> Result<()> 
     let run = program(&project, ["run", "-m", "gitlab/duo-chat-opus-4-6", "Hi"]).env("GITLAB_TOKEN", TOKEN);
     let done = run.env("GITLAB_INSTANCE_URL", "http://git.example.org").finish()?;
     check_code(&done, 1);
-    check_has(&done.stderr, &["provider `gitlab`: the address of a GitLab instance must begin with https://"]);
+    check_has(
+        &done.stderr,
+        &["provider `gitlab`: the address of a GitLab instance must begin with https://"],
+    );
     Ok(())
 }
 
 fn post(url: &str, path: &str, body: &Value) -> Result<String> {
     let mut socket = TcpStream::connect(url.trim_start_matches("http://"))?;
     let (host, body) = (url.trim_start_matches("http://"), body.to_string());
-    let head = format!("POST {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-type: application/json\r\n");
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-type: application/json\r\n"
+    );
     socket.write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes())?;
     let mut answer = String::new();
     socket.read_to_string(&mut answer)?;
@@ -230,11 +254,17 @@ fn a_sign_in_is_kept_with_its_instance_and_used_there() -> Result<()> {
     let page = begun["url"].as_str().context("no address")?;
     let begin = format!("{}/oauth/authorize?", gitlab.url);
     assert!(page.starts_with(&begin), "{page}");
-    check_has(page, &["scope=api", "code_challenge_method=S256", "redirect_uri=http%3A%2F%2F127.0.0.1%3A8080%2Fcallback"]);
+    check_has(
+        page,
+        &["scope=api", "code_challenge_method=S256", "redirect_uri=http%3A%2F%2F127.0.0.1%3A8080%2Fcallback"],
+    );
     let state = page.split("state=").nth(1).and_then(|rest| rest.split('&').next()).context("no state")?;
     // The way that works from every machine: the address that the browser ends at, brought by hand.
     let ended = format!("http://127.0.0.1:8080/callback?code=the-code&state={state}");
-    assert_eq!(post(&url, "/provider/gitlab/oauth/callback", &json!({ "method": 0, "code": ended }))?, "true");
+    assert_eq!(
+        post(&url, "/provider/gitlab/oauth/callback", &json!({ "method": 0, "code": ended }))?,
+        "true"
+    );
     let form = &gitlab.asked("POST /oauth/token")[0].text;
     check_has(form, &["grant_type=authorization_code", "code=the-code", "code_verifier="]);
     let stored: Value = serde_json::from_slice(&fs::read(auth_file(&project))?)?;

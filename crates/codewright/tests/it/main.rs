@@ -26,3 +26,4 @@ mod storage;
 mod support;
 mod title;
 mod tools;
+mod well_known;

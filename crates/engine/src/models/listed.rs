@@ -61,9 +61,12 @@ impl Listed {
             id.clone_into(&mut model.id);
             model.api_id = match &model.auth {
                 Auth::Aws(aws) => aws.model_id(api_id),
-                Auth::Protocol | Auth::Bearer | Auth::Header(_) | Auth::Google(_) | Auth::GitLab(_) | Auth::SignIn { .. } => {
-                    api_id.to_owned()
-                }
+                Auth::Protocol
+                | Auth::Bearer
+                | Auth::Header(_)
+                | Auth::Google(_)
+                | Auth::GitLab(_)
+                | Auth::SignIn { .. } => api_id.to_owned(),
             };
             facts.name.clone_into(&mut model.name);
             model.limits = facts.limits();

@@ -110,7 +110,12 @@ pub(super) fn takes(model: &Model) -> bool {
 fn account(model: &Model) -> Option<&str> {
     match &model.auth {
         Auth::SignIn { provider, .. } => Some(provider),
-        Auth::Protocol | Auth::Bearer | Auth::Header(_) | Auth::Aws(_) | Auth::Google(_) | Auth::GitLab(_) => None,
+        Auth::Protocol
+        | Auth::Bearer
+        | Auth::Header(_)
+        | Auth::Aws(_)
+        | Auth::Google(_)
+        | Auth::GitLab(_) => None,
     }
 }
 

@@ -102,7 +102,15 @@ pub(super) async fn refused(model: &Model, used: Option<&HeaderValue>) -> bool {
 
 /// Whether a header's value must never be printed.
 pub(super) fn is_secret(name: &str) -> bool {
-    matches!(name, "authorization" | "x-api-key" | "api-key" | "x-goog-api-key" | "x-amz-security-token" | "cf-aig-authorization")
+    matches!(
+        name,
+        "authorization"
+            | "x-api-key"
+            | "api-key"
+            | "x-goog-api-key"
+            | "x-amz-security-token"
+            | "cf-aig-authorization"
+    )
 }
 
 #[cfg(test)]

@@ -36,7 +36,9 @@ impl Client {
             request = request.basic_auth(name, Some(word));
         }
         let (kind, body) = match posted {
-            Posted::Form(pairs) | Posted::FormOf(pairs, ..) => ("application/x-www-form-urlencoded", form(pairs)),
+            Posted::Form(pairs) | Posted::FormOf(pairs, ..) => {
+                ("application/x-www-form-urlencoded", form(pairs))
+            }
             Posted::Json(value) => ("application/json", value.to_string()),
         };
         let until = Instant::now() + EXCHANGE_DEADLINE;

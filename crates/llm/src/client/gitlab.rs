@@ -9,9 +9,9 @@ use tokio::time::{Instant, timeout};
 
 use super::connections::Connections;
 use super::{network, read};
+use crate::Error;
 use crate::error::{Failure, cut};
 use crate::gitlab::{GitLab, Pass};
-use crate::Error;
 
 /// How long a pass may take in all, and its connection.
 const PASS_WAIT: Duration = Duration::from_secs(30);
@@ -102,7 +102,8 @@ fn sensitive(token: &str, what: &str) -> Result<HeaderValue, Error> {
 
 /// What to do about an answer without a pass.
 fn refused(gitlab: &GitLab, status: u16, answer: &Value, token: &str) -> Error {
-    let said = answer.get("message").or_else(|| answer.get("error_description")).or_else(|| answer.get("error"));
+    let said =
+        answer.get("message").or_else(|| answer.get("error_description")).or_else(|| answer.get("error"));
     let said = said.and_then(Value::as_str).map(|said| cut(said, 300).replace(char::is_control, " "));
     let said = said.filter(|said| !said.is_empty() && !said.contains(token));
     let said = said.map_or_else(String::new, |said| format!(": {said}"));

@@ -233,9 +233,10 @@ fn answer(query: &str, bears: Bears, state: &str) -> Heard {
     }
     match (get("error"), get(bears.name())) {
         (Some(error), _) => Heard::Denied(get("error_description").unwrap_or(error)),
-        (None, Some(text)) => {
-            Heard::Brought(Brought { text, life_seconds: get("expires_in").and_then(|life| life.parse().ok()) })
-        }
+        (None, Some(text)) => Heard::Brought(Brought {
+            text,
+            life_seconds: get("expires_in").and_then(|life| life.parse().ok()),
+        }),
         (None, None) => Heard::Foreign,
     }
 }
@@ -313,8 +314,8 @@ async fn request(socket: &mut TcpStream) -> Option<(String, String)> {
         if let Some(at) = bytes.windows(4).position(|end| end == b"\r\n\r\n") {
             let head = String::from_utf8(bytes[..at].to_vec()).ok()?;
             let length = head.lines().filter_map(|line| line.split_once(':'));
-            let length = length.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
-            let length = length.last().map_or(Ok(0), |(_, value)| value.trim().parse::<usize>()).ok()?;
+            let mut length = length.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+            let length = length.next().map_or(Ok(0), |(_, value)| value.trim().parse::<usize>()).ok()?;
             if bytes.len() >= length.checked_add(at + 4)? {
                 return Some((head, String::from_utf8(bytes.split_off(at + 4)).ok()?));
             }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, json};
 
-use super::browser::{Browser, Brought, Callback};
+use super::browser::{Brought, Browser, Callback};
 use super::{Begun, Endpoints, Flow, secret};
 use crate::Error;
 use crate::vault::Credential;

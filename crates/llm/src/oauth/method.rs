@@ -91,11 +91,8 @@ const GITLAB: &[Method] = &[
     Method { label: "GitLab Personal Access Token", kind: Kind::Api, prompts: GITLAB_INSTANCE },
 ];
 
-const CLOUDFLARE_ACCOUNT: Prompt = text(
-    "accountId",
-    "Enter your Cloudflare Account ID",
-    "e.g. 1234567890abcdef1234567890abcdef",
-);
+const CLOUDFLARE_ACCOUNT: Prompt =
+    text("accountId", "Enter your Cloudflare Account ID", "e.g. 1234567890abcdef1234567890abcdef");
 const WORKERS_AI: &[Method] = &[Method { label: "API key", kind: Kind::Api, prompts: &[CLOUDFLARE_ACCOUNT] }];
 const AI_GATEWAY: &[Method] = &[Method {
     label: "Gateway API token",

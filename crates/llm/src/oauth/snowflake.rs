@@ -36,7 +36,8 @@ pub(super) async fn browser(
         ))
     })?;
     let role = inputs.get("role").map(|role| role.trim()).filter(|role| !role.is_empty());
-    let scope = role.map_or_else(|| "refresh_token".to_owned(), |role| format!("refresh_token {}", of_role(role)));
+    let scope =
+        role.map_or_else(|| "refresh_token".to_owned(), |role| format!("refresh_token {}", of_role(role)));
     let browser = Browser::open(&CALLBACK).await?;
     let page = format!("{}/oauth/authorize", address(endpoints, &account));
     let url = browser.url(&page, &[("client_id", CLIENT), ("scope", &scope)]);

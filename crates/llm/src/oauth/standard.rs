@@ -102,12 +102,8 @@ mod tests {
 
     #[test]
     fn what_a_renewal_leaves_out_stays() {
-        let server = Server {
-            url: String::new(),
-            client_id: String::new(),
-            client_secret: None,
-            life_seconds: 7200,
-        };
+        let server =
+            Server { url: String::new(), client_id: String::new(), client_secret: None, life_seconds: 7200 };
         let mut extra = Map::new();
         extra.insert("enterpriseUrl".to_owned(), "https://git".into());
         let old = Tokens { access: "a1".into(), refresh: "r1".into(), expires_ms: 1, extra };

@@ -413,7 +413,10 @@ async fn xai_gives_tokens_for_a_code_entered_elsewhere_and_renews_them() {
     ]);
     let sign_in = place.sign_in(server.base_url().trim_end_matches("/v1"));
     let begun = sign_in.begin("xai", 0, &BTreeMap::new()).await.unwrap();
-    assert_eq!((begun.url.as_str(), begun.instructions.as_str()), ("https://x.example/device", "Enter code: XY-1"));
+    assert_eq!(
+        (begun.url.as_str(), begun.instructions.as_str()),
+        ("https://x.example/device", "Enter code: XY-1")
+    );
     let credential = sign_in.finish(begun, pending()).await.unwrap();
     place.vault().set("xai", &credential).unwrap();
     let tokens = sign_in.tokens("xai").await.unwrap();
@@ -421,8 +424,16 @@ async fn xai_gives_tokens_for_a_code_entered_elsewhere_and_renews_them() {
     assert_eq!(tokens.expires_ms, NOW_MS + 3_600_000);
     let asked = server.requests().await;
     assert!(asked[0].starts_with("POST /oauth2/device/code ") && asked[0].contains("grok-cli%3Aaccess"));
-    assert!(asked[2].contains("grant_type=urn%3Aietf") && asked[2].contains("device_code=dev"), "{}", asked[2]);
-    assert!(asked[3].contains("grant_type=refresh_token") && asked[3].contains("refresh_token=r1"), "{}", asked[3]);
+    assert!(
+        asked[2].contains("grant_type=urn%3Aietf") && asked[2].contains("device_code=dev"),
+        "{}",
+        asked[2]
+    );
+    assert!(
+        asked[3].contains("grant_type=refresh_token") && asked[3].contains("refresh_token=r1"),
+        "{}",
+        asked[3]
+    );
 }
 
 #[tokio::test]
@@ -459,7 +470,8 @@ async fn tell(url: &str, body: String) -> String {
     let (port, path) = (url.port().unwrap(), url.path().to_owned());
     tokio::task::spawn_blocking(move || {
         let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
+        let head =
+            format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
         // In two pieces, as it may come.
         socket.write_all(head.as_bytes()).unwrap();
         socket.write_all(body.as_bytes()).unwrap();
