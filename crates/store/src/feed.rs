@@ -236,7 +236,8 @@ fn signal_bytes(signal: &Signal) -> usize {
         Signal::ServerConnected {}
         | Signal::ServerHeartbeat {}
         | Signal::SessionStatus { .. }
-        | Signal::SessionIdle { .. } => 0,
+        | Signal::SessionIdle { .. }
+        | Signal::SessionCompacted { .. } => 0,
     }
 }
 

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use codewright_proto::{
     Clock, Envelope, Event, Ids, Message, MessageId, MessageWithParts, PermissionRequest, Project, ProjectId,
-    Session, SessionId, Signal,
+    Session, SessionId, Signal, Todo,
 };
 
 mod error;
@@ -180,6 +180,11 @@ impl Store {
         id: &MessageId,
     ) -> Result<Option<MessageWithParts>, Error> {
         self.log.message(session, id).await
+    }
+
+    /// A session's list of things to do; empty for an unknown session.
+    pub async fn todos(&self, session: &SessionId) -> Result<Vec<Todo>, Error> {
+        self.log.todos(session).await
     }
 
     /// The permission requests that nobody has replied to, oldest first.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use codewright_proto::{
     Envelope, Event, Message, MessageId, MessageWithParts, PermissionRequest, Project, Session, SessionId,
+    Todo,
 };
 use rusqlite::Connection;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -274,6 +275,11 @@ impl Sqlite {
     pub(crate) async fn infos(&self, session: &SessionId) -> Result<Vec<Message>, Error> {
         let session = session.clone();
         self.read(move |connection| query::infos(connection, &session, None)).await
+    }
+
+    pub(crate) async fn todos(&self, session: &SessionId) -> Result<Vec<Todo>, Error> {
+        let session = session.clone();
+        self.read(move |connection| query::todos(connection, &session)).await
     }
 
     pub(crate) async fn pending_permissions(&self) -> Result<Vec<PermissionRequest>, Error> {

@@ -1,8 +1,8 @@
 //! Reads the log and the rows.
 
 use codewright_proto::{
-    Envelope, EventId, Message, MessageId, MessageWithParts, Part, PartBody, PartId, PermissionRequest,
-    Project, ProjectId, ProjectTime, SessionId,
+    Envelope, EventId, Map, Message, MessageId, MessageWithParts, Part, PartBody, PartId, PermissionRequest,
+    Project, ProjectId, ProjectTime, SessionId, Todo,
 };
 use rusqlite::{Connection, Params, Row, params};
 
@@ -15,6 +15,9 @@ const MAX_PAGE_BYTES: usize = 8 * 1024 * 1024;
 
 /// How many pending permission requests are listed, oldest first.
 const MAX_REQUESTS: u64 = 10_000;
+
+/// How many things to do are listed.
+const MAX_TODOS: u64 = 10_000;
 
 /// How many projects are listed.
 const MAX_PROJECTS: u64 = 10_000;
@@ -177,8 +180,16 @@ pub(super) fn pending_permissions(connection: &Connection) -> Result<Vec<Permiss
     })
 }
 
+/// A session's list of things to do, in its order; at most [`MAX_TODOS`].
+pub(super) fn todos(connection: &Connection, session: &SessionId) -> Result<Vec<Todo>, Fault> {
+    let sql = "SELECT content, status, priority FROM todo WHERE session_id = ?1 ORDER BY position LIMIT ?2";
+    fetch(connection, sql, params![session.as_str(), number(MAX_TODOS)], |row| {
+        Ok(Todo { content: row.get(0)?, status: row.get(1)?, priority: row.get(2)? })
+    })
+}
+
 const PROJECT: &str = "SELECT id, worktree, vcs, name, time_created, time_updated, time_initialized, \
-    sandboxes FROM project";
+    sandboxes, icon_url, icon_url_override, icon_color, commands FROM project";
 
 /// All projects, most recently opened first.
 pub(super) fn projects(connection: &Connection) -> Result<Vec<Project>, Fault> {
@@ -192,15 +203,28 @@ pub(super) fn project_of(connection: &Connection, worktree: &str) -> Result<Opti
     Ok(fetch(connection, &sql, [worktree], read_project)?.pop())
 }
 
+/// The fields of a project's picture, and the columns that hold them.
+pub(super) const ICON: [(&str, &str); 3] =
+    [("url", "icon_url"), ("override", "icon_url_override"), ("color", "icon_color")];
+
 fn read_project(row: &Row<'_>) -> Result<Project, Fault> {
     let id = text(row, "id")?;
-    let sandboxes = serde_json::from_str(text(row, "sandboxes")?)
-        .map_err(|error| Error::unreadable(format!("project `{id}`"), error))?;
+    let unreadable = |error| Error::unreadable(format!("project `{id}`"), error);
+    let sandboxes = serde_json::from_str(text(row, "sandboxes")?).map_err(unreadable)?;
+    let commands = row.get_ref("commands")?.as_str_or_null().map_err(rusqlite::Error::from)?;
+    let mut icon = Map::new();
+    for (name, column) in ICON {
+        if let Some(value) = row.get::<_, Option<String>>(column)? {
+            icon.insert(name.to_owned(), value.into());
+        }
+    }
     Ok(Project {
         id: ProjectId(id.into()),
         worktree: row.get("worktree")?,
         vcs: row.get("vcs")?,
         name: row.get("name")?,
+        icon: (!icon.is_empty()).then_some(icon),
+        commands: commands.map(serde_json::from_str).transpose().map_err(unreadable)?,
         time: ProjectTime {
             created: unsigned(row, "time_created")?,
             updated: unsigned(row, "time_updated")?,
