@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use codewright_proto::{
-    Clock, Event, Fact, Ids, Notice, PromptInput, PromptModel, SessionId,
-};
+use codewright_proto::{Clock, Event, Fact, Ids, Notice, PromptInput, PromptModel, SessionId};
 use codewright_scripted::{Script, Turn};
 use codewright_store::Store;
 use proptest::prelude::*;
