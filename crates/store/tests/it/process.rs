@@ -74,7 +74,7 @@ impl Drop for Actor {
 }
 
 fn say(answer: &str) {
-    println!(">{answer}");
+    writeln!(std::io::stdout(), ">{answer}").expect("somebody listens");
 }
 
 /// Not a test: what [`Actor::start`] starts.
