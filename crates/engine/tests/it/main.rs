@@ -2,9 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod cache;
+mod compaction;
 mod desk;
 mod gemini;
 mod history;
 mod permission;
 mod responses;
+mod sessions;
 mod turn;
