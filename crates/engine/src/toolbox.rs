@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codewright_proto::{
-    FileAttachment, Map, MessageId, Rule, SessionId, Signal, Span, ToolRef, ToolSpan, ToolState,
+    Event, FileAttachment, Map, MessageId, Rule, SessionId, Signal, Span, ToolRef, ToolSpan, ToolState,
 };
 use codewright_tools::{AnyTool, Ask, Output, Progress, ToolCx, ToolError, trim};
 use futures_util::FutureExt as _;
@@ -44,24 +44,37 @@ impl Toolbox {
         Self(tools)
     }
 
-    /// The tools that a model is shown under these rules and switches.
+    /// The tools that a model is shown under these rules and switches; `model` is its name on the wire.
     pub(crate) fn offered(
         &self,
+        model: &str,
         rules: &[Rule],
         switches: Option<&BTreeMap<String, bool>>,
     ) -> Vec<Arc<dyn AnyTool>> {
+        let patches = writes_patches(model);
         let on = |tool: &&Arc<dyn AnyTool>| {
+            let suits = match tool.name() {
+                "apply_patch" => patches,
+                "edit" | "write" => !patches,
+                _ => true,
+            };
             let switched_off = switches.and_then(|switches| switches.get(tool.name())) == Some(&false);
-            !switched_off && !hidden(rules, permission_key(tool.name()))
+            suits && !switched_off && !hidden(rules, permission_key(tool.name()))
         };
         self.0.iter().filter(on).cloned().collect()
     }
 }
 
+/// Whether a model was taught to change files by patches, rather than by pieces and whole files.
+fn writes_patches(model: &str) -> bool {
+    let model = model.to_lowercase();
+    model.contains("gpt-") && !model.contains("gpt-4") && !model.contains("oss")
+}
+
 /// The permission key under which rules speak of a tool.
 fn permission_key(tool: &str) -> &str {
     match tool {
-        "write" | "edit" => "edit",
+        "apply_patch" | "edit" | "write" => "edit",
         other => other,
     }
 }
@@ -149,6 +162,7 @@ impl CallCx {
             Err(error) => return Err(failure(error)),
         };
         self.edited(tool.name(), &output);
+        self.listed(tool.name(), &output).await?;
         if matches!(tool.name(), "read" | "bash") {
             // They limit themselves, each in its own way.
             return Ok(output);
@@ -190,16 +204,32 @@ impl CallCx {
         tool_cx(&self.inner, &self.place, self.cancel.clone(), progress)
     }
 
-    /// Tells clients which file a call changed.
+    /// Tells clients which files a call changed.
     fn edited(&self, tool: &str, output: &Output) {
-        let file = match tool {
-            "edit" => output.metadata.get("filediff").and_then(|diff| diff.get("file")),
-            "write" => output.metadata.get("filepath"),
-            _ => None,
+        let fact = |key: &str| output.metadata.get(key);
+        let files: Vec<&Value> = match tool {
+            "apply_patch" => fact("files").and_then(Value::as_array).into_iter().flatten().collect(),
+            "edit" => fact("filediff").and_then(|diff| diff.get("file")).into_iter().collect(),
+            "write" => fact("filepath").into_iter().collect(),
+            _ => Vec::new(),
         };
-        if let Some(file) = file.and_then(Value::as_str) {
-            self.inner.store.signal(Signal::FileEdited { file: file.to_owned() });
+        for file in files {
+            let file = file.get("movePath").or_else(|| file.get("filePath")).unwrap_or(file);
+            if let Some(file) = file.as_str() {
+                self.inner.store.signal(Signal::FileEdited { file: file.to_owned() });
+            }
         }
+    }
+
+    /// Keeps the list of things to do that a call wrote.
+    async fn listed(&self, tool: &str, output: &Output) -> Result<(), Failure> {
+        let Some(todos) = output.metadata.get("todos").filter(|_| tool == "todowrite") else { return Ok(()) };
+        let kept = async {
+            let todos = serde_json::from_value(todos.clone()).map_err(|error| error.to_string())?;
+            let event = Event::TodoUpdated { session_id: self.session_id.clone(), todos };
+            self.inner.store.append(vec![event]).await.map_err(|error| error.to_string())
+        };
+        kept.await.map(drop).map_err(|error| Failure::Told(format!("The list could not be kept: {error}")))
     }
 
     fn running(&self, call: &Call, tool: &Arc<dyn AnyTool>, input: &Value, start: u64) -> CallUpdate {
@@ -325,4 +355,38 @@ fn unavailable(name: &str, offered: &[Arc<dyn AnyTool>]) -> String {
     let mut names: Vec<_> = offered.iter().map(|tool| tool.name()).chain([INVALID]).collect();
     names.sort_unstable();
     format!("Model tried to call unavailable tool '{name}'. Available tools: {}.", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_changes_files_by_patches_or_by_pieces() {
+        for (models, patches) in [
+            (&["gpt-5", "gpt-5.1", "openai/gpt-5-codex", "GPT-5.4"][..], true),
+            (&["gpt-4o", "gpt-4.1", "gpt-oss-120b", "o1", "o3", "claude-sonnet-4-5", "plain-model"], false),
+        ] {
+            for model in models {
+                let offered = Toolbox::builtin().offered(model, &[], None);
+                let has = |name: &str| offered.iter().any(|tool| tool.name() == name);
+                assert_eq!(
+                    [has("apply_patch"), has("edit"), has("write")],
+                    [patches, !patches, !patches],
+                    "{model}"
+                );
+                assert!(has("read") && has("bash"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_rule_against_edits_hides_every_tool_that_edits() {
+        let rules = [Rule::new("edit", "*", codewright_proto::Action::Deny)];
+        for model in ["gpt-5", "plain-model"] {
+            let offered = Toolbox::builtin().offered(model, &rules, None);
+            let edits = offered.iter().find(|tool| ["apply_patch", "edit", "write"].contains(&tool.name()));
+            assert!(edits.is_none(), "{model}");
+        }
+    }
 }

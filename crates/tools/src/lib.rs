@@ -23,16 +23,27 @@ pub use error::ToolError;
 pub use output::{Attachment, Output};
 pub use render::{Unfilled, render};
 pub use schema::conform;
+pub use tool::apply_patch::ApplyPatch;
 pub use tool::bash::Bash;
 pub use tool::edit::Edit;
 pub use tool::glob::Glob;
 pub use tool::grep::Grep;
 pub use tool::read::Read;
+pub use tool::todowrite::TodoWrite;
 pub use tool::write::Write;
 pub use tool::{AnyTool, Boxed, Tool, erase};
 pub use trim::{MAX_BYTES, MAX_LINES, trim};
 
 /// The tools that come with the program, in the order models are shown them.
 pub fn builtin() -> Vec<Arc<dyn AnyTool>> {
-    vec![erase(Bash), erase(Edit), erase(Glob), erase(Grep), erase(Read), erase(Write)]
+    vec![
+        erase(ApplyPatch),
+        erase(Bash),
+        erase(Edit),
+        erase(Glob),
+        erase(Grep),
+        erase(Read),
+        erase(TodoWrite),
+        erase(Write),
+    ]
 }

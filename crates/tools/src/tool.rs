@@ -1,10 +1,12 @@
 //! The trait of a tool, and its erased twin.
 
+pub(crate) mod apply_patch;
 pub(crate) mod bash;
 pub(crate) mod edit;
 pub(crate) mod glob;
 pub(crate) mod grep;
 pub(crate) mod read;
+pub(crate) mod todowrite;
 pub(crate) mod write;
 
 use std::future::Future;

@@ -59,15 +59,25 @@ impl TextFile {
     /// The ranges are ascending and do not overlap; `new` takes over the
     /// file's line ending.
     pub fn replaced(&self, ranges: &[Range<usize>], new: &str) -> String {
-        let new = self.adapted(new);
+        self.put_back(ranges.iter().map(|range| (range, new)))
+    }
+
+    /// The file's content with each range of `text` replaced by its own text.
+    ///
+    /// The same holds as for [`TextFile::replaced`].
+    pub fn changed(&self, edits: &[(Range<usize>, String)]) -> String {
+        self.put_back(edits.iter().map(|(range, new)| (range, new.as_str())))
+    }
+
+    fn put_back<'a>(&self, edits: impl Iterator<Item = (&'a Range<usize>, &'a str)>) -> String {
         let mut out = String::new();
         if self.bom {
             out.push_str(BOM);
         }
         let mut at = 0;
-        for range in ranges {
+        for (range, new) in edits {
             self.copy(at..range.start, &mut out);
-            out.push_str(&new);
+            out.push_str(&self.adapted(new));
             at = range.end;
         }
         self.copy(at..self.text.len(), &mut out);

@@ -91,3 +91,39 @@ fn a_custom_provider_is_told_its_limit() -> Result<()> {
     assert_eq!(server.problems(), [""; 0]);
     Ok(())
 }
+
+#[test]
+fn a_model_taught_to_patch_is_given_that_tool_alone() -> Result<()> {
+    let patch = "*** Begin Patch\n*** Add File: src/added.txt\n+hello\n*** Update File: src/util.py\n@@ def add(a, b):\n\
+                 -    return a + b\n+    return b + a\n*** Delete File: README.md\n*** End Patch";
+    let unfit = patch.replace("return a + b", "return nothing");
+    let script = Script::new()
+        .tool("apply_patch", json!({"patchText": unfit}))
+        .tool("apply_patch", json!({"patchText": patch}))
+        .text("patched");
+    let server = BlockingServer::start(script)?;
+    let project = Project::plain()?;
+    project.write("README.md", "# Demo\n")?;
+    project.write("src/util.py", "def add(a, b):\n    return a + b\n")?;
+    project.write_config(&json!({
+        "model": "openai/gpt-5",
+        "provider": {"openai": {"options": {"baseURL": format!("{}/v1", server.url()), "apiKey": "sk-x"}}},
+    }))?;
+    let lines = lines(&program(&project, ["run", "--format", "json", "Patch it"]).finish()?.success()?)?;
+    let calls: Vec<_> =
+        of_type(&lines, "tool_use").iter().map(|line| line["part"]["state"].clone()).collect();
+    assert_eq!(calls[0]["status"], "error");
+    check_has(calls[0]["error"].as_str().unwrap_or_default(), &["Failed to find expected lines in"]);
+    let done = "Success. Updated the following files:\nA src/added.txt\nM src/util.py\nD README.md";
+    assert_eq!((&calls[1]["status"], &calls[1]["title"]), (&json!("completed"), &json!(done)));
+    assert_eq!(project.read("src/util.py")?, "def add(a, b):\n    return b + a\n");
+    assert_eq!(project.read("src/added.txt")?, "hello\n");
+    assert!(!project.path("README.md").exists());
+    let requests = server.main_requests();
+    let tools: Vec<_> =
+        requests[0].body["tools"].as_array().into_iter().flatten().map(|tool| tool["name"].clone()).collect();
+    assert!(tools.contains(&json!("apply_patch")), "{tools:?}");
+    assert!(!tools.contains(&json!("edit")) && !tools.contains(&json!("write")), "{tools:?}");
+    assert_eq!(server.problems(), [""; 0]);
+    Ok(())
+}

@@ -1,4 +1,4 @@
-//! The six tools at work on real files, and calls that make no sense.
+//! The tools at work on real files, and calls that make no sense.
 
 use anyhow::Result;
 use codewright_testkit::{Script, Turn};
@@ -97,7 +97,7 @@ fn calls_that_make_no_sense_are_answered_and_the_turn_goes_on() -> Result<()> {
     assert_eq!((&unknown["tool"], &unknown["state"]["status"]), (&json!("invalid"), &json!("completed")));
     assert_eq!(unknown["state"]["title"], "Invalid Tool");
     let reason = "Model tried to call unavailable tool 'nonexistent_tool'. Available tools: bash, edit, glob, grep, \
-                  invalid, read, write.";
+                  invalid, read, todowrite, write.";
     assert_eq!(unknown["state"]["input"]["error"], reason);
     assert_eq!(
         unknown["state"]["output"],
@@ -148,4 +148,25 @@ fn a_command_has_no_input_and_a_deadline() -> Result<()> {
     assert_eq!(results[0], "read\n");
     check_has(&results[1], &["begun\n", "<shell_metadata>", "300"]);
     Ok(())
+}
+
+#[test]
+fn a_list_of_things_to_do_is_stored_announced_and_shown() -> Result<()> {
+    let todo =
+        |content: &str, status: &str| json!({"content": content, "status": status, "priority": "high"});
+    let first = json!({"todos": [todo("Do A", "in_progress"), todo("Do B", "pending")]});
+    let second = json!({"todos": [todo("Do A", "completed"), todo("Do B", "in_progress")]});
+    let script = Script::new().tool("todowrite", first).tool("todowrite", second.clone()).text("ok");
+    let stage = Stage::plain(script)?;
+    let lines = stage.json(["go"])?;
+    let titles: Vec<_> =
+        of_type(&lines, "tool_use").iter().map(|call| call["part"]["state"]["title"].clone()).collect();
+    assert_eq!(titles, ["2 todos", "1 todos"]);
+    assert_eq!(serde_json::from_str::<Value>(&stage.results(2)?[1])?, second["todos"]);
+    let (server, url) = stage.serve()?;
+    let session = crate::support::session_of(&lines)?;
+    assert_eq!(crate::support::get(&url, &format!("/session/{session}/todo"))?, second["todos"]);
+    server.terminate()?;
+    server.finish()?.success()?;
+    stage.no_problems()
 }

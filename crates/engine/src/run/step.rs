@@ -169,7 +169,7 @@ fn prepare(
     let agent = place.agent(&prompt.agent)?;
     let mut rules = agent.permission.clone();
     rules.extend(session.permission.iter().flatten().cloned());
-    let offered = inner.toolbox.offered(&rules, prompt.tools.as_ref());
+    let offered = inner.toolbox.offered(&model.api_id, &rules, prompt.tools.as_ref());
     let tools = offered.iter().map(|tool| ToolSpec {
         name: tool.name().to_owned(),
         description: tool.description(),

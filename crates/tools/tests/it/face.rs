@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use codewright_tools::{MAX_BYTES, MAX_LINES, Output, ToolError, builtin, trim};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::project::Project;
 
@@ -12,7 +12,7 @@ fn names_are_unique_and_every_tool_is_described() {
     let names: BTreeSet<String> = builtin().iter().map(|tool| tool.name().to_owned()).collect();
     assert_eq!(
         names.iter().map(String::as_str).collect::<Vec<_>>(),
-        ["bash", "edit", "glob", "grep", "read", "write"]
+        ["apply_patch", "bash", "edit", "glob", "grep", "read", "todowrite", "write"]
     );
     for tool in builtin() {
         let description = tool.description();
@@ -26,6 +26,7 @@ fn schemas_have_the_recorded_shape() {
     let max = 9_007_199_254_740_991_i64;
     let text = json!({"type": "string"});
     let cases = [
+        ("apply_patch", json!({"patchText": text}), json!(["patchText"])),
         (
             "bash",
             json!({"command": text, "timeout": {"minimum": -max, "exclusiveMinimum": 0, "type": "integer", "maximum": max}, "workdir": text}),
@@ -43,20 +44,36 @@ fn schemas_have_the_recorded_shape() {
             json!({"filePath": text, "offset": {"minimum": 0, "type": "integer", "maximum": max}, "limit": {"minimum": 0, "type": "integer", "maximum": max}}),
             json!(["filePath"]),
         ),
+        (
+            "todowrite",
+            json!({"todos": {"type": "array", "items": {
+                "type": "object", "properties": {"content": text, "status": text, "priority": text},
+                "required": ["content", "status", "priority"],
+            }}}),
+            json!(["todos"]),
+        ),
         ("write", json!({"content": text, "filePath": text}), json!(["content", "filePath"])),
     ];
     for (name, properties, required) in cases {
         let tool = builtin().into_iter().find(|tool| tool.name() == name).expect("a tool");
         let mut schema = tool.parameters();
-        for property in schema["properties"].as_object_mut().expect("properties").values_mut() {
-            let description = property.as_object_mut().expect("an object").remove("description");
-            assert!(description.is_some_and(|text| text.as_str().is_some_and(|text| text.len() > 10)));
-        }
+        undescribe(&mut schema);
         let expected = json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "type": "object", "properties": properties, "required": required,
         });
         assert_eq!(schema.to_string(), expected.to_string(), "{name}");
+    }
+}
+
+/// Takes the description off every property, each of which must have one.
+fn undescribe(schema: &mut Value) {
+    for property in schema["properties"].as_object_mut().expect("properties").values_mut() {
+        let description = property.as_object_mut().expect("an object").remove("description");
+        assert!(description.is_some_and(|text| text.as_str().is_some_and(|text| text.len() > 10)));
+        if property.get("items").is_some() {
+            undescribe(&mut property["items"]);
+        }
     }
 }
 

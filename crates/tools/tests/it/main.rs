@@ -3,7 +3,9 @@
 mod bash;
 mod edit;
 mod face;
+mod patch;
 mod project;
 mod read;
 mod search;
+mod todowrite;
 mod write;

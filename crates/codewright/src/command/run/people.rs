@@ -230,6 +230,16 @@ impl People {
                 let result = format!(" \u{b7} {} matches", number("matches"));
                 format!("* Grep {:?}{}", clean(argument("pattern")), dim(result))
             }
+            "apply_patch" => {
+                let files = fact("files").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+                let count =
+                    |name: &str| files.iter().filter_map(|file| file.get(name)?.as_u64()).sum::<u64>();
+                let names = files.iter().filter_map(|file| file.get("relativePath")?.as_str());
+                let names = clean_line(&names.collect::<Vec<_>>().join(", "));
+                let result = format!(" \u{b7} +{} -{}", count("additions"), count("deletions"));
+                format!("\u{2190} Patch {names}{}", dim(result))
+            }
+            "todowrite" => format!("\u{2699} Todos{}", dim(format!(" \u{b7} {title}"))),
             other => format!("\u{2699} {} {}", clean(other), dim(short(input))),
         }
     }

@@ -1,0 +1,349 @@
+//! Changes several files by one patch.
+//!
+//! Every part is checked against the files as the parts before it leave them;
+//! only when all fit is anything written.
+
+mod parse;
+mod place;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use codewright_workspace::{
+    Diff, MAX_TEXT_BYTES, Place, TextFile, Workspace, read_bytes, unified, write_atomic,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use self::parse::{Change, Part, parse};
+use self::place::{Misfit, changed};
+use crate::ask::file_patterns;
+use crate::cx::settled;
+use crate::{Ask, Output, Tool, ToolCx, ToolError};
+
+const DESCRIPTION: &str = include_str!("apply_patch.txt");
+
+/// Changes several files by one patch.
+pub struct ApplyPatch;
+
+/// The patch.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Input {
+    patch_text: String,
+}
+
+impl Tool for ApplyPatch {
+    const NAME: &'static str = "apply_patch";
+    type Input = Input;
+
+    fn description(&self) -> String {
+        DESCRIPTION.to_owned()
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {
+                "patchText": {"type": "string", "description": "The whole patch, from its first marker to its last"},
+            },
+            "required": ["patchText"],
+        })
+    }
+
+    async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
+        let (inner, input) = (cx.clone(), input.clone());
+        cx.reading(move || {
+            let workspace = inner.workspace()?;
+            let steps = plan(&workspace, &parts(&input)?)?;
+            Ok(asks(&workspace, &steps))
+        })
+        .await
+    }
+
+    async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
+        let workspace = cx.workspace()?;
+        let parts = parts(&input)?;
+        let mut held = Vec::new();
+        // In one order for all calls, so that no two wait for each other.
+        for path in touched(&workspace, &parts)? {
+            held.push(cx.locks.lock(&path, &cx.cancel).await?);
+        }
+        let progress = cx.progress.clone();
+        settled(move || {
+            let _held = held;
+            let steps = plan(&workspace, &parts)?;
+            let metadata = facts(&workspace, &steps);
+            carry_out(&workspace, &steps)?;
+            progress.report(metadata.clone());
+            let title = summary(&workspace, &steps);
+            let output = Output { output: title.clone(), title, metadata, ..Output::default() };
+            Ok(output.with("truncated", false))
+        })
+        .await
+    }
+}
+
+fn refused(reason: impl std::fmt::Display) -> ToolError {
+    ToolError::Model(format!("apply_patch verification failed: {reason}"))
+}
+
+fn parts(input: &Input) -> Result<Vec<Part>, ToolError> {
+    let parts = parse(&input.patch_text).map_err(|reason| refused(format!("Error: {reason}")))?;
+    if parts.is_empty() {
+        return Err(ToolError::Model("patch rejected: empty patch".to_owned()));
+    }
+    Ok(parts)
+}
+
+/// The files a patch names, links followed, each once.
+fn touched(workspace: &Workspace, parts: &[Part]) -> Result<BTreeSet<PathBuf>, ToolError> {
+    let mut paths = BTreeSet::new();
+    for part in parts {
+        let (path, moved) = match part {
+            Part::Add { path, .. } | Part::Delete { path } => (path, None),
+            Part::Update { path, moved, .. } => (path, moved.as_ref()),
+        };
+        for path in std::iter::once(path).chain(moved) {
+            paths.insert(workspace.resolve(Path::new(path))?.real);
+        }
+    }
+    Ok(paths)
+}
+
+/// What is done to one file.
+struct Step {
+    kind: Kind,
+    place: Place,
+    /// What it is to hold; absent if it goes away.
+    after: Option<String>,
+    diff: Diff,
+}
+
+enum Kind {
+    Add,
+    Update,
+    Delete,
+    /// The file goes to another place.
+    Move {
+        to: Place,
+    },
+}
+
+impl Kind {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Add => "add",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Move { .. } => "move",
+        }
+    }
+}
+
+impl Step {
+    /// Where the file is afterwards, or was.
+    fn target(&self) -> &Place {
+        match &self.kind {
+            Kind::Move { to } => to,
+            Kind::Add | Kind::Update | Kind::Delete => &self.place,
+        }
+    }
+}
+
+/// The files as the parts of a patch find them: the disk, under what the parts before have done.
+#[derive(Default)]
+struct Files(BTreeMap<PathBuf, Option<Vec<u8>>>);
+
+impl Files {
+    fn read(&self, place: &Place) -> Result<Option<Vec<u8>>, ToolError> {
+        if let Some(content) = self.0.get(&place.real) {
+            return Ok(content.clone());
+        }
+        match std::fs::metadata(&place.real) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(refused(format!("{}: {error}", place.path.display()))),
+            Ok(metadata) if metadata.is_dir() => {
+                return Err(refused(format!("BadResource: FileSystem.readFile ({})", place.path.display())));
+            }
+            // Opening a pipe or a device could wait forever.
+            Ok(metadata) if !metadata.is_file() => {
+                return Err(refused(format!("Not a regular file: {}", place.path.display())));
+            }
+            Ok(_) => {}
+        }
+        read_bytes(&place.real, MAX_TEXT_BYTES).map(Some).map_err(refused)
+    }
+
+    /// A file that must be there and is to go away from its place.
+    fn leaving(&self, place: &Place) -> Result<(), ToolError> {
+        if place.path.is_symlink() {
+            let path = place.path.display();
+            return Err(refused(format!("{path} is a symbolic link; remove or rename it with a command")));
+        }
+        Ok(())
+    }
+}
+
+/// Finds out what a patch does, without doing any of it.
+fn plan(workspace: &Workspace, parts: &[Part]) -> Result<Vec<Step>, ToolError> {
+    let mut files = Files::default();
+    let mut steps = Vec::new();
+    for part in parts {
+        let step = match part {
+            Part::Add { path, content } => add(&files, workspace.resolve(Path::new(path))?, content)?,
+            Part::Delete { path } => delete(&files, workspace.resolve(Path::new(path))?)?,
+            Part::Update { path, moved, changes } => {
+                let place = workspace.resolve(Path::new(path))?;
+                let to = moved.as_ref().map(|path| workspace.resolve(Path::new(path))).transpose()?;
+                // A file that is moved to where it is only changes.
+                let to = to.filter(|to| to.real != place.real);
+                update(&files, place, to, changes)?
+            }
+        };
+        if let Kind::Move { .. } = step.kind {
+            files.0.insert(step.place.real.clone(), None);
+        }
+        files.0.insert(step.target().real.clone(), step.after.clone().map(String::into_bytes));
+        steps.push(step);
+    }
+    Ok(steps)
+}
+
+fn add(files: &Files, place: Place, content: &str) -> Result<Step, ToolError> {
+    files.read(&place)?;
+    // What was there before is not shown, as if the file were new.
+    let diff = unified(&place.path.to_string_lossy(), "", content);
+    Ok(Step { kind: Kind::Add, place, after: Some(content.to_owned()), diff })
+}
+
+fn delete(files: &Files, place: Place) -> Result<Step, ToolError> {
+    let name = place.path.to_string_lossy().into_owned();
+    let Some(before) = files.read(&place)? else {
+        return Err(refused(format!("NotFound: FileSystem.readFile ({name})")));
+    };
+    files.leaving(&place)?;
+    let text = TextFile::parse(&String::from_utf8_lossy(&before)).text;
+    let mut diff = unified(&name, &text, "");
+    // Clients know this number: what follows the last newline counts as a line.
+    diff.deletions = text.split('\n').count();
+    Ok(Step { kind: Kind::Delete, place, after: None, diff })
+}
+
+fn update(files: &Files, place: Place, to: Option<Place>, changes: &[Change]) -> Result<Step, ToolError> {
+    let name = place.path.to_string_lossy().into_owned();
+    let Some(before) = files.read(&place)? else {
+        return Err(refused(format!("Failed to read file to update: {name}")));
+    };
+    let Ok(text) = std::str::from_utf8(&before) else {
+        return Err(refused(format!("Failed to read file to update: {name} is not valid UTF-8 text")));
+    };
+    let file = TextFile::parse(text);
+    let after = changed(&file, changes).map_err(|misfit| {
+        refused(match misfit {
+            Misfit::Lines(lines) => format!("Error: Failed to find expected lines in {name}:\n{lines}"),
+            Misfit::Context(line) => format!("Error: Failed to find context '{line}' in {name}"),
+        })
+    })?;
+    let diff = unified(&name, &file.text, &TextFile::parse(&after).text);
+    let kind = match to {
+        None => Kind::Update,
+        Some(to) => {
+            files.leaving(&place)?;
+            // What is there is replaced, if it is a file.
+            files.read(&to)?;
+            Kind::Move { to }
+        }
+    };
+    Ok(Step { kind, place, after: Some(after), diff })
+}
+
+fn asks(workspace: &Workspace, steps: &[Step]) -> Vec<Ask> {
+    let mut outside: Vec<Ask> = Vec::new();
+    let mut patterns: Vec<String> = Vec::new();
+    for step in steps {
+        let to = Some(step.target()).filter(|to| to.real != step.place.real);
+        for place in std::iter::once(&step.place).chain(to) {
+            let more: Vec<String> =
+                file_patterns(workspace, place).into_iter().filter(|more| !patterns.contains(more)).collect();
+            patterns.extend(more);
+            let ask = Ask::outside_file(place);
+            outside.extend(ask.filter(|ask| outside.iter().all(|known| known.patterns != ask.patterns)));
+        }
+    }
+    let files: Vec<String> = steps.iter().map(|step| workspace.title(&step.target().path)).collect();
+    let mut edit = Ask::new("edit", patterns).with("filepath", files.join(", "));
+    edit.metadata.extend(facts(workspace, steps).into_iter().filter(|(key, _)| key != "diagnostics"));
+    outside.into_iter().chain([edit]).collect()
+}
+
+fn facts(workspace: &Workspace, steps: &[Step]) -> Map<String, Value> {
+    let diff: String = steps.iter().map(|step| format!("{}\n", step.diff.patch)).collect();
+    let file = |step: &Step| {
+        let mut file = json!({
+            "filePath": step.place.path.to_string_lossy(),
+            "relativePath": workspace.title(&step.target().path),
+            "type": step.kind.name(),
+            "patch": step.diff.patch,
+            "additions": step.diff.additions,
+            "deletions": step.diff.deletions,
+        });
+        if let Kind::Move { to } = &step.kind {
+            file["movePath"] = json!(to.path.to_string_lossy());
+        }
+        file
+    };
+    let files: Vec<Value> = steps.iter().map(file).collect();
+    Map::from_iter([
+        ("diff".to_owned(), json!(diff)),
+        ("files".to_owned(), json!(files)),
+        ("diagnostics".to_owned(), json!({})),
+    ])
+}
+
+fn summary(workspace: &Workspace, steps: &[Step]) -> String {
+    let mut text = "Success. Updated the following files:".to_owned();
+    for step in steps {
+        let sign = match step.kind {
+            Kind::Add => 'A',
+            Kind::Delete => 'D',
+            Kind::Update | Kind::Move { .. } => 'M',
+        };
+        text.push_str(&format!("\n{sign} {}", workspace.title(&step.target().path)));
+    }
+    text
+}
+
+/// Does what was planned; if the disk refuses, the model is told how far it went.
+fn carry_out(workspace: &Workspace, steps: &[Step]) -> Result<(), ToolError> {
+    for (done, step) in steps.iter().enumerate() {
+        if let Err(error) = write(step) {
+            let mut message = format!("apply_patch failed: {error}");
+            if done > 0 {
+                let summary = summary(workspace, &steps[..done]);
+                let (_, files) = summary.split_once('\n').unwrap_or_default();
+                message.push_str(&format!("\nThese parts had been applied before:\n{files}"));
+            }
+            return Err(ToolError::Model(message));
+        }
+    }
+    Ok(())
+}
+
+fn write(step: &Step) -> Result<(), codewright_workspace::Error> {
+    let from = &step.place.real;
+    let at = |source| codewright_workspace::Error::Path { path: from.clone(), source };
+    if let Some(after) = &step.after {
+        let to = &step.target().real;
+        write_atomic(to, after.as_bytes())?;
+        if let Kind::Move { .. } = step.kind {
+            let permissions = std::fs::metadata(from).map_err(at)?.permissions();
+            std::fs::set_permissions(to, permissions).map_err(at)?;
+        }
+    }
+    if matches!(step.kind, Kind::Delete | Kind::Move { .. }) {
+        std::fs::remove_file(from).map_err(at)?;
+    }
+    Ok(())
+}

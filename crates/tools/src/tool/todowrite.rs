@@ -1,0 +1,82 @@
+//! Keeps a session's list of things to do.
+//!
+//! The list goes out with the result; whoever runs the call stores it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{Ask, Output, Tool, ToolCx, ToolError};
+
+const DESCRIPTION: &str = include_str!("todowrite.txt");
+/// Items a list may have; a longer one is no plan.
+const MAX_TODOS: usize = 500;
+
+/// Keeps a session's list of things to do.
+pub struct TodoWrite;
+
+/// The whole list.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Input {
+    todos: Vec<Todo>,
+}
+
+/// One thing to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Todo {
+    content: String,
+    status: String,
+    priority: String,
+}
+
+impl Tool for TodoWrite {
+    const NAME: &'static str = "todowrite";
+    type Input = Input;
+
+    fn description(&self) -> String {
+        DESCRIPTION.to_owned()
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {
+                "todos": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "content": {"type": "string", "description": "What is to be done, in a few words"},
+                            "status": {
+                                "type": "string",
+                                "description": "How far it is: pending, in_progress, completed or cancelled",
+                            },
+                            "priority": {"type": "string", "description": "How much it matters: high, medium or low"},
+                        },
+                        "required": ["content", "status", "priority"],
+                    },
+                    "description": "The whole list, in order",
+                },
+            },
+            "required": ["todos"],
+        })
+    }
+
+    async fn asks(&self, _input: &Input, _cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
+        Ok(vec![Ask::new("todowrite", vec!["*".to_owned()])])
+    }
+
+    async fn run(&self, input: Input, _cx: &ToolCx) -> Result<Output, ToolError> {
+        let count = input.todos.len();
+        if count > MAX_TODOS {
+            return Err(ToolError::Model(format!(
+                "The list has {count} items; at most {MAX_TODOS} are kept"
+            )));
+        }
+        let open = input.todos.iter().filter(|todo| todo.status != "completed").count();
+        let output = serde_json::to_string_pretty(&input.todos).map_err(ToolError::model)?;
+        let mut result = Output { title: format!("{open} todos"), output, ..Output::default() };
+        result.metadata.insert("todos".to_owned(), json!(input.todos));
+        Ok(result.with("truncated", false))
+    }
+}
