@@ -8,6 +8,7 @@ pub(crate) mod next;
 pub(crate) mod recorder;
 pub(crate) mod retry;
 pub(crate) mod step;
+pub(crate) mod structured;
 pub(crate) mod title;
 
 use std::collections::HashMap;

@@ -24,6 +24,7 @@ use crate::place::Place;
 use crate::run::next::REJECTED;
 use crate::run::recorder::{CALL_ABORTED, Call, CallUpdate};
 use crate::run::step::hidden;
+use crate::run::structured;
 
 /// The name under which calls that cannot be understood are recorded.
 const INVALID: &str = "invalid";
@@ -78,6 +79,8 @@ pub(crate) struct CallCx {
     pub(crate) cancel: CancellationToken,
     /// How often the same answer made this very call before.
     pub(crate) repeated: usize,
+    /// The schema of the value that the prompt asks for.
+    pub(crate) schema: Option<Arc<Value>>,
 }
 
 /// How a call ended without a result.
@@ -93,6 +96,9 @@ impl CallCx {
     pub(crate) async fn call(self, call: Call) {
         let start = self.inner.clock.now_ms();
         let input = arguments(&call.arguments);
+        if let (Some(schema), true, Ok(input)) = (&self.schema, call.name == structured::TOOL, &input) {
+            return self.hand_in(&call, input.clone(), schema, start).await;
+        }
         let last = match (self.find(&call.name), input) {
             (None, _) => self.invalid(&call, unavailable(&call.name, &self.offered), start),
             (Some(_), Err(error)) => self.invalid(&call, error, start),
@@ -116,6 +122,16 @@ impl CallCx {
             }
         };
         self.report(last).await;
+    }
+
+    /// Takes the value that the prompt asks for.
+    async fn hand_in(&self, call: &Call, input: Value, schema: &Value, start: u64) {
+        let update = |state| CallUpdate { call_id: call.id.clone(), tool: structured::TOOL.to_owned(), state };
+        let time = Span { start, end: None };
+        let running = ToolState::Running { input: input.clone(), title: None, metadata: None, time };
+        self.report(update(running)).await;
+        let time = ToolSpan { start, end: self.inner.clock.now_ms(), compacted: None };
+        self.report(update(structured::judged(input, schema, time))).await;
     }
 
     /// The tool of that name, however the model spells its case.
@@ -283,6 +299,7 @@ fn tool_cx(inner: &Inner, place: &Place, cancel: CancellationToken, progress: Pr
         output_dir: inner.dirs.tool_output(),
         new_output_id: Arc::new(move || ids.tool_output().to_string()),
         cancel,
+        background: inner.tasks.clone(),
         progress,
         env: inner.child_env.clone(),
         locks: inner.locks.clone(),

@@ -8,6 +8,7 @@ use codewright_workspace::Workspace;
 use serde_json::{Map, Value};
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::ToolError;
 
@@ -29,6 +30,8 @@ pub struct ToolCx {
     pub new_output_id: Arc<dyn Fn() -> String + Send + Sync>,
     /// Cancelled when the call is to end.
     pub cancel: CancellationToken,
+    /// Ends what a cancelled call leaves behind; whoever owns it waits for that.
+    pub background: TaskTracker,
     /// Takes what a running call shows.
     pub progress: Progress,
     /// The variables of child processes.

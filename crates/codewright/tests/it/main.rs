@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a step that fails is a test that fails")]
 
+mod abort;
 mod anthropic;
 mod attach;
 mod config;
@@ -22,6 +23,7 @@ mod responses;
 mod secret;
 mod serve;
 mod storage;
+mod structured;
 mod support;
 mod title;
 mod tools;

@@ -15,6 +15,8 @@ use codewright_proto::{
 };
 use serde_json::Value;
 
+use super::structured;
+
 /// What a call is told when the turn ends before it does.
 pub(crate) const CALL_ABORTED: &str = "Tool execution aborted";
 
@@ -177,6 +179,9 @@ impl Recorder {
         call.tool = update.tool;
         call.closed = !update.state.is_open();
         let mut state = update.state;
+        if let Some(value) = structured::captured(&call.tool, &state) {
+            self.message.structured.get_or_insert(value);
+        }
         match &mut state {
             ToolState::Running { input, time, metadata, .. } => {
                 call.running = Some((time.start, input.clone(), metadata.clone()));
@@ -208,7 +213,9 @@ impl Recorder {
     }
 
     /// Records the end of the step: its usage, its cost and why it ended.
-    pub(crate) fn finish(&mut self, cost: f64) {
+    ///
+    /// An answer that is good as far as it goes may still be the last one that is tried.
+    pub(crate) fn finish(&mut self, cost: f64, error: Option<MessageError>) {
         self.begin_step();
         self.end_block(None);
         self.message.cost += cost;
@@ -220,7 +227,12 @@ impl Recorder {
         });
         let id = self.ids.part();
         self.record_part(id, body);
-        self.close(None);
+        self.close(error);
+    }
+
+    /// Whether the model handed in a value that was refused.
+    pub(crate) fn has_refused_value(&self) -> bool {
+        self.message.structured.is_none() && self.calls.iter().any(|call| call.tool == structured::TOOL)
     }
 
     /// Ends every open part and the message itself.

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::recorder::{Call, CallUpdate, Record, Recorder};
-use super::{retry, set_status};
+use super::{retry, set_status, structured};
 use crate::engine::Inner;
 use crate::error::message_error;
 use crate::models::{merge, prices};
@@ -34,8 +34,10 @@ use crate::{Error, permission, prompts};
 
 /// Deltas are shown at most this often: what a person sees as smooth.
 const FRAME: Duration = Duration::from_millis(16);
-/// How long calls may take to end themselves after the turn was stopped.
-const ABORT_GRACE: Duration = Duration::from_secs(3);
+/// How long calls may take to end themselves before the stopped turn goes on without them.
+const ABORT_GRACE: Duration = Duration::from_millis(90);
+/// How long calls that were left behind may take to end before they are dropped.
+const CALL_END: Duration = Duration::from_secs(10);
 /// Reports of calls that the step has not recorded yet; a call waits when it is full.
 const PENDING_UPDATES: usize = 64;
 
@@ -46,6 +48,8 @@ pub(crate) struct Step {
     pub(crate) request: Request,
     pub(crate) offered: Vec<Arc<dyn AnyTool>>,
     pub(crate) rules: Arc<[Rule]>,
+    /// The schema of the value that the prompt asks for.
+    pub(crate) schema: Option<Arc<Value>>,
 }
 
 /// How an attempt at an answer ended.
@@ -78,6 +82,7 @@ pub(crate) async fn step(
         super::title::start(inner, &place, &session, &transcript);
     }
     let prepared = prepare(inner, place, &session, &prompt, &transcript);
+    let misses = structured::misses(&transcript, &prompt.id);
     drop(transcript);
     let step = match prepared {
         Ok(step) => step,
@@ -96,7 +101,11 @@ pub(crate) async fn step(
     match end {
         Attempt::Answered => {
             let cost = cost(&step.model, &recorder.message().tokens);
-            recorder.finish(cost);
+            let error = given_up(&prompt, misses, &recorder);
+            if let Some(error) = error.clone() {
+                inner.store.signal(Signal::SessionError { session_id: Some(id.clone()), error });
+            }
+            recorder.finish(cost, error);
             flush(inner, &mut recorder).await?;
             account(inner, id, recorder.message()).await
         }
@@ -107,6 +116,13 @@ pub(crate) async fn step(
             fail(inner, recorder, known).await
         }
     }
+}
+
+/// The error of a step that was the last one allowed and has not given the value that was asked for.
+fn given_up(prompt: &UserMessage, misses: u32, recorder: &Recorder) -> Option<MessageError> {
+    structured::wanted(prompt)?;
+    let missed = recorder.has_refused_value() || !recorder.has_calls();
+    if missed { structured::given_up(prompt, misses + 1) } else { None }
 }
 
 /// A provider that does not know the model may know one of a like name.
@@ -159,6 +175,9 @@ fn prepare(
         description: tool.description(),
         parameters: tool.parameters(),
     });
+    let schema = structured::wanted(prompt);
+    let mut tools: Vec<_> = tools.chain(schema.map(structured::spec)).collect();
+    tools.sort_by_key(|tool| tool.name.to_lowercase());
     let (instructions, warnings) = place.instructions();
     for warning in warnings {
         place.warn(&warning);
@@ -177,6 +196,7 @@ fn prepare(
         // The day of the first prompt, not of this step: a new day must not change what was sent before.
         began_ms: transcript.first().map_or_else(|| inner.clock.now_ms(), |first| first.info.created()),
         instructions: &instructions,
+        structured: schema.is_some(),
         user: prompt.system.as_deref(),
     });
     let mut options = agent.options.clone();
@@ -191,13 +211,15 @@ fn prepare(
         session,
         transcript,
         system,
-        tools: tools.collect(),
+        tools,
+        wants_value: schema.is_some(),
         temperature: agent.temperature,
         top_p: agent.top_p,
         options,
     };
     let request = request::request(parts, &model);
-    Ok(Step { place, model, request, offered, rules: rules.into() })
+    let schema = schema.cloned().map(Arc::new);
+    Ok(Step { place, model, request, offered, rules: rules.into(), schema })
 }
 
 /// Lays the options of a named variant over others.
@@ -379,6 +401,7 @@ impl<'a> Conversation<'a> {
             updates: self.sender.clone(),
             cancel: self.cancel.child_token(),
             repeated,
+            schema: self.step.schema.clone(),
         };
         self.calls.spawn(cx.call(call));
     }
@@ -402,13 +425,19 @@ impl<'a> Conversation<'a> {
         flush(self.inner, self.recorder).await
     }
 
-    /// Gives the calls of a stopped turn a moment to end themselves, then ends them.
+    /// Gives the calls of a stopped turn a moment to end themselves, then leaves them to end alone.
     async fn end_calls(&mut self) -> Result<(), Error> {
         if let Ok(done) = tokio::time::timeout(ABORT_GRACE, self.finish_calls()).await {
             return done;
         }
-        self.calls.shutdown().await;
-        self.finish_calls().await
+        let mut calls = std::mem::take(&mut self.calls);
+        self.inner.tasks.spawn(async move {
+            let all = async { while calls.join_next().await.is_some() {} };
+            if tokio::time::timeout(CALL_END, all).await.is_err() {
+                calls.shutdown().await;
+            }
+        });
+        flush(self.inner, self.recorder).await
     }
 }
 
