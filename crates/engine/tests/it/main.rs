@@ -7,5 +7,6 @@ mod gemini;
 mod history;
 mod permission;
 mod responses;
+mod sessions;
 mod structured;
 mod turn;
