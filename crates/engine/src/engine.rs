@@ -14,7 +14,7 @@ use codewright_proto::{
     Clock, Envelope, Event, Ids, Message, MessageId, MessageWithParts, PermissionAnswer, PermissionId,
     PermissionRequest, PromptInput, Session, SessionId, SessionInput, SessionStatus,
 };
-use codewright_store::{SessionFilter, Store, Subscription};
+use codewright_store::{Condition, SessionFilter, Store, Subscription};
 use codewright_tools::{Environment, FileLocks};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -36,6 +36,9 @@ const MAX_PLACES: usize = 64;
 const CLOSE_GRACE: Duration = Duration::from_secs(3);
 /// How long a stopped turn may take to end before the caller is answered anyway.
 const ABORT_WAIT: Duration = Duration::from_secs(10);
+
+/// How often a change of a session is tried that other processes keep overtaking.
+const UPDATE_ATTEMPTS: u32 = 100;
 
 /// What an engine is made of.
 #[derive(Debug)]
@@ -285,11 +288,11 @@ impl Inner {
         self.store.session(id).await?.ok_or_else(|| Error::not_found("Session", id))
     }
 
-    /// Reads, changes and stores a session, undisturbed by other changes.
+    /// Reads, changes and stores a session, undisturbed by other changes in any process.
     pub(crate) async fn update_session(
         &self,
         id: &SessionId,
-        change: impl FnOnce(&mut Session),
+        change: impl Fn(&mut Session),
     ) -> Result<Session, Error> {
         self.update_session_after(id, Vec::new(), change).await
     }
@@ -298,15 +301,25 @@ impl Inner {
     pub(crate) async fn update_session_after(
         &self,
         id: &SessionId,
-        mut events: Vec<Event>,
-        change: impl FnOnce(&mut Session),
+        events: Vec<Event>,
+        change: impl Fn(&mut Session),
     ) -> Result<Session, Error> {
         let _turn = self.sessions.lock().await;
-        let mut info = self.session(id).await?;
-        change(&mut info);
-        events.push(Event::SessionUpdated { session_id: id.clone(), info: info.clone() });
-        self.store.append(events).await?;
-        Ok(info)
+        let mut attempt = 1;
+        loop {
+            let found = self.store.session_at(id).await?;
+            let (seq, mut info) = found.ok_or_else(|| Error::not_found("Session", id))?;
+            change(&mut info);
+            let event = Event::SessionUpdated { session_id: id.clone(), info: info.clone() };
+            let unchanged = Condition::RowUntouched { session: id.clone(), seq };
+            let events = events.iter().cloned().chain([event]).collect();
+            match self.store.append_if(unchanged, events).await {
+                Ok(_) => return Ok(info),
+                // Another process was faster; what it stored is read and changed instead.
+                Err(codewright_store::Error::Moved { .. }) if attempt < UPDATE_ATTEMPTS => attempt += 1,
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     /// Opened by the first who needs it; others wait for that directory only.
