@@ -15,7 +15,7 @@ use codewright_proto::{
 use codewright_tools::{AnyTool, Ask, Output, Progress, ToolCx, ToolError, trim};
 use futures_util::FutureExt as _;
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::Inner;
@@ -67,6 +67,15 @@ fn permission_key(tool: &str) -> &str {
     }
 }
 
+/// Whether a call of a tool leaves everything as it was, so that it can be made again.
+pub(crate) fn changes_nothing(tool: &str) -> bool {
+    const TOOLS: [&str; 13] = [
+        "codesearch", "glob", "grep", "invalid", "list", "lsp", "question", "read", "skill", "todoread", "webfetch",
+        "websearch", structured::TOOL,
+    ];
+    TOOLS.contains(&tool)
+}
+
 /// What one call works with.
 pub(crate) struct CallCx {
     pub(crate) inner: Arc<Inner>,
@@ -103,9 +112,11 @@ impl CallCx {
             (None, _) => self.invalid(&call, unavailable(&call.name, &self.offered), start),
             (Some(_), Err(error)) => self.invalid(&call, error, start),
             (Some(tool), Ok(input)) => {
+                let (stored, recorded) = oneshot::channel();
                 let running = self.running(&call, &tool, &input, start);
-                self.report(running).await;
-                let work = AssertUnwindSafe(self.work(&call, &tool, input.clone(), start)).catch_unwind();
+                self.report(CallUpdate { stored: Some(stored), ..running }).await;
+                let work = self.work((&call, recorded), &tool, input.clone(), start);
+                let work = AssertUnwindSafe(work).catch_unwind();
                 let result = tokio::time::timeout(CALL_DEADLINE, work).await;
                 let result = match result {
                     Ok(Ok(result)) => result,
@@ -118,7 +129,7 @@ impl CallCx {
                     }
                 };
                 let state = self.state(input, start, result);
-                CallUpdate { call_id: call.id.clone(), tool: tool.name().to_owned(), state }
+                CallUpdate { call_id: call.id.clone(), tool: tool.name().to_owned(), state, stored: None }
             }
         };
         self.report(last).await;
@@ -126,7 +137,10 @@ impl CallCx {
 
     /// Takes the value that the prompt asks for.
     async fn hand_in(&self, call: &Call, input: Value, schema: &Value, start: u64) {
-        let update = |state| CallUpdate { call_id: call.id.clone(), tool: structured::TOOL.to_owned(), state };
+        let update = |state| {
+            let tool = structured::TOOL.to_owned();
+            CallUpdate { call_id: call.id.clone(), tool, state, stored: None }
+        };
         let time = Span { start, end: None };
         let running = ToolState::Running { input: input.clone(), title: None, metadata: None, time };
         self.report(update(running)).await;
@@ -142,7 +156,7 @@ impl CallCx {
 
     async fn work(
         &self,
-        call: &Call,
+        (call, recorded): (&Call, oneshot::Receiver<()>),
         tool: &Arc<dyn AnyTool>,
         input: Value,
         start: u64,
@@ -155,7 +169,9 @@ impl CallCx {
         for ask in tool.asks(&input, &cx).await.map_err(failure)? {
             self.gate(&ask, Some(tool_ref.clone())).await?;
         }
-        if self.cancel.is_cancelled() {
+        // An effect never precedes its record; a step that cannot record is over.
+        let recorded = self.cancel.run_until_cancelled(recorded).await;
+        if !matches!(recorded, Some(Ok(()))) || self.cancel.is_cancelled() {
             return Err(Failure::Aborted);
         }
         let output = match tool.run(input, &cx).await {
@@ -199,7 +215,7 @@ impl CallCx {
         let progress = Progress::new(move |metadata, title| {
             let time = Span { start, end: None };
             let state = ToolState::Running { input: input.clone(), title, metadata: Some(metadata), time };
-            let update = CallUpdate { call_id: call_id.clone(), tool: name.clone(), state };
+            let update = CallUpdate { call_id: call_id.clone(), tool: name.clone(), state, stored: None };
             // Progress that nobody has time for is left out; the end is always reported.
             drop(updates.try_send(update));
         });
@@ -221,7 +237,7 @@ impl CallCx {
     fn running(&self, call: &Call, tool: &Arc<dyn AnyTool>, input: &Value, start: u64) -> CallUpdate {
         let time = Span { start, end: None };
         let state = ToolState::Running { input: input.clone(), title: None, metadata: None, time };
-        CallUpdate { call_id: call.id.clone(), tool: tool.name().to_owned(), state }
+        CallUpdate { call_id: call.id.clone(), tool: tool.name().to_owned(), state, stored: None }
     }
 
     fn state(&self, input: Value, start: u64, result: Result<Output, Failure>) -> ToolState {
@@ -268,7 +284,7 @@ impl CallCx {
             time,
             attachments: None,
         };
-        CallUpdate { call_id: call.id.clone(), tool: INVALID.to_owned(), state }
+        CallUpdate { call_id: call.id.clone(), tool: INVALID.to_owned(), state, stored: None }
     }
 
     async fn report(&self, update: CallUpdate) {

@@ -13,10 +13,11 @@ use codewright_proto::{
     AssistantMessage, AssistantTime, Message, MessageError, MessagePath, MessageWithParts, Rule, SessionId,
     SessionStatus, Signal, TokenUsage, UserMessage,
 };
+use codewright_store::Lease;
 use codewright_tools::AnyTool;
 use futures_util::FutureExt as _;
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -64,20 +65,23 @@ enum Attempt {
 /// Takes one step.
 pub(crate) async fn step(
     inner: &Arc<Inner>,
-    id: &SessionId,
+    lease: &Lease,
     transcript: Vec<MessageWithParts>,
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
+    let id = lease.session();
     let prompt = transcript.iter().rev().find_map(|message| match &message.info {
         Message::User(prompt) => Some(prompt.clone()),
         Message::Assistant(_) => None,
     });
     let Some(prompt) = prompt else { return Ok(()) };
     let session = inner.session(id).await?;
-    let place = inner.place(std::path::Path::new(&session.directory)).await?;
+    let place = inner.place(std::path::Path::new(&session.directory));
+    let Some(place) = cancel.run_until_cancelled(place).await else { return Ok(()) };
+    let place = place?;
     let message = new_message(inner, &place, &prompt);
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message);
-    flush(inner, &mut recorder).await?;
+    flush(lease, inner, &mut recorder).await?;
     if transcript.len() == 1 {
         super::title::start(inner, &place, &session, &transcript);
     }
@@ -94,10 +98,10 @@ pub(crate) async fn step(
                 }
                 _ => MessageError::UnknownError { message, reference: None },
             };
-            return fail(inner, recorder, error).await;
+            return fail(lease, inner, recorder, error).await;
         }
     };
-    let end = answer(inner, &step, &mut recorder, cancel).await?;
+    let end = answer(inner, (lease, &step), &mut recorder, cancel).await?;
     match end {
         Attempt::Answered => {
             let cost = cost(&step.model, &recorder.message().tokens);
@@ -106,14 +110,14 @@ pub(crate) async fn step(
                 inner.store.signal(Signal::SessionError { session_id: Some(id.clone()), error });
             }
             recorder.finish(cost, error);
-            flush(inner, &mut recorder).await?;
+            flush(lease, inner, &mut recorder).await?;
             account(inner, id, recorder.message()).await
         }
-        Attempt::Aborted => fail(inner, recorder, MessageError::aborted()).await,
+        Attempt::Aborted => fail(lease, inner, recorder, MessageError::aborted()).await,
         Attempt::Failed(error) | Attempt::Silent(error) => {
             let mut known = message_error(&error);
             suggest(&step, &mut known);
-            fail(inner, recorder, known).await
+            fail(lease, inner, recorder, known).await
         }
     }
 }
@@ -243,14 +247,14 @@ fn merge_variant(place: &Place, model: &Model, name: &str, options: &mut Map<Str
 /// Gets an answer, repeating what failed while that is safe and allowed.
 async fn answer(
     inner: &Arc<Inner>,
-    step: &Step,
+    (lease, step): (&Lease, &Step),
     recorder: &mut Recorder,
     cancel: &CancellationToken,
 ) -> Result<Attempt, Error> {
     let id = recorder.message().session_id.clone();
     let mut silent = 0;
     for attempt in 1.. {
-        let error = match Conversation::new(inner, step, recorder, cancel).hold().await? {
+        let error = match Conversation::new(inner, (lease, step), recorder, cancel).hold().await? {
             Attempt::Failed(error) => {
                 silent = 0;
                 error
@@ -273,7 +277,7 @@ async fn answer(
         let wait = retry::wait(attempt, asked).filter(|_| silent < retry::MAX_SILENT);
         let Some(wait) = wait else { return Ok(Attempt::Failed(error)) };
         recorder.restart();
-        flush(inner, recorder).await?;
+        flush(lease, inner, recorder).await?;
         let next = inner.clock.now_ms() + wait.as_millis() as u64;
         let message = error.failure().message.clone();
         set_status(inner, &id, SessionStatus::Retry { attempt, message, next });
@@ -288,6 +292,7 @@ async fn answer(
 /// One attempt: a stream, and the calls that run beside it.
 struct Conversation<'a> {
     inner: &'a Arc<Inner>,
+    lease: &'a Lease,
     step: &'a Step,
     recorder: &'a mut Recorder,
     cancel: &'a CancellationToken,
@@ -295,17 +300,55 @@ struct Conversation<'a> {
     sender: mpsc::Sender<CallUpdate>,
     updates: mpsc::Receiver<CallUpdate>,
     called: Vec<Call>,
+    /// Calls that wait for their record.
+    unstored: Vec<oneshot::Sender<()>>,
 }
 
 impl<'a> Conversation<'a> {
     fn new(
         inner: &'a Arc<Inner>,
-        step: &'a Step,
+        (lease, step): (&'a Lease, &'a Step),
         recorder: &'a mut Recorder,
         cancel: &'a CancellationToken,
     ) -> Self {
         let (sender, updates) = mpsc::channel(PENDING_UPDATES);
-        Self { inner, step, recorder, cancel, calls: JoinSet::new(), sender, updates, called: Vec::new() }
+        Self {
+            inner,
+            lease,
+            step,
+            recorder,
+            cancel,
+            calls: JoinSet::new(),
+            sender,
+            updates,
+            called: Vec::new(),
+            unstored: Vec::new(),
+        }
+    }
+
+    /// Stores and shows what was recorded, and tells the calls that wait for it.
+    async fn flush(&mut self) -> Result<(), Error> {
+        flush(self.lease, self.inner, self.recorder).await?;
+        for stored in self.unstored.drain(..) {
+            // A call that has ended meanwhile does not listen.
+            let _: Result<(), ()> = stored.send(());
+        }
+        Ok(())
+    }
+
+    fn updated(&mut self, mut update: CallUpdate) {
+        self.unstored.extend(update.stored.take());
+        self.recorder.call_updated(update);
+    }
+
+    /// Keeps what has been held back long enough.
+    async fn catch_up(&mut self) -> Result<(), Error> {
+        let now = Instant::now();
+        self.recorder.record_due(now);
+        if let Some(part) = self.recorder.draft(now) {
+            self.lease.draft(part).await?;
+        }
+        Ok(())
     }
 
     async fn hold(mut self) -> Result<Attempt, Error> {
@@ -349,18 +392,20 @@ impl<'a> Conversation<'a> {
                 }
             }
             if self.recorder.has_events() || Instant::now() >= frame {
-                flush(self.inner, self.recorder).await?;
+                self.flush().await?;
+                self.catch_up().await?;
                 frame = Instant::now() + FRAME;
                 tick.as_mut().reset(frame);
             }
             tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => return Ok(Attempt::Aborted),
-                Some(update) = self.updates.recv() => self.recorder.call_updated(update),
+                Some(update) = self.updates.recv() => self.updated(update),
                 event = stream.next() => if let Some(end) = self.heard(event).await? {
                     return Ok(end);
                 },
                 () = tick.as_mut(), if !self.recorder.is_empty() => {}
+                () = until(self.recorder.due()) => self.catch_up().await?,
             }
         }
     }
@@ -377,7 +422,7 @@ impl<'a> Conversation<'a> {
             Some(Ok(event)) => {
                 if let Some(call) = self.recorder.push(event) {
                     // Stored before it runs: an effect never precedes its record.
-                    flush(self.inner, self.recorder).await?;
+                    self.flush().await?;
                     self.start(call);
                 }
                 Ok(None)
@@ -411,18 +456,19 @@ impl<'a> Conversation<'a> {
         while !self.calls.is_empty() {
             tokio::select! {
                 biased;
-                Some(update) = self.updates.recv() => self.recorder.call_updated(update),
+                Some(update) = self.updates.recv() => self.updated(update),
                 // A call that panicked has said so itself, see `CallCx::call`.
                 _ = self.calls.join_next() => {}
+                () = until(self.recorder.due()) => self.catch_up().await?,
             }
             if self.recorder.has_events() {
-                flush(self.inner, self.recorder).await?;
+                self.flush().await?;
             }
         }
         while let Ok(update) = self.updates.try_recv() {
-            self.recorder.call_updated(update);
+            self.updated(update);
         }
-        flush(self.inner, self.recorder).await
+        self.flush().await
     }
 
     /// Gives the calls of a stopped turn a moment to end themselves, then leaves them to end alone.
@@ -437,36 +483,49 @@ impl<'a> Conversation<'a> {
                 calls.shutdown().await;
             }
         });
-        flush(self.inner, self.recorder).await
+        self.flush().await
+    }
+}
+
+/// Waits until then, or for ever.
+async fn until(then: Option<Instant>) {
+    match then {
+        Some(then) => tokio::time::sleep_until(then).await,
+        None => std::future::pending().await,
     }
 }
 
 /// Stores and shows what was recorded, in its order.
-async fn flush(inner: &Inner, recorder: &mut Recorder) -> Result<(), Error> {
+async fn flush(lease: &Lease, inner: &Inner, recorder: &mut Recorder) -> Result<(), Error> {
     let mut events = Vec::new();
     for record in recorder.take() {
         match record {
             Record::Event(event) => events.push(event),
             Record::Signal(signal) => {
                 if !events.is_empty() {
-                    inner.store.append(std::mem::take(&mut events)).await?;
+                    lease.append(std::mem::take(&mut events)).await?;
                 }
                 inner.store.signal(signal);
             }
         }
     }
     if !events.is_empty() {
-        inner.store.append(events).await?;
+        lease.append(events).await?;
     }
     Ok(())
 }
 
 /// Ends a step that has no answer, and tells everyone why.
-async fn fail(inner: &Inner, mut recorder: Recorder, error: MessageError) -> Result<(), Error> {
+async fn fail(
+    lease: &Lease,
+    inner: &Inner,
+    mut recorder: Recorder,
+    error: MessageError,
+) -> Result<(), Error> {
     let session_id = Some(recorder.message().session_id.clone());
     recorder.close(Some(error.clone()));
     inner.store.signal(Signal::SessionError { session_id, error });
-    flush(inner, &mut recorder).await
+    flush(lease, inner, &mut recorder).await
 }
 
 /// Adds what the step used to its session.
