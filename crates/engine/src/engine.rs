@@ -346,9 +346,9 @@ impl Inner {
             let found = self.store.session_at(id).await?;
             let (seq, mut info) = found.ok_or_else(|| Error::not_found("Session", id))?;
             change(&mut info);
-            let event = Event::SessionUpdated { session_id: id.clone(), info: info.clone() };
+            let mut events = events.clone();
+            events.push(Event::SessionUpdated { session_id: id.clone(), info: info.clone() });
             let unchanged = Condition::RowUntouched { session: id.clone(), seq };
-            let events = events.iter().cloned().chain([event]).collect();
             match self.store.append_if(unchanged, events).await {
                 Ok(_) => return Ok(info),
                 // Another process was faster; what it stored is read and changed instead.

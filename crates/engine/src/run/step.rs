@@ -391,7 +391,7 @@ impl<'a> Conversation<'a> {
                     break;
                 }
             }
-            if self.recorder.has_events() || Instant::now() >= frame {
+            if self.recorder.has_events() || !self.unstored.is_empty() || Instant::now() >= frame {
                 self.flush().await?;
                 self.catch_up().await?;
                 frame = Instant::now() + FRAME;
@@ -454,15 +454,16 @@ impl<'a> Conversation<'a> {
     /// Waits until every call has ended, recording what they report.
     async fn finish_calls(&mut self) -> Result<(), Error> {
         while !self.calls.is_empty() {
+            // Before anything is waited for: a call may wait for its record.
+            if self.recorder.has_events() || !self.unstored.is_empty() {
+                self.flush().await?;
+            }
             tokio::select! {
                 biased;
                 Some(update) = self.updates.recv() => self.updated(update),
                 // A call that panicked has said so itself, see `CallCx::call`.
                 _ = self.calls.join_next() => {}
                 () = until(self.recorder.due()) => self.catch_up().await?,
-            }
-            if self.recorder.has_events() {
-                self.flush().await?;
             }
         }
         while let Ok(update) = self.updates.try_recv() {
