@@ -11,8 +11,8 @@ use std::time::Duration;
 use codewright_config::{Dirs, Env};
 use codewright_llm::oauth::SignIn;
 use codewright_proto::{
-    Clock, Envelope, Event, Ids, Message, MessageError, MessageId, MessageWithParts, PermissionAnswer, PermissionId,
-    PermissionRequest, PromptInput, Session, SessionId, SessionInput, SessionStatus, Signal,
+    Clock, Envelope, Event, Ids, Message, MessageError, MessageId, MessageWithParts, PermissionAnswer,
+    PermissionId, PermissionRequest, PromptInput, Session, SessionId, SessionInput, SessionStatus, Signal,
 };
 use codewright_store::{Claim, Condition, SessionFilter, Store, Subscription};
 use codewright_tools::{Environment, FileLocks};

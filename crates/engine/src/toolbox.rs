@@ -70,8 +70,19 @@ fn permission_key(tool: &str) -> &str {
 /// Whether a call of a tool leaves everything as it was, so that it can be made again.
 pub(crate) fn changes_nothing(tool: &str) -> bool {
     const TOOLS: [&str; 13] = [
-        "codesearch", "glob", "grep", "invalid", "list", "lsp", "question", "read", "skill", "todoread", "webfetch",
-        "websearch", structured::TOOL,
+        "codesearch",
+        "glob",
+        "grep",
+        "invalid",
+        "list",
+        "lsp",
+        "question",
+        "read",
+        "skill",
+        "todoread",
+        "webfetch",
+        "websearch",
+        structured::TOOL,
     ];
     TOOLS.contains(&tool)
 }

@@ -92,8 +92,9 @@ fn while_a_command_works() -> Result<()> {
 fn while_a_command_is_deaf_and_holds_its_output_open() -> Result<()> {
     let own = format!("6101.{}", std::process::id());
     let deaf = format!("6102.{}", std::process::id());
-    let command =
-        format!("trap '' TERM INT HUP; sh -c \"trap '' TERM INT HUP; sleep {deaf}\" & echo begun; sleep {own}; sleep {own}");
+    let command = format!(
+        "trap '' TERM INT HUP; sh -c \"trap '' TERM INT HUP; sleep {deaf}\" & echo begun; sleep {own}; sleep {own}"
+    );
     let script = Script::new().tool("bash", json!({ "command": command })).text("Back again.");
     let stage = Stage::plain(script)?;
     let answer = stopped(&stage, |_, _| is_running(&own) && is_running(&deaf));

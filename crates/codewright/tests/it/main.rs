@@ -19,6 +19,7 @@ mod permission;
 mod place;
 mod prompt;
 mod providers;
+mod recover;
 mod responses;
 mod secret;
 mod serve;

@@ -25,8 +25,7 @@ fn a_value_is_asked_for_and_given_in_every_protocol() -> Result<()> {
         stage.project.write_config(&config)?;
         let (server, url) = stage.serve()?;
         let id = new_session(&url)?;
-        let schema =
-            json!({ "type": "object", "properties": { "answer": { "type": "number" } }, "required": ["answer"] });
+        let schema = json!({ "type": "object", "properties": { "answer": { "type": "number" } }, "required": ["answer"] });
         let body = json!({
             "parts": [{ "type": "text", "text": "give" }],
             "format": { "type": "json_schema", "schema": schema, "retryCount": 2 },
@@ -36,7 +35,10 @@ fn a_value_is_asked_for_and_given_in_every_protocol() -> Result<()> {
         assert_eq!(answer["info"]["structured"], json!({ "answer": 42 }), "{model}: {answer}");
         assert_eq!(answer["info"]["finish"], "tool-calls");
         let call = &answer["parts"][1];
-        assert_eq!((&call["tool"], &call["state"]["status"]), (&json!("StructuredOutput"), &json!("completed")));
+        assert_eq!(
+            (&call["tool"], &call["state"]["status"]),
+            (&json!("StructuredOutput"), &json!("completed"))
+        );
         let requests = stage.server.main_requests();
         assert_eq!((requests.len(), requests[0].protocol), (2, protocol));
         stage.no_problems()?;

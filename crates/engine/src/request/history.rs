@@ -57,8 +57,7 @@ pub(crate) fn history(transcript: &[MessageWithParts]) -> Vec<Message> {
 /// tail which that message keeps. A summary that failed stands for nothing and is left
 /// out, and so is one that a later summary covers.
 pub(crate) fn visible(transcript: &[MessageWithParts]) -> Vec<&MessageWithParts> {
-    let is_summary =
-        |message: &MessageWithParts| matches!(&message.info, Stored::Assistant(info) if info.summary == Some(true));
+    let is_summary = |message: &MessageWithParts| matches!(&message.info, Stored::Assistant(info) if info.summary == Some(true));
     let Some((asked, answer, tail)) = last_summary(transcript) else {
         let said = |message: &&MessageWithParts| !is_summary(message) && !asks_only_for_summary(message);
         return transcript.iter().filter(said).collect();
@@ -231,7 +230,9 @@ mod tests {
             let text = json!({ "type": "text", "text": word });
             let part = match kind {
                 "q" if rest.is_empty() => json!({ "type": "compaction", "auto": false }),
-                "q" => json!({ "type": "compaction", "auto": true, "tail_start_id": id(rest.parse().unwrap()) }),
+                "q" => {
+                    json!({ "type": "compaction", "auto": true, "tail_start_id": id(rest.parse().unwrap()) })
+                }
                 "t" => json!({ "type": "tool", "callID": format!("c{at}"), "tool": "read", "state": {
                     "status": "completed", "input": {}, "output": "long", "title": "", "metadata": {},
                     "time": { "start": 1, "end": 2, "compacted": rest.parse::<u64>().ok() },

@@ -25,7 +25,8 @@ const NOT_STARTED: &str = "not_started";
 pub(crate) const UNCERTAIN: &str = "uncertain";
 
 const NEVER_RAN: &str = "The program ended before this call began: it has not run.";
-const HARMLESS: &str = "The program ended while this call was running. It changes nothing, so it is safe to repeat.";
+const HARMLESS: &str =
+    "The program ended while this call was running. It changes nothing, so it is safe to repeat.";
 const NOBODY_KNOWS: &str = "This call was running when the program ended, and it is uncertain whether it took effect: \
                             check before repeating it.";
 
@@ -84,12 +85,10 @@ fn end_message(
 ) {
     for part in &message.parts {
         let body = match &part.body {
-            PartBody::Text(text) => ended(text.time, now).map(|time| {
-                PartBody::Text(TextPart { time: Some(time), ..text.clone() })
-            }),
-            PartBody::Reasoning { text, metadata, time } => ended(Some(*time), now).map(|time| {
-                PartBody::Reasoning { text: text.clone(), metadata: metadata.clone(), time }
-            }),
+            PartBody::Text(text) => ended(text.time, now)
+                .map(|time| PartBody::Text(TextPart { time: Some(time), ..text.clone() })),
+            PartBody::Reasoning { text, metadata, time } => ended(Some(*time), now)
+                .map(|time| PartBody::Reasoning { text: text.clone(), metadata: metadata.clone(), time }),
             PartBody::Tool(call) => end_call(call, waiting, now).map(PartBody::Tool),
             PartBody::File { .. }
             | PartBody::StepStart { .. }

@@ -60,7 +60,9 @@ pub(crate) fn judged(input: Value, schema: &Value, time: ToolSpan) -> ToolState 
             attachments: None,
         },
         Err(reason) => {
-            let error = format!("The answer does not fit the schema: {reason}. Call {TOOL} again with one that does.");
+            let error = format!(
+                "The answer does not fit the schema: {reason}. Call {TOOL} again with one that does."
+            );
             ToolState::Error { input, error, metadata: None, time }
         }
     }

@@ -1,6 +1,8 @@
 //! Answers of a given form, in every protocol that is scripted.
 
-use codewright_proto::{Message, MessageError, MessageWithParts, OutputFormat, PromptInput, PromptModel, ToolState};
+use codewright_proto::{
+    Message, MessageError, MessageWithParts, OutputFormat, PromptInput, PromptModel, ToolState,
+};
 use codewright_scripted::{Script, Turn};
 use serde_json::{Value, json};
 
@@ -19,8 +21,7 @@ fn schema() -> Value {
 
 async fn ask(desk: &Desk, model: (&str, &str), retry_count: Option<u32>) -> MessageWithParts {
     let session = desk.session().await;
-    let model =
-        PromptModel { provider_id: model.0.to_owned(), model_id: model.1.to_owned(), variant: None };
+    let model = PromptModel { provider_id: model.0.to_owned(), model_id: model.1.to_owned(), variant: None };
     let format = OutputFormat::JsonSchema { schema: schema(), retry_count };
     let input = PromptInput { model: Some(model), format: Some(format), ..prompt("give") };
     let turn = desk.engine.prompt(&session.id, input);
@@ -37,7 +38,8 @@ fn info(message: &MessageWithParts) -> &codewright_proto::AssistantMessage {
 #[tokio::test]
 async fn a_value_that_fits_is_the_answer_and_ends_the_turn() {
     for model in MODELS {
-        let desk = Desk::new(Script::new().tool("StructuredOutput", json!({ "answer": 42 })).text("too much")).await;
+        let desk =
+            Desk::new(Script::new().tool("StructuredOutput", json!({ "answer": 42 })).text("too much")).await;
         let answer = ask(&desk, model, Some(2)).await;
         assert_eq!(info(&answer).structured, Some(json!({ "answer": 42 })), "{model:?}");
         assert_eq!((info(&answer).finish.as_deref(), &info(&answer).error), (Some("tool-calls"), &None));
@@ -116,7 +118,8 @@ async fn too_many_misses_end_the_turn_with_an_error() {
 
 #[tokio::test]
 async fn a_prompt_after_it_is_answered_in_words_again() {
-    let desk = Desk::new(Script::new().tool("StructuredOutput", json!({ "answer": 42 })).text("Words.")).await;
+    let desk =
+        Desk::new(Script::new().tool("StructuredOutput", json!({ "answer": 42 })).text("Words.")).await;
     let answer = ask(&desk, MODELS[0], None).await;
     let session = desk.engine.session(&info(&answer).session_id).await.unwrap();
     assert_eq!(text(&desk.prompt(&session, "and now").await), "Words.");

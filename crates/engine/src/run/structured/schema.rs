@@ -70,7 +70,11 @@ impl Schema<'_> {
         if let Some(parts) = list("oneOf") {
             let fitting = parts.iter().filter(|part| self.check(part, value, at).is_ok()).count();
             if fitting != 1 {
-                return Err(fault(at, &format!("it fits {fitting} of the alternatives instead of one"), value));
+                return Err(fault(
+                    at,
+                    &format!("it fits {fitting} of the alternatives instead of one"),
+                    value,
+                ));
             }
         }
         if schema.get("not").is_some_and(|part| self.check(part, value, at).is_ok()) {
@@ -85,7 +89,12 @@ impl Schema<'_> {
         Ok(())
     }
 
-    fn object(self, schema: &Map<String, Value>, object: &Map<String, Value>, at: &str) -> Result<(), String> {
+    fn object(
+        self,
+        schema: &Map<String, Value>,
+        object: &Map<String, Value>,
+        at: &str,
+    ) -> Result<(), String> {
         for name in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
             if name.as_str().is_some_and(|name| !object.contains_key(name)) {
                 return Err(format!("{}: {name} is missing", place(at)));
@@ -102,8 +111,11 @@ impl Schema<'_> {
         for (name, value) in object {
             let at = format!("{at}/{name}");
             let own = properties.and_then(|properties| properties.get(name));
-            let matching: Vec<_> =
-                patterns.iter().filter(|(pattern, _)| pattern.is_match(name)).map(|(_, part)| *part).collect();
+            let matching: Vec<_> = patterns
+                .iter()
+                .filter(|(pattern, _)| pattern.is_match(name))
+                .map(|(_, part)| *part)
+                .collect();
             let known = own.is_some() || !matching.is_empty();
             for part in own.into_iter().chain(matching) {
                 self.check(part, value, &at)?;
@@ -301,7 +313,10 @@ mod tests {
     fn a_schema_that_turns_in_a_circle_or_makes_no_sense_says_nothing() {
         let circle = json!({ "$ref": "#" });
         fits(&circle, &[json!(1)]);
-        fits(&json!({ "type": 5, "pattern": "(", "required": "x", "$ref": "elsewhere" }), &[json!("a"), json!({})]);
+        fits(
+            &json!({ "type": 5, "pattern": "(", "required": "x", "$ref": "elsewhere" }),
+            &[json!("a"), json!({})],
+        );
         fits(&json!(true), &[json!(1)]);
     }
 }
