@@ -9,6 +9,7 @@
 //! session itself: mostly its prompt has been answered and there is nothing left to do;
 //! if the other process died, this one goes on.
 
+pub(crate) mod compact;
 pub(crate) mod next;
 pub(crate) mod recorder;
 pub(crate) mod recover;
@@ -200,7 +201,7 @@ impl Run {
     ) -> Result<u64, Error> {
         loop {
             *seen = self.inner.runs.admitted(&self.id);
-            let (at, transcript) = match known.take() {
+            let (at, mut transcript) = match known.take() {
                 Some(known) => known,
                 None => self.inner.store.transcript_at(&self.id).await?,
             };
@@ -208,9 +209,19 @@ impl Run {
                 return Ok(at);
             }
             match next(&transcript) {
-                Next::Idle => return Ok(at),
+                Next::Idle => {
+                    compact::tidy(&self.inner, &self.id, &mut transcript).await?;
+                    return Ok(at);
+                }
+                Next::Compact { asked } => {
+                    set_status(&self.inner, &self.id, SessionStatus::Busy);
+                    compact::compact(&self.inner, lease, (transcript, asked), &self.cancel).await?;
+                }
                 Next::Step => {
                     set_status(&self.inner, &self.id, SessionStatus::Busy);
+                    if compact::make_room(&self.inner, &self.id, &mut transcript).await? {
+                        continue;
+                    }
                     step::step(&self.inner, lease, transcript, &self.cancel).await?;
                 }
             }
