@@ -24,3 +24,4 @@ pub use credential::vault;
 pub use engine::{Engine, Options};
 pub use error::Error;
 pub use place::Place;
+pub use session::revert::Restored;
