@@ -10,12 +10,14 @@
 //! if the other process died, this one goes on.
 
 pub(crate) mod compact;
+pub(crate) mod files;
 pub(crate) mod next;
 pub(crate) mod recorder;
 pub(crate) mod recover;
 pub(crate) mod retry;
 pub(crate) mod step;
 pub(crate) mod structured;
+pub(crate) mod summary;
 pub(crate) mod title;
 
 use std::collections::HashMap;
@@ -210,6 +212,7 @@ impl Run {
             }
             match next(&transcript) {
                 Next::Idle => {
+                    summary::keep(&self.inner, lease, &transcript).await?;
                     compact::tidy(&self.inner, &self.id, &mut transcript).await?;
                     return Ok(at);
                 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use codewright_proto::{
     FileAttachment, Map, MessageId, Rule, SessionId, Signal, Span, ToolRef, ToolSpan, ToolState,
 };
-use codewright_tools::{AnyTool, Ask, Output, Progress, ToolCx, ToolError, trim};
+use codewright_tools::{AnyTool, Ask, Effects, Output, Progress, ToolCx, ToolError, trim};
 use futures_util::FutureExt as _;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::engine::Inner;
 use crate::permission::gate::{Asker, Verdict};
 use crate::place::Place;
+use crate::run::files::Files;
 use crate::run::next::REJECTED;
 use crate::run::recorder::{CALL_ABORTED, Call, CallUpdate};
 use crate::run::step::hidden;
@@ -87,6 +88,11 @@ pub(crate) fn changes_nothing(tool: &str) -> bool {
     TOOLS.contains(&tool)
 }
 
+/// Whether a tool changes files without saying which.
+fn is_opaque(tool: &str) -> bool {
+    !changes_nothing(tool) && !matches!(tool, "edit" | "write" | "todowrite" | "task")
+}
+
 /// What one call works with.
 pub(crate) struct CallCx {
     pub(crate) inner: Arc<Inner>,
@@ -101,6 +107,8 @@ pub(crate) struct CallCx {
     pub(crate) repeated: usize,
     /// The schema of the value that the prompt asks for.
     pub(crate) schema: Option<Arc<Value>>,
+    /// The files of the step.
+    pub(crate) files: Option<Arc<Files>>,
 }
 
 /// How a call ended without a result.
@@ -185,7 +193,17 @@ impl CallCx {
         if !matches!(recorded, Some(Ok(()))) || self.cancel.is_cancelled() {
             return Err(Failure::Aborted);
         }
-        let output = match tool.run(input, &cx).await {
+        let command = self.files.as_ref().filter(|_| is_opaque(tool.name()));
+        if let Some(files) = command {
+            let ready = self.cancel.run_until_cancelled(files.before_command()).await;
+            ready.ok_or(Failure::Aborted)?;
+        }
+        let output = tool.run(input, &cx).await;
+        // Of a stopped turn the step itself sees to that: its caller does not wait so long.
+        if let Some(files) = command.filter(|_| !self.cancel.is_cancelled()) {
+            files.after_command().await;
+        }
+        let output = match output {
             Ok(output) => output,
             // What a stopped call had so far is worth keeping.
             Err(ToolError::Cancelled(Some(output))) => *output,
@@ -230,7 +248,8 @@ impl CallCx {
             // Progress that nobody has time for is left out; the end is always reported.
             drop(updates.try_send(update));
         });
-        tool_cx(&self.inner, &self.place, self.cancel.clone(), progress)
+        let effects = self.files.as_ref().map_or_else(Effects::none, Files::effects);
+        ToolCx { effects, ..tool_cx(&self.inner, &self.place, self.cancel.clone(), progress) }
     }
 
     /// Tells clients which file a call changed.
@@ -327,6 +346,7 @@ fn tool_cx(inner: &Inner, place: &Place, cancel: CancellationToken, progress: Pr
         new_output_id: Arc::new(move || ids.tool_output().to_string()),
         cancel,
         background: inner.tasks.clone(),
+        effects: Effects::none(),
         progress,
         env: inner.child_env.clone(),
         locks: inner.locks.clone(),

@@ -10,7 +10,7 @@ use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::ToolError;
+use crate::{Effects, ToolError};
 
 /// Entries of free files are removed when the table has grown to this.
 const LOCKS_BEFORE_SWEEP: usize = 256;
@@ -32,6 +32,8 @@ pub struct ToolCx {
     pub cancel: CancellationToken,
     /// Ends what a cancelled call leaves behind; whoever owns it waits for that.
     pub background: TaskTracker,
+    /// Takes what a call does to files.
+    pub effects: Effects,
     /// Takes what a running call shows.
     pub progress: Progress,
     /// The variables of child processes.

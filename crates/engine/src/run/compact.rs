@@ -24,6 +24,7 @@ use codewright_store::Lease;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::files::Done;
 use super::recorder::{Record, Recorder};
 use super::step::{self, Attempt, Step};
 use crate::Error;
@@ -259,7 +260,7 @@ async fn finish(
             .await;
     }
     let cost = step::cost(model, &recorder.message().tokens);
-    recorder.finish(cost, None);
+    recorder.finish(cost, None, Done::default());
     let mut events = Vec::new();
     for record in recorder.take() {
         match record {

@@ -20,6 +20,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::files::Done;
 use super::recover::{INTERRUPTED, UNCERTAIN};
 use super::structured;
 use crate::toolbox::changes_nothing;
@@ -69,6 +70,10 @@ pub(crate) struct Recorder {
     clock: Clock,
     message: AssistantMessage,
     step_open: bool,
+    /// The part that began the step, and whether it names the tree.
+    step_start: Option<(PartId, bool)>,
+    /// The tree of the directory when the step began.
+    tree: Option<String>,
     block: Option<Block>,
     /// Texts of this attempt that are closed: they are emptied if it is given up.
     closed: Vec<(PartId, bool, Span)>,
@@ -128,6 +133,8 @@ impl Recorder {
             clock,
             message,
             step_open: false,
+            step_start: None,
+            tree: None,
             block: None,
             closed: Vec::new(),
             calls: Vec::new(),
@@ -250,6 +257,8 @@ impl Recorder {
         let call = &mut self.calls[at];
         call.tool = update.tool;
         call.closed = !update.state.is_open();
+        // What was held back is older than this.
+        call.progress = None;
         let mut state = update.state;
         if let Some(value) = structured::captured(&call.tool, &state) {
             self.message.structured.get_or_insert(value);
@@ -262,7 +271,6 @@ impl Recorder {
                     call.progress = Some(state);
                     return;
                 }
-                // The first progress, which says no more than that there will be some, delays nothing.
                 if metadata.is_some() {
                     call.recorded = Some((call.recorded.map_or(now, |(begun, _)| begun), now));
                 }
@@ -296,19 +304,44 @@ impl Recorder {
     /// Records the end of the step: its usage, its cost and why it ended.
     ///
     /// An answer that is good as far as it goes may still be the last one that is tried.
-    pub(crate) fn finish(&mut self, cost: f64, error: Option<MessageError>) {
+    pub(crate) fn finish(&mut self, cost: f64, error: Option<MessageError>, done: Done) {
         self.begin_step();
         self.end_block(None);
         self.message.cost += cost;
         let body = PartBody::StepFinish(StepFinish {
             reason: self.message.finish.clone().unwrap_or_else(|| "unknown".to_owned()),
-            snapshot: None,
+            snapshot: done.tree,
             cost,
             tokens: self.message.tokens,
         });
         let id = self.ids.part();
         self.record_part(id, body);
+        self.changed(done.patch);
         self.close(error);
+    }
+
+    /// Records which files the step changed.
+    pub(crate) fn changed(&mut self, patch: Option<PartBody>) {
+        if let Some(patch) = patch {
+            let id = self.ids.part();
+            self.record_part(id, patch);
+        }
+    }
+
+    /// Learns the tree of the directory when the step began, which may be found after the answer has.
+    pub(crate) fn began_with(&mut self, tree: Option<String>) {
+        if self.tree.is_some() || tree.is_none() {
+            return;
+        }
+        self.tree = tree;
+        if let Some((id, false)) = self.step_start.take() {
+            self.record_step_start(id);
+        }
+    }
+
+    fn record_step_start(&mut self, id: PartId) {
+        self.step_start = Some((id.clone(), self.tree.is_some()));
+        self.record_part(id, PartBody::StepStart { snapshot: self.tree.clone() });
     }
 
     /// Whether the model handed in a value that was refused.
@@ -326,6 +359,7 @@ impl Recorder {
                 continue;
             }
             call.closed = true;
+            call.progress = None;
             let works = call.running.is_some() && !changes_nothing(&call.tool);
             let (start, input, mut metadata) =
                 call.running.take().unwrap_or((now, Value::Object(Map::new()), None));
@@ -387,7 +421,7 @@ impl Recorder {
         }
         self.step_open = true;
         let id = self.ids.part();
-        self.record_part(id, PartBody::StepStart { snapshot: None });
+        self.record_step_start(id);
     }
 
     fn call_started(&mut self, call_id: String, tool: String) {

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use codewright_llm::{EventStream, Model, ModelEvent, Request, ToolSpec};
 use codewright_proto::{
-    AssistantMessage, AssistantTime, Message, MessageError, MessagePath, MessageWithParts, Rule, SessionId,
-    SessionStatus, Signal, TokenUsage, UserMessage,
+    AssistantMessage, AssistantTime, Event, Message, MessageError, MessagePath, MessageWithParts, Part, Rule,
+    SessionId, SessionStatus, Signal, TokenUsage, UserMessage,
 };
 use codewright_store::Lease;
 use codewright_tools::AnyTool;
@@ -22,8 +22,9 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::files::Files;
 use super::recorder::{Call, CallUpdate, Record, Recorder};
-use super::{compact, retry, set_status, structured};
+use super::{compact, retry, set_status, structured, summary};
 use crate::engine::Inner;
 use crate::error::message_error;
 use crate::models::{merge, prices};
@@ -37,6 +38,8 @@ use crate::{Error, permission, prompts};
 const FRAME: Duration = Duration::from_millis(16);
 /// How long calls may take to end themselves before the stopped turn goes on without them.
 const ABORT_GRACE: Duration = Duration::from_millis(90);
+/// How long a stopped turn waits to learn what it did to files.
+const FILES_GRACE: Duration = Duration::from_millis(40);
 /// How long calls that were left behind may take to end before they are dropped.
 const CALL_END: Duration = Duration::from_secs(10);
 /// Reports of calls that the step has not recorded yet; a call waits when it is full.
@@ -51,12 +54,14 @@ pub(crate) struct Step {
     pub(crate) rules: Arc<[Rule]>,
     /// The schema of the value that the prompt asks for.
     pub(crate) schema: Option<Arc<Value>>,
+    /// What the step does to files.
+    pub(crate) files: Option<Arc<Files>>,
 }
 
 impl Step {
     /// A request whose answer is words alone.
     pub(crate) fn without_tools(place: Arc<Place>, model: Arc<Model>, request: Request) -> Self {
-        Self { place, model, request, offered: Vec::new(), rules: Arc::default(), schema: None }
+        Self { place, model, request, offered: Vec::new(), rules: Arc::default(), schema: None, files: None }
     }
 }
 
@@ -86,9 +91,13 @@ pub(crate) async fn step(
     let place = inner.place(std::path::Path::new(&session.directory));
     let Some(place) = cancel.run_until_cancelled(place).await else { return Ok(()) };
     let place = place?;
+    let looking = cancel.child_token();
+    let _looked = looking.clone().drop_guard();
+    let files = Files::begin(&place, &inner.tasks, looking);
     let message = new_message(inner, &place, &prompt);
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message);
     flush(lease, inner, &mut recorder).await?;
+    summary::keep(inner, lease, &transcript).await?;
     if transcript.len() == 1 {
         super::title::start(inner, &place, &session, &transcript);
     }
@@ -97,7 +106,7 @@ pub(crate) async fn step(
     let may_compact = prepared.as_ref().is_ok_and(|step| compact::may_follow(&step.place, &transcript));
     drop(transcript);
     let step = match prepared {
-        Ok(step) => step,
+        Ok(step) => Step { files: Some(files.clone()), ..step },
         Err(error) => {
             let message = super::describe(&error);
             let error = match error {
@@ -117,11 +126,16 @@ pub(crate) async fn step(
             if let Some(error) = error.clone() {
                 inner.store.signal(Signal::SessionError { session_id: Some(id.clone()), error });
             }
-            recorder.finish(cost, error);
+            let done = files.close().await;
+            recorder.began_with(files.first());
+            recorder.finish(cost, error, done);
             flush(lease, inner, &mut recorder).await?;
             account(inner, id, recorder.message()).await
         }
-        Attempt::Aborted => fail(lease, inner, recorder, MessageError::aborted()).await,
+        Attempt::Aborted => {
+            leave_files(inner, &files, &mut recorder).await;
+            fail(lease, inner, recorder, MessageError::aborted()).await
+        }
         // What was not answered is no failure of the answer: the prompt is given again after a summary.
         Attempt::Failed(error @ codewright_llm::Error::Overflow { .. }) if may_compact => {
             let error = message_error(&error);
@@ -133,8 +147,28 @@ pub(crate) async fn step(
         Attempt::Failed(error) | Attempt::Silent(error) => {
             let mut known = message_error(&error);
             suggest(&step, &mut known);
+            recorder.changed(files.close().await.patch);
             fail(lease, inner, recorder, known).await
         }
+    }
+}
+
+/// Records what a stopped step did to files; what takes longer is recorded when it is known.
+async fn leave_files(inner: &Arc<Inner>, files: &Arc<Files>, recorder: &mut Recorder) {
+    let (message, files) = (recorder.message(), files.clone());
+    let (session_id, message_id) = (message.session_id.clone(), message.id.clone());
+    let (found, patch) = oneshot::channel();
+    let inner_ = inner.clone();
+    inner.tasks.spawn(async move {
+        let Some(patch) = files.close().await.patch else { return };
+        let Err(patch) = found.send(patch) else { return };
+        let part = Part { id: inner_.ids.part(), session_id: session_id.clone(), message_id, body: patch };
+        let event = Event::PartUpdated { session_id, part, time: inner_.clock.now_ms() };
+        // A session that was deleted meanwhile needs it no more.
+        drop(inner_.store.append(vec![event]).await);
+    });
+    if let Ok(Ok(patch)) = tokio::time::timeout(FILES_GRACE, patch).await {
+        recorder.changed(Some(patch));
     }
 }
 
@@ -239,7 +273,7 @@ fn prepare(
     };
     let request = request::request(parts, &model);
     let schema = schema.cloned().map(Arc::new);
-    Ok(Step { place, model, request, offered, rules: rules.into(), schema })
+    Ok(Step { place, model, request, offered, rules: rules.into(), schema, files: None })
 }
 
 /// Lays the options of a named variant over others.
@@ -361,6 +395,7 @@ impl<'a> Conversation<'a> {
     async fn catch_up(&mut self) -> Result<(), Error> {
         let now = Instant::now();
         self.recorder.record_due(now);
+        self.recorder.began_with(self.step.files.as_ref().and_then(|files| files.first()));
         if let Some(part) = self.recorder.draft(now) {
             self.lease.draft(part).await?;
         }
@@ -436,6 +471,9 @@ impl<'a> Conversation<'a> {
             Some(Err(error)) if self.recorder.has_begun() => Ok(Some(Attempt::Failed(error))),
             Some(Err(error)) => Ok(Some(Attempt::Silent(error))),
             Some(Ok(event)) => {
+                if !self.recorder.has_begun() {
+                    self.recorder.began_with(self.step.files.as_ref().and_then(|files| files.first()));
+                }
                 if let Some(call) = self.recorder.push(event) {
                     // Stored before it runs: an effect never precedes its record.
                     self.flush().await?;
@@ -463,6 +501,7 @@ impl<'a> Conversation<'a> {
             cancel: self.cancel.child_token(),
             repeated,
             schema: self.step.schema.clone(),
+            files: self.step.files.clone(),
         };
         self.calls.spawn(cx.call(call));
     }

@@ -4,6 +4,7 @@
 mod cache;
 mod compaction;
 mod desk;
+mod files;
 mod gemini;
 mod history;
 mod permission;
@@ -11,3 +12,4 @@ mod responses;
 mod sessions;
 mod structured;
 mod turn;
+mod undo;
