@@ -153,11 +153,6 @@ impl Place {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether the directory is looked at around steps and commands: only in repositories, as clients expect.
-    pub(crate) fn tracks(&self) -> bool {
-        self.keeps_files && self.worktree.git
-    }
-
     pub(crate) fn warn(&self, warning: &str) {
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         if warnings.len() < MAX_WARNINGS && !warnings.iter().any(|known| known == warning) {

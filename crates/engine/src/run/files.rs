@@ -62,7 +62,7 @@ impl Files {
     /// Begins a step; the directory is looked at meanwhile.
     pub(crate) fn begin(place: &Arc<Place>, tasks: &TaskTracker, cancel: CancellationToken) -> Arc<Self> {
         let (found, first) = watch::channel(None);
-        if place.tracks() {
+        if place.keeps_files {
             let (place, cancel) = (place.clone(), cancel.clone());
             tasks.spawn(async move {
                 let tree = look(&place, &cancel).await.map(|snapshot| snapshot.tree);
@@ -94,7 +94,7 @@ impl Files {
 
     /// Looks at the directory before a command.
     pub(crate) async fn before_command(&self) {
-        if !self.place.tracks() {
+        if !self.place.keeps_files {
             return;
         }
         let mut state = self.state.lock().await;
@@ -107,7 +107,7 @@ impl Files {
 
     /// Looks at it again after the command.
     pub(crate) async fn after_command(&self) {
-        if !self.place.tracks() {
+        if !self.place.keeps_files {
             return;
         }
         let mut state = self.state.lock().await;
@@ -136,7 +136,7 @@ impl Files {
             self.first_tree().await
         } else if state.last.is_some() {
             state.last
-        } else if self.place.tracks() {
+        } else if self.place.keeps_files {
             look(&self.place, &self.cancel).await.map(|snapshot| snapshot.tree)
         } else {
             None
