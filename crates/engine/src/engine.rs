@@ -196,6 +196,7 @@ impl Engine {
         let info = self.0.session(id).await?;
         self.stop(id).await;
         self.0.store.append(vec![Event::SessionDeleted { session_id: id.clone(), info }]).await?;
+        crate::transfer::forget(&self.0, id).await;
         Ok(true)
     }
 

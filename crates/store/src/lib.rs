@@ -30,12 +30,15 @@ use codewright_proto::{
 
 mod error;
 mod feed;
+mod foreign;
+pub mod inspect;
 mod record;
 mod sqlite;
 mod upcast;
 
 pub use error::{Cause, Error};
 pub use feed::{Published, Subscription};
+pub use foreign::{Foreign, ForeignRow};
 
 use feed::Feed;
 use sqlite::Sqlite;
