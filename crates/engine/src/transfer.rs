@@ -20,6 +20,7 @@ mod item;
 mod merge;
 mod provenance;
 mod sanitize;
+mod share;
 
 pub use document::MAX_DOCUMENT_BYTES;
 pub use export::{Export, Texts};
@@ -57,6 +58,13 @@ impl Engine {
     ) -> Result<Imported, Error> {
         let directory = resolved(directory)?;
         document::import(&self.0, &directory, name, text).await
+    }
+
+    /// Imports a published session by its address, like [`Engine::import_session`].
+    pub async fn import_share(&self, directory: &Path, address: &str) -> Result<Imported, Error> {
+        let config = self.place(directory).await?.config_json();
+        let text = share::fetch(&self.0, config["enterprise"]["url"].as_str(), address).await?;
+        self.import_session(directory, address, text).await
     }
 
     /// Takes over the sessions of another installation's database, which is not touched.

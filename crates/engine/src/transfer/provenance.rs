@@ -180,6 +180,6 @@ pub(crate) async fn save(inner: &Inner, id: &SessionId, provenance: &Provenance)
 pub(crate) async fn forget(inner: &Inner, id: &SessionId) {
     if let Ok(path) = path(inner, id) {
         // Most sessions have no such file; one that stays is read by nobody.
-        let _ = tokio::fs::remove_file(path).await;
+        drop(tokio::fs::remove_file(path).await);
     }
 }

@@ -59,7 +59,7 @@ const SESSION: [&str; 19] = [
 ];
 
 /// The fields of messages, of which nothing else stays.
-const MESSAGE: [&str; 20] = [
+const MESSAGE: [&str; 21] = [
     "id",
     "sessionID",
     "role",
@@ -80,6 +80,7 @@ const MESSAGE: [&str; 20] = [
     "tokens",
     "structured",
     "variant",
+    "finish",
 ];
 
 /// Takes the texts out of a message and its parts.
@@ -101,7 +102,7 @@ fn message_info(info: &mut Value) {
         *info = Value::Null;
         return;
     };
-    fields.retain(|key, _| MESSAGE.contains(&key.as_str()) || key == "finish");
+    fields.retain(|key, _| MESSAGE.contains(&key.as_str()));
     text(fields, "system", "system", &id);
     if let Some(path) = fields.get_mut("path").and_then(Value::as_object_mut) {
         text(path, "cwd", "cwd", &id);

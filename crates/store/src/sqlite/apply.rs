@@ -227,7 +227,7 @@ fn delete_request(connection: &Connection, session: &SessionId, id: &PermissionI
     if gone == 0 { Err(unknown("permission request", id).into()) } else { Ok(()) }
 }
 
-fn demand_session(connection: &Connection, id: &SessionId) -> Result<(), Fault> {
+pub(super) fn demand_session(connection: &Connection, id: &SessionId) -> Result<(), Fault> {
     let exists = connection.prepare_cached("SELECT 1 FROM session WHERE id = ?1")?.exists([id.as_str()])?;
     if exists { Ok(()) } else { Err(unknown("session", id).into()) }
 }

@@ -1,5 +1,7 @@
 //! Reads the log and the rows.
 
+use std::collections::HashMap;
+
 use codewright_proto::{
     Envelope, EventId, Map, Message, MessageId, MessageWithParts, Part, PartBody, PartId, PermissionRequest,
     Project, ProjectId, ProjectTime, SessionId, Todo,
@@ -7,6 +9,7 @@ use codewright_proto::{
 use rusqlite::{Connection, Params, Row, params};
 
 use super::apply::number;
+use super::draft;
 use crate::error::Fault;
 use crate::{Error, upcast};
 
@@ -107,7 +110,8 @@ pub(super) fn messages(
     limit: Option<usize>,
 ) -> Result<Vec<MessageWithParts>, Fault> {
     let infos = infos(connection, session, limit)?;
-    infos.into_iter().map(|info| with_parts(connection, session, info)).collect()
+    let mut drafts = draft::overlay(connection, session)?;
+    infos.into_iter().map(|info| with_parts(connection, session, info, &mut drafts)).collect()
 }
 
 /// The newest `limit` messages without their parts, oldest first.
@@ -135,16 +139,23 @@ pub(super) fn message(
     let sql = "SELECT id, data FROM message WHERE id = ?1 AND session_id = ?2";
     let mut infos =
         fetch(connection, sql, [id.as_str(), session.as_str()], |row| read_message(row, session))?;
-    infos.pop().map(|info| with_parts(connection, session, info)).transpose()
+    let mut drafts = draft::overlay(connection, session)?;
+    infos.pop().map(|info| with_parts(connection, session, info, &mut drafts)).transpose()
 }
 
 fn with_parts(
     connection: &Connection,
     session: &SessionId,
     info: Message,
+    drafts: &mut HashMap<PartId, PartBody>,
 ) -> Result<MessageWithParts, Fault> {
     let sql = "SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id";
-    let parts = fetch(connection, sql, [info.id().as_str()], |row| read_part(row, session, info.id()))?;
+    let mut parts = fetch(connection, sql, [info.id().as_str()], |row| read_part(row, session, info.id()))?;
+    for part in &mut parts {
+        if let Some(body) = drafts.remove(&part.id) {
+            part.body = body;
+        }
+    }
     Ok(MessageWithParts { info, parts })
 }
 
