@@ -19,6 +19,12 @@ use tempfile::TempDir;
 use crate::Error;
 use crate::error::Fault;
 
+/// How the names of copies begin.
+const PREFIX: &str = "import-";
+
+/// How old a copy is before it is taken for one that a killed process left.
+const LEFT_BEHIND: Duration = Duration::from_hours(24);
+
 /// How large a database and its write-ahead log may be together.
 const MAX_COPY_BYTES: u64 = 64 * 1024 * 1024 * 1024;
 
@@ -143,8 +149,9 @@ pub struct ForeignRow {
 impl Foreign {
     /// Copies a database into a new directory below `scratch` and opens the copy.
     pub fn open(database: &Path, scratch: &Path) -> Result<Self, Error> {
+        sweep(scratch);
         let copy = tempfile::Builder::new()
-            .prefix("import-")
+            .prefix(PREFIX)
             .tempdir_in(scratch)
             .map_err(|error| Error::unwritable(scratch, error))?;
         let path = copy_files(database, copy.path())?;
@@ -317,6 +324,18 @@ impl Foreign {
 
     fn sql<T>(&self, result: rusqlite::Result<T>) -> Result<T, Error> {
         result.map_err(|error| Fault::Sql(error).at(&self.path))
+    }
+}
+
+/// Removes copies that killed processes left. What cannot be removed only takes room.
+fn sweep(scratch: &Path) {
+    for entry in fs::read_dir(scratch).into_iter().flatten().flatten() {
+        let age = entry.metadata().and_then(|metadata| metadata.modified()).ok().and_then(|date| date.elapsed().ok());
+        let is_copy = entry.file_name().to_string_lossy().starts_with(PREFIX)
+            && entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_copy && age.is_some_and(|age| age > LEFT_BEHIND) {
+            drop(fs::remove_dir_all(entry.path()));
+        }
     }
 }
 

@@ -76,7 +76,7 @@ fn table(output: &mut Output, sessions: &[Session]) -> anyhow::Result<io::Result
     };
     let (ids, titles) = (widest(|row| &row.0, ID_CHARS), widest(|row| &row.1, TITLE_CHARS));
     let head = format!("{:<ids$}  {:<titles$}  Updated", "Session ID", "Title");
-    let width = widest(|row| &row.2, "Updated".len()) + ids + titles + 4;
+    let width = head.chars().count();
     let mut write = || {
         output.write(&format!("{head}\n{}\n", "─".repeat(width)))?;
         for (id, title, time) in &rows {

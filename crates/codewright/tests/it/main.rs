@@ -25,3 +25,4 @@ mod storage;
 mod support;
 mod title;
 mod tools;
+mod transfer;

@@ -85,7 +85,7 @@ pub(super) async fn import(
     let mut hasher = DefaultHasher::new();
     document.text.hash(&mut hasher);
     let fingerprint = format!("{:016x}", hasher.finish());
-    let mut incoming = Incoming { info, todos: None, fingerprint, messages: document };
+    let mut incoming = Incoming { info, todos: None, fingerprint, is_live: false, messages: document };
     let outcome = merge::merge(inner, &mut incoming, Mode::Write).await?;
     let notes = if outcome == Outcome::Unchanged { Vec::new() } else { notes };
     Ok(Imported { session, outcome, notes })

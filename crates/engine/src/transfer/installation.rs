@@ -154,7 +154,7 @@ async fn one(
     projects.know(inner, &info, mode).await?;
     let todos = todos.iter().filter_map(|todo| Todo::deserialize(todo).ok()).collect();
     let messages = Rows::new(foreign.clone(), session, value);
-    let mut incoming = Incoming { info, todos: Some(todos), fingerprint, messages };
+    let mut incoming = Incoming { info, todos: Some(todos), fingerprint, is_live: true, messages };
     let outcome = merge::merge(inner, &mut incoming, mode).await?;
     Ok((outcome, incoming.messages.notes))
 }

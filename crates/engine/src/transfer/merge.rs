@@ -56,6 +56,8 @@ pub(super) struct Incoming<M> {
     /// Absent if the source does not tell.
     pub(super) todos: Option<Vec<Todo>>,
     pub(super) fingerprint: String,
+    /// Whether the source is the place where the session lives: any change there counts, whatever its date.
+    pub(super) is_live: bool,
     pub(super) messages: M,
 }
 
@@ -170,7 +172,9 @@ async fn standing<M>(
     let Some(Provenance { origin, .. }) = known else { return Ok(Standing::Ours) };
     let Some(seq) = origin.seq else { return Ok(Standing::Unfinished) };
     if inner.store.events_of(id, seq + 1, 1).await?.is_empty() {
-        return Ok(Standing::Untouched { newer: incoming.info.time.updated > origin.updated });
+        let (there, here) = (incoming.info.time.updated, origin.updated);
+        let changed = incoming.is_live && there == here && incoming.fingerprint != origin.fingerprint;
+        return Ok(Standing::Untouched { newer: there > here || changed });
     }
     Ok(Standing::Ours)
 }
