@@ -330,7 +330,11 @@ impl Foreign {
 /// Removes copies that killed processes left. What cannot be removed only takes room.
 fn sweep(scratch: &Path) {
     for entry in fs::read_dir(scratch).into_iter().flatten().flatten() {
-        let age = entry.metadata().and_then(|metadata| metadata.modified()).ok().and_then(|date| date.elapsed().ok());
+        let age = entry
+            .metadata()
+            .and_then(|metadata| metadata.modified())
+            .ok()
+            .and_then(|date| date.elapsed().ok());
         let is_copy = entry.file_name().to_string_lossy().starts_with(PREFIX)
             && entry.file_type().is_ok_and(|kind| kind.is_dir());
         if is_copy && age.is_some_and(|age| age > LEFT_BEHIND) {

@@ -66,7 +66,7 @@ pub fn query(path: &Path, sql: &str, mut tell: impl FnMut(Told) -> Result<(), En
                     return Ok(Err(Enough));
                 }
             }
-            let columns: Vec<_> = statement.column_names().into_iter().map(str::to_owned).collect();
+            let columns: Vec<_> = statement.column_names().map(str::to_owned).collect();
             let count = columns.len();
             if count > 0 && tell(Told::Columns(columns)).is_err() {
                 return Ok(Err(Enough));
