@@ -27,4 +27,5 @@ pub use credential::{sign_in, vault};
 pub use engine::{Engine, Options};
 pub use error::Error;
 pub use place::Place;
+pub use session::revert::Restored;
 pub use transfer::{Export, Imported, MAX_DOCUMENT_BYTES, Mode, Outcome, Summary, Texts};
