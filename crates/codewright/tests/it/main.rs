@@ -29,4 +29,5 @@ mod structured;
 mod support;
 mod title;
 mod tools;
+mod transfer;
 mod well_known;
