@@ -103,7 +103,7 @@ pub(crate) fn changes_nothing(tool: &str) -> bool {
 
 /// Whether a tool changes files without saying which.
 fn is_opaque(tool: &str) -> bool {
-    !changes_nothing(tool) && !matches!(tool, "edit" | "write" | "todowrite" | "task")
+    !changes_nothing(tool) && !matches!(tool, "apply_patch" | "edit" | "write" | "todowrite" | "task")
 }
 
 /// What one call works with.

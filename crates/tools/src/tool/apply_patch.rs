@@ -19,7 +19,8 @@ use self::parse::{Change, Part, parse};
 use self::place::{Misfit, changed};
 use crate::ask::file_patterns;
 use crate::cx::settled;
-use crate::{Ask, Output, Tool, ToolCx, ToolError};
+use crate::effect::{FileEffect, missing_above};
+use crate::{Ask, Effects, Output, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("apply_patch.txt");
 
@@ -70,12 +71,12 @@ impl Tool for ApplyPatch {
         for path in touched(&workspace, &parts)? {
             held.push(cx.locks.lock(&path, &cx.cancel).await?);
         }
-        let progress = cx.progress.clone();
+        let (progress, effects) = (cx.progress.clone(), cx.effects.clone());
         settled(move || {
             let _held = held;
             let steps = plan(&workspace, &parts)?;
             let metadata = facts(&workspace, &steps);
-            carry_out(&workspace, &steps)?;
+            carry_out(&workspace, &steps, &effects)?;
             progress.report(metadata.clone());
             let title = summary(&workspace, &steps);
             let output = Output { output: title.clone(), title, metadata, ..Output::default() };
@@ -116,6 +117,8 @@ fn touched(workspace: &Workspace, parts: &[Part]) -> Result<BTreeSet<PathBuf>, T
 struct Step {
     kind: Kind,
     place: Place,
+    /// What it holds before, to the byte; absent if it is not there.
+    before: Option<Vec<u8>>,
     /// What it is to hold; absent if it goes away.
     after: Option<String>,
     diff: Diff,
@@ -128,6 +131,8 @@ enum Kind {
     /// The file goes to another place.
     Move {
         to: Place,
+        /// What is at that place before.
+        replaced: Option<Vec<u8>>,
     },
 }
 
@@ -146,7 +151,7 @@ impl Step {
     /// Where the file is afterwards, or was.
     fn target(&self) -> &Place {
         match &self.kind {
-            Kind::Move { to } => to,
+            Kind::Move { to, .. } => to,
             Kind::Add | Kind::Update | Kind::Delete => &self.place,
         }
     }
@@ -212,10 +217,10 @@ fn plan(workspace: &Workspace, parts: &[Part]) -> Result<Vec<Step>, ToolError> {
 }
 
 fn add(files: &Files, place: Place, content: &str) -> Result<Step, ToolError> {
-    files.read(&place)?;
+    let before = files.read(&place)?;
     // What was there before is not shown, as if the file were new.
     let diff = unified(&place.path.to_string_lossy(), "", content);
-    Ok(Step { kind: Kind::Add, place, after: Some(content.to_owned()), diff })
+    Ok(Step { kind: Kind::Add, place, before, after: Some(content.to_owned()), diff })
 }
 
 fn delete(files: &Files, place: Place) -> Result<Step, ToolError> {
@@ -228,7 +233,7 @@ fn delete(files: &Files, place: Place) -> Result<Step, ToolError> {
     let mut diff = unified(&name, &text, "");
     // Clients know this number: what follows the last newline counts as a line.
     diff.deletions = text.split('\n').count();
-    Ok(Step { kind: Kind::Delete, place, after: None, diff })
+    Ok(Step { kind: Kind::Delete, place, before: Some(before), after: None, diff })
 }
 
 fn update(files: &Files, place: Place, to: Option<Place>, changes: &[Change]) -> Result<Step, ToolError> {
@@ -252,11 +257,11 @@ fn update(files: &Files, place: Place, to: Option<Place>, changes: &[Change]) ->
         Some(to) => {
             files.leaving(&place)?;
             // What is there is replaced, if it is a file.
-            files.read(&to)?;
-            Kind::Move { to }
+            let replaced = files.read(&to)?;
+            Kind::Move { to, replaced }
         }
     };
-    Ok(Step { kind, place, after: Some(after), diff })
+    Ok(Step { kind, place, before: Some(before), after: Some(after), diff })
 }
 
 fn asks(workspace: &Workspace, steps: &[Step]) -> Vec<Ask> {
@@ -289,7 +294,7 @@ fn facts(workspace: &Workspace, steps: &[Step]) -> Map<String, Value> {
             "additions": step.diff.additions,
             "deletions": step.diff.deletions,
         });
-        if let Kind::Move { to } = &step.kind {
+        if let Kind::Move { to, .. } = &step.kind {
             file["movePath"] = json!(to.path.to_string_lossy());
         }
         file
@@ -316,9 +321,9 @@ fn summary(workspace: &Workspace, steps: &[Step]) -> String {
 }
 
 /// Does what was planned; if the disk refuses, the model is told how far it went.
-fn carry_out(workspace: &Workspace, steps: &[Step]) -> Result<(), ToolError> {
+fn carry_out(workspace: &Workspace, steps: &[Step], effects: &Effects) -> Result<(), ToolError> {
     for (done, step) in steps.iter().enumerate() {
-        if let Err(error) = write(step) {
+        if let Err(error) = write(step, effects) {
             let mut message = format!("apply_patch failed: {error}");
             if done > 0 {
                 let summary = summary(workspace, &steps[..done]);
@@ -331,12 +336,19 @@ fn carry_out(workspace: &Workspace, steps: &[Step]) -> Result<(), ToolError> {
     Ok(())
 }
 
-fn write(step: &Step) -> Result<(), codewright_workspace::Error> {
+fn write(step: &Step, effects: &Effects) -> Result<(), codewright_workspace::Error> {
     let from = &step.place.real;
     let at = |source| codewright_workspace::Error::Path { path: from.clone(), source };
+    let bytes = |text: &String| text.clone().into_bytes();
     if let Some(after) = &step.after {
         let to = &step.target().real;
+        let before = match &step.kind {
+            Kind::Move { replaced, .. } => replaced.clone(),
+            Kind::Add | Kind::Update | Kind::Delete => step.before.clone(),
+        };
+        let made = missing_above(to);
         write_atomic(to, after.as_bytes())?;
+        effects.report(FileEffect { path: to.clone(), before, after: step.after.as_ref().map(bytes), made });
         if let Kind::Move { .. } = step.kind {
             let permissions = std::fs::metadata(from).map_err(at)?.permissions();
             std::fs::set_permissions(to, permissions).map_err(at)?;
@@ -344,6 +356,8 @@ fn write(step: &Step) -> Result<(), codewright_workspace::Error> {
     }
     if matches!(step.kind, Kind::Delete | Kind::Move { .. }) {
         std::fs::remove_file(from).map_err(at)?;
+        let before = step.before.clone();
+        effects.report(FileEffect { path: from.clone(), before, after: None, made: 0 });
     }
     Ok(())
 }

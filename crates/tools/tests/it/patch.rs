@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use codewright_tools::Effects;
 use serde_json::{Value, json};
 
 use crate::project::{Project, is_outside};
@@ -163,6 +164,32 @@ async fn later_parts_build_on_earlier_ones() {
     let input = patch("*** Update File: sub/c.txt\n*** Move to: sub/../sub/c.txt\n@@\n-three\n+four");
     project.call("apply_patch", input).await.expect("not moved at all");
     assert_eq!(project.text("sub/c.txt"), "four\n");
+}
+
+#[tokio::test]
+async fn every_file_is_told_as_it_was_and_is() {
+    let mut project = Project::new();
+    let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let sink = std::sync::Arc::clone(&told);
+    project.cx.effects = Effects::new(move |effect| {
+        let text = |bytes: Option<Vec<u8>>| bytes.map(|bytes| String::from_utf8(bytes).expect("UTF-8"));
+        let name = effect.path.file_name().expect("a name").to_string_lossy().into_owned();
+        sink.lock().expect("lock").push((name, text(effect.before), text(effect.after), effect.made));
+    });
+    project.file("a", "a\r\n");
+    project.file("b", "b\n");
+    project.file("c", "c\n");
+    let body = "*** Update File: a\n@@\n-a\n+A\n*** Delete File: b\n*** Update File: c\n*** Move to: x/y/d\n*** Add File: e\n+e";
+    project.call("apply_patch", patch(body)).await.expect("applied");
+    let some = |text: &str| Some(text.to_owned());
+    let expected = [
+        ("a".to_owned(), some("a\r\n"), some("A\r\n"), 0),
+        ("b".to_owned(), some("b\n"), None, 0),
+        ("d".to_owned(), None, some("c\n"), 2),
+        ("c".to_owned(), some("c\n"), None, 0),
+        ("e".to_owned(), None, some("e\n"), 0),
+    ];
+    assert_eq!(*told.lock().expect("lock"), expected);
 }
 
 #[tokio::test]
