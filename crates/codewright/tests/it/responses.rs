@@ -102,7 +102,7 @@ fn a_model_taught_to_patch_is_given_that_tool_alone() -> Result<()> {
         .tool("apply_patch", json!({"patchText": patch}))
         .text("patched");
     let server = BlockingServer::start(script)?;
-    let project = Project::plain()?;
+    let project = Project::git()?;
     project.write("README.md", "# Demo\n")?;
     project.write("src/util.py", "def add(a, b):\n    return a + b\n")?;
     project.write_config(&json!({
