@@ -17,6 +17,7 @@ mod people;
 mod permission;
 mod place;
 mod prompt;
+mod protocols;
 mod providers;
 mod responses;
 mod secret;
