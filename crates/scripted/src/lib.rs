@@ -44,7 +44,7 @@ mod server;
 pub use error::Error;
 pub use flood::Flood;
 pub use http::Headers;
-pub use protocol::Protocol;
+pub use protocol::{Protocol, bedrock_frame};
 pub use record::{Outcome, Recorded};
 pub use request::{Kind, Request, ToolResult};
 pub use script::{

@@ -19,6 +19,7 @@ mod gemini;
 mod problems;
 mod responses;
 
+pub use bedrock::bedrock_frame;
 pub(crate) use problems::Problems;
 
 /// The Unix time every answer claims to be from; a real clock would make no two

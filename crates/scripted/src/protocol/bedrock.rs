@@ -209,6 +209,13 @@ impl Wire for Bedrock {
     }
 }
 
+/// One frame of Bedrock's stream, whole: an `event` or `exception` of this name.
+pub fn bedrock_frame(kind: &str, name: &str, payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    frame(&mut out, (kind, name), payload);
+    out
+}
+
 fn event(out: &mut Vec<u8>, name: &str, body: &Value) {
     frame(out, ("event", name), body.to_string().as_bytes());
 }
