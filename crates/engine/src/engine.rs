@@ -100,7 +100,8 @@ impl Engine {
         };
         let shell =
             env.filled(codewright_config::env::SHELL).map_or_else(|| PathBuf::from("/bin/sh"), PathBuf::from);
-        let llm = codewright_llm::Client::new(&format!("codewright/{version}"))?;
+        let network = codewright_llm::Network { variables: env.of(codewright_config::env::NETWORK) };
+        let llm = codewright_llm::Client::within(network, &format!("codewright/{version}"))?;
         Ok(Self(Arc::new(Inner {
             gate: Gate::new(store.clone(), ids.clone()),
             sign_in: SignIn::new(llm.clone(), vault(&dirs, &env), {

@@ -15,15 +15,15 @@ use tokio::time::{Instant, timeout_at};
 use crate::classify::Answer;
 use crate::error::cut;
 use crate::protocol;
-use crate::{Endpoint, Error, Model, Quirk, Request, Secret};
+use crate::{Endpoint, Error, Model, Network, Quirk, Request, Secret};
 
 mod auth;
 mod connections;
 mod decode;
 pub(crate) mod exchange;
+mod failure;
 mod framing;
 mod google;
-pub(crate) mod network;
 mod stream;
 
 pub(crate) use connections::Connections;
@@ -49,10 +49,18 @@ impl Client {
     /// # Errors
     /// When `user_agent` cannot be a header.
     pub fn new(user_agent: &str) -> Result<Self, Error> {
+        Self::within(Network::default(), user_agent)
+    }
+
+    /// A client for a network with proxies and certificates of its own.
+    ///
+    /// # Errors
+    /// When `user_agent` cannot be a header; what is wrong with the network is said when it is used.
+    pub fn within(network: Network, user_agent: &str) -> Result<Self, Error> {
         let user_agent = HeaderValue::from_str(user_agent).map_err(|_| {
             Error::rejected(format!("the user agent `{user_agent}` cannot be sent as a header"))
         })?;
-        Ok(Self { connections: Connections::new(user_agent) })
+        Ok(Self { connections: Connections::new(user_agent, network) })
     }
 
     /// Asks `model`; the answer has begun when this returns.
@@ -92,7 +100,7 @@ impl Client {
             auth::authorize(model, &mut outgoing, &self.connections).await?;
             let Outgoing { url, headers, body } = outgoing;
             let sent = self.connections.to(&url, connect)?.post(url.clone()).headers(headers).body(body);
-            sent.send().await.map_err(|why| network::not_reached(&why, &url, connect))
+            sent.send().await.map_err(|why| self.connections.not_reached(&why, &url, connect))
         };
         let response = match timeout_at(begun + wait, sent).await {
             Ok(response) => response?,
@@ -137,7 +145,8 @@ pub async fn list_models(
         if let Some(key) = api_key {
             request = request.bearer_auth(key.expose());
         }
-        let response = request.send().await.map_err(|why| network::not_reached(&why, &url, timeout))?;
+        let response =
+            request.send().await.map_err(|why| client.connections.not_reached(&why, &url, timeout))?;
         let status = response.status().as_u16();
         let headers = plain(response.headers());
         let body = read(response, MODELS_LIMIT_BYTES, Instant::now() + timeout).await;
@@ -175,13 +184,14 @@ pub async fn fetch(client: &Client, url: &str, limit: usize, timeout: Duration) 
     let shown = shown(&address);
     let get = async {
         let sent = client.connections.to(&address, timeout)?.get(address.clone());
-        let mut response = sent.send().await.map_err(|why| network::not_reached(&why, &address, timeout))?;
+        let mut response =
+            sent.send().await.map_err(|why| client.connections.not_reached(&why, &address, timeout))?;
         let status = response.status();
         if !status.is_success() {
             return Err(Error::rejected(format!("the server answered {status}")));
         }
         let mut body = Vec::new();
-        while let Some(bytes) = response.chunk().await.map_err(|why| network::broken(&why))? {
+        while let Some(bytes) = response.chunk().await.map_err(|why| failure::broken(&why))? {
             if body.len() + bytes.len() > limit {
                 return Err(Error::rejected(format!("the answer has more than {limit} bytes")));
             }

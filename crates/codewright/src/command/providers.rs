@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use codewright_config::{Dirs, Env};
 use codewright_engine::vault;
-use codewright_llm::Client;
 use codewright_llm::catalog::{self, Catalog};
 use codewright_llm::oauth::{Kind, Method, Prompt, SignIn, is_known, methods};
 use codewright_llm::vault::{Credential, Source, Stored};
+use codewright_llm::{Client, Network};
 use codewright_proto::Clock;
 use serde_json::Map;
 
@@ -30,7 +30,8 @@ pub(crate) fn main(args: ProvidersArgs) -> anyhow::Result<ExitCode> {
     let env = Env::from_process();
     let dirs = Dirs::new(&env)?;
     let clock = Clock::system();
-    let client = Client::new(&format!("codewright/{VERSION}"))?;
+    let network = Network { variables: env.of(codewright_config::env::NETWORK) };
+    let client = Client::within(network, &format!("codewright/{VERSION}"))?;
     let sign_in = SignIn::new(client, vault(&dirs, &env), move || clock.now_ms());
     match args.command {
         ProvidersCommand::List(_) => list(&sign_in, &env),

@@ -12,6 +12,7 @@ mod hostile;
 mod interrupt;
 mod json;
 mod models;
+mod network;
 mod odd;
 mod people;
 mod permission;

@@ -20,7 +20,6 @@ use super::profile::{Role, Sso};
 use super::sign::{self, Scope};
 use super::{Keys, profile, stamp};
 use crate::Error;
-use crate::client::network;
 use crate::error::cut;
 
 /// How long an instance's own service has to show that it is there, and to answer then.
@@ -292,7 +291,7 @@ async fn ask(search: &Search<'_>, ask: Ask<'_>) -> Result<String, Error> {
     let client = search.connections.to(&ask.url, ask.wait)?;
     let sent = client.request(ask.method, ask.url.clone()).headers(headers).body(ask.body).send();
     let response = match tokio::time::timeout_at(deadline, sent).await {
-        Ok(response) => response.map_err(|why| network::not_reached(&why, &ask.url, ask.wait))?,
+        Ok(response) => response.map_err(|why| search.connections.not_reached(&why, &ask.url, ask.wait))?,
         Err(_) => {
             return Err(Error::busy(format!("{host} gave no AWS keys within {} s", ask.wait.as_secs())));
         }
