@@ -146,7 +146,7 @@ fn floor(url: &str, runs: usize) -> Result<Vec<Cost>> {
 }
 
 /// Builds a package for release; returns the path of its binary, which has the package's name.
-fn release(package: &str) -> Result<PathBuf> {
+pub(crate) fn release(package: &str) -> Result<PathBuf> {
     let cargo = option_env!("CARGO").unwrap_or("cargo");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;
     let status = Command::new(cargo)

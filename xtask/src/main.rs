@@ -7,6 +7,7 @@
 //! clock.
 
 mod bench;
+mod crash;
 mod measure;
 mod model;
 mod models;
@@ -34,6 +35,11 @@ Commands:
                       and pipe measure hi too, as their figures are beyond its;
                       decode is not of the program but of its decoders alone
       Ends with 1 if a run failed, never because a limit was exceeded.
+  crash [--bin PATH] [--kills N] [--sessions N] [--seed N]
+      Kills the program at random moments while N sessions (default 4) answer,
+      N times (default 1000), and holds what is left against what clients were
+      told and commands did. Ends with 1 if anything was lost, refused or done
+      twice.
   models FILE | --from-crate
       Replaces the model catalog that is part of the program by FILE, the
       `api.json` of models.dev, plain or gzipped, or by the copy in the newest
@@ -62,6 +68,7 @@ fn main() -> ExitCode {
 fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
     match command {
         "bench" => return bench::main(rest),
+        "crash" => return crash::main(rest),
         "scripted" => model::by_hand(rest)?,
         "models" => models::main(rest)?,
         // The parts of a benchmark that run as processes of their own.

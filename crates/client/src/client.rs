@@ -14,8 +14,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use codewright_proto::{
-    ApiError, HealthReply, MessageId, MessageWithParts, PathReply, PermissionAnswer, PermissionId,
-    PermissionRequest, Project, PromptInput, Session, SessionId, SessionInput, SessionPatch, SessionStatus,
+    ApiError, FileDiff, HealthReply, MessageId, MessageWithParts, Part, PartId, PathReply, PermissionAnswer,
+    PermissionId, PermissionRequest, Project, PromptInput, Session, SessionId, SessionInput, SessionPatch,
+    SessionStatus, Todo,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
@@ -159,7 +160,7 @@ impl Client {
 
     /// One message.
     pub async fn message(&self, id: &SessionId, message: &MessageId) -> Result<MessageWithParts, Error> {
-        self.get(&session_path(id, &format!("/message/{}", escape(message.as_str())))).await
+        self.get(&message_path(id, message, "")).await
     }
 
     /// Sends a prompt and waits until it is answered, however long that takes.
@@ -187,6 +188,45 @@ impl Client {
     pub async fn fork(&self, id: &SessionId, until: Option<&MessageId>) -> Result<Session, Error> {
         let until: BTreeMap<_, _> = until.map(|until| ("messageID", until)).into_iter().collect();
         self.post(&session_path(id, "/fork"), &until).await
+    }
+
+    /// The sessions that a session started.
+    pub async fn children(&self, id: &SessionId) -> Result<Vec<Session>, Error> {
+        self.get(&session_path(id, "/children")).await
+    }
+
+    /// A session's list of things to do.
+    pub async fn todos(&self, id: &SessionId) -> Result<Vec<Todo>, Error> {
+        self.get(&session_path(id, "/todo")).await
+    }
+
+    /// What a prompt changed; without one, what is taken back at this moment.
+    pub async fn diff(&self, id: &SessionId, message: Option<&MessageId>) -> Result<Vec<FileDiff>, Error> {
+        let query = message.map(|message| ("messageID", message.to_string())).into_iter().collect();
+        self.0.value(Call { query, ..Call::new(Method::GET, &session_path(id, "/diff")) }).await
+    }
+
+    /// Removes a message; files stay as they are.
+    pub async fn remove_message(&self, id: &SessionId, message: &MessageId) -> Result<bool, Error> {
+        self.0.value(Call::new(Method::DELETE, &message_path(id, message, ""))).await
+    }
+
+    /// Removes a part of a message.
+    pub async fn remove_part(
+        &self,
+        id: &SessionId,
+        message: &MessageId,
+        part: &PartId,
+    ) -> Result<bool, Error> {
+        let path = message_path(id, message, &format!("/part/{}", escape(part.as_str())));
+        self.0.value(Call::new(Method::DELETE, &path)).await
+    }
+
+    /// Gives a part a new value, or its message a new part.
+    pub async fn update_part(&self, part: &Part) -> Result<Part, Error> {
+        let rest = format!("/part/{}", escape(part.id.as_str()));
+        let path = message_path(&part.session_id, &part.message_id, &rest);
+        self.0.value(Call::new(Method::PATCH, &path).with_body(part)).await
     }
 
     /// What sessions do that are not idle.
@@ -436,6 +476,10 @@ impl Patience {
 
 fn session_path(id: &SessionId, rest: &str) -> String {
     format!("/session/{}{rest}", escape(id.as_str()))
+}
+
+fn message_path(id: &SessionId, message: &MessageId, rest: &str) -> String {
+    session_path(id, &format!("/message/{}{rest}", escape(message.as_str())))
 }
 
 /// Reads an error body: `{name, data}`, or the `{_tag, message, …}` that a few routes use.

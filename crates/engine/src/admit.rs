@@ -62,11 +62,11 @@ pub(crate) async fn admit(
     }
     inner
         .update_session(&session.id, |session| {
-            session.agent = Some(agent);
+            session.agent = Some(agent.clone());
             session.model = Some(ModelRef {
-                id: model.model_id,
-                provider_id: model.provider_id,
-                variant: Some(model.variant.unwrap_or_else(|| "default".to_owned())),
+                id: model.model_id.clone(),
+                provider_id: model.provider_id.clone(),
+                variant: Some(model.variant.clone().unwrap_or_else(|| "default".to_owned())),
             });
             session.time.updated = now;
         })

@@ -12,9 +12,9 @@ use codewright_config::{Dirs, Env};
 use codewright_llm::oauth::SignIn;
 use codewright_proto::{
     Clock, Envelope, Event, Ids, Message, MessageId, MessageWithParts, PermissionAnswer, PermissionId,
-    PermissionRequest, PromptInput, Session, SessionId, SessionInput, SessionPatch, SessionStatus,
+    PermissionRequest, PromptInput, Session, SessionId, SessionInput, SessionStatus,
 };
-use codewright_store::{SessionFilter, Store, Subscription};
+use codewright_store::{Condition, SessionFilter, Store, Subscription};
 use codewright_tools::{Environment, FileLocks};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -24,6 +24,7 @@ use crate::models::source::Source;
 use crate::permission::gate::Gate;
 use crate::place::Place;
 use crate::run::{Runs, Turn};
+use crate::session::doors::Doors;
 use crate::toolbox::Toolbox;
 use crate::{Error, admit, session};
 
@@ -35,6 +36,9 @@ const MAX_PLACES: usize = 64;
 const CLOSE_GRACE: Duration = Duration::from_secs(3);
 /// How long a stopped turn may take to end before the caller is answered anyway.
 const ABORT_WAIT: Duration = Duration::from_secs(10);
+
+/// How often a change of a session is tried that other processes keep overtaking.
+const UPDATE_ATTEMPTS: u32 = 100;
 
 /// What an engine is made of.
 #[derive(Debug)]
@@ -69,6 +73,7 @@ pub(crate) struct Inner {
     pub(crate) dirs: Dirs,
     pub(crate) version: &'static str,
     pub(crate) runs: Runs,
+    pub(crate) doors: Doors,
     pub(crate) gate: Gate,
     pub(crate) toolbox: Toolbox,
     pub(crate) locks: FileLocks,
@@ -118,6 +123,7 @@ impl Engine {
             dirs,
             version,
             runs: Runs::default(),
+            doors: Doors::default(),
             toolbox: Toolbox::builtin(),
             locks: FileLocks::default(),
             child_env,
@@ -176,35 +182,6 @@ impl Engine {
         Ok(self.0.store.sessions(filter).await?)
     }
 
-    /// Changes what a client may change of a session.
-    pub async fn update_session(&self, id: &SessionId, patch: SessionPatch) -> Result<Session, Error> {
-        let now = self.0.clock.now_ms();
-        self.0
-            .update_session(id, |session| {
-                if let Some(title) = patch.title {
-                    session.title = title;
-                }
-                if let Some(rules) = patch.permission {
-                    session.permission.get_or_insert_default().extend(rules);
-                }
-                session.time.updated = now;
-            })
-            .await
-    }
-
-    /// Stops a session and removes it with all its messages.
-    pub async fn delete_session(&self, id: &SessionId) -> Result<bool, Error> {
-        let info = self.0.session(id).await?;
-        self.stop(id).await;
-        self.0.store.append(vec![Event::SessionDeleted { session_id: id.clone(), info }]).await?;
-        Ok(true)
-    }
-
-    /// A new session with the messages of another, up to but without `until`.
-    pub async fn fork_session(&self, id: &SessionId, until: Option<MessageId>) -> Result<Session, Error> {
-        session::fork(&self.0, id, until.as_ref()).await
-    }
-
     /// The newest messages of a session, oldest first.
     pub async fn messages(
         &self,
@@ -238,9 +215,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Stops a session's turn and waits until it has ended.
+    /// Stops a session's turn and waits until it has ended; none is no error.
     pub async fn abort(&self, id: &SessionId) -> Result<bool, Error> {
-        self.0.session(id).await?;
         self.stop(id).await;
         Ok(true)
     }
@@ -283,13 +259,14 @@ impl Engine {
     }
 
     async fn admit(&self, id: &SessionId, input: PromptInput) -> Result<(MessageId, Option<Turn>), Error> {
+        let _entered = self.0.doors.enter(id).await?;
         let session = self.0.session(id).await?;
         let wants_answer = input.no_reply != Some(true);
         let message = admit::admit(&self.0, &session, input).await?;
         Ok((message, wants_answer.then(|| self.0.runs.wake(&self.0, id))))
     }
 
-    async fn stop(&self, id: &SessionId) {
+    pub(crate) async fn stop(&self, id: &SessionId) {
         if let Some(turn) = self.0.runs.cancel(id) {
             // The turn was told to end; if it cannot, the caller need not wait for it.
             let _ = tokio::time::timeout(ABORT_WAIT, turn.ended()).await;
@@ -312,18 +289,38 @@ impl Inner {
         self.store.session(id).await?.ok_or_else(|| Error::not_found("Session", id))
     }
 
-    /// Reads, changes and stores a session, undisturbed by other changes.
+    /// Reads, changes and stores a session, undisturbed by other changes in any process.
     pub(crate) async fn update_session(
         &self,
         id: &SessionId,
-        change: impl FnOnce(&mut Session),
+        change: impl Fn(&mut Session),
+    ) -> Result<Session, Error> {
+        self.update_session_after(id, Vec::new(), change).await
+    }
+
+    /// Stores other events and a changed session as one.
+    pub(crate) async fn update_session_after(
+        &self,
+        id: &SessionId,
+        events: Vec<Event>,
+        change: impl Fn(&mut Session),
     ) -> Result<Session, Error> {
         let _turn = self.sessions.lock().await;
-        let mut info = self.session(id).await?;
-        change(&mut info);
-        let event = Event::SessionUpdated { session_id: id.clone(), info: info.clone() };
-        self.store.append(vec![event]).await?;
-        Ok(info)
+        let mut attempt = 1;
+        loop {
+            let found = self.store.session_at(id).await?;
+            let (seq, mut info) = found.ok_or_else(|| Error::not_found("Session", id))?;
+            change(&mut info);
+            let mut events = events.clone();
+            events.push(Event::SessionUpdated { session_id: id.clone(), info: info.clone() });
+            let unchanged = Condition::RowUntouched { session: id.clone(), seq };
+            match self.store.append_if(unchanged, events).await {
+                Ok(_) => return Ok(info),
+                // Another process was faster; what it stored is read and changed instead.
+                Err(codewright_store::Error::Moved { .. }) if attempt < UPDATE_ATTEMPTS => attempt += 1,
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     /// Opened by the first who needs it; others wait for that directory only.

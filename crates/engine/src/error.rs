@@ -1,6 +1,6 @@
 //! What can go wrong in the engine, told apart by what the receiver can do.
 
-use codewright_proto::MessageError;
+use codewright_proto::{MessageError, SessionId};
 
 /// Why a request to the engine failed.
 #[derive(Debug, thiserror::Error)]
@@ -12,6 +12,12 @@ pub enum Error {
         what: &'static str,
         /// What was asked for.
         id: String,
+    },
+    /// The session is at work; the caller waits for it or stops it.
+    #[error("Session is busy: {session}")]
+    Busy {
+        /// The session.
+        session: SessionId,
     },
     /// The request makes no sense as it is; the caller changes it.
     #[error("{message}")]
@@ -67,6 +73,10 @@ impl Error {
         Self::NotFound { what, id: id.to_string() }
     }
 
+    pub(crate) fn busy(session: &SessionId) -> Self {
+        Self::Busy { session: session.clone() }
+    }
+
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::Invalid { message: message.into() }
     }
@@ -89,7 +99,11 @@ impl Error {
             Self::UnknownProvider { nearest, .. } => did_you_mean(nearest),
             Self::NoKey { advice, .. } => Some(advice.clone()),
             Self::Config(error) => error.hint(),
-            Self::NotFound { .. } | Self::Invalid { .. } | Self::Store(_) | Self::Provider(_) => None,
+            Self::NotFound { .. }
+            | Self::Busy { .. }
+            | Self::Invalid { .. }
+            | Self::Store(_)
+            | Self::Provider(_) => None,
         }
     }
 }

@@ -191,6 +191,8 @@ async fn project(inner: &Inner, worktree: &Worktree) -> Result<Project, Error> {
         worktree: root,
         vcs: worktree.git.then(|| "git".to_owned()),
         name: None,
+        icon: None,
+        commands: None,
         time: ProjectTime { created: now, updated: now, initialized: None },
         sandboxes: Vec::new(),
     };

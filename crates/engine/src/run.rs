@@ -89,6 +89,11 @@ impl Runs {
         })
     }
 
+    /// Whether a session is at work.
+    pub(crate) fn is_running(&self, id: &SessionId) -> bool {
+        self.lock().handles.contains_key(id)
+    }
+
     /// What the running sessions do.
     pub(crate) fn statuses(&self) -> Vec<(SessionId, SessionStatus)> {
         self.lock().handles.iter().map(|(id, handle)| (id.clone(), handle.status.clone())).collect()

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     EventId, FileDiff, Message, MessageError, MessageId, Part, PartId, PermissionId, PermissionReply,
-    PermissionRequest, Session, SessionId, SessionStatus,
+    PermissionRequest, Session, SessionId, SessionStatus, Todo,
 };
 
 /// A fact that is stored and never changes. Matched without a wildcard everywhere.
@@ -89,6 +89,15 @@ pub enum Event {
         #[serde(rename = "partID")]
         part_id: PartId,
     },
+    /// A session's list of things to do has a new value.
+    #[serde(rename = "todo.updated")]
+    TodoUpdated {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        /// All of the list.
+        todos: Vec<Todo>,
+    },
     /// A tool call waits for a user.
     #[serde(rename = "permission.asked")]
     PermissionAsked(PermissionRequest),
@@ -121,6 +130,7 @@ impl Event {
             | Self::MessageRemoved { session_id, .. }
             | Self::PartUpdated { session_id, .. }
             | Self::PartRemoved { session_id, .. }
+            | Self::TodoUpdated { session_id, .. }
             | Self::PermissionReplied { session_id, .. } => session_id,
             Self::PermissionAsked(request) => &request.session_id,
         }
@@ -137,6 +147,7 @@ impl Event {
             Self::MessageRemoved { .. } => "message.removed",
             Self::PartUpdated { .. } => "message.part.updated",
             Self::PartRemoved { .. } => "message.part.removed",
+            Self::TodoUpdated { .. } => "todo.updated",
             Self::PermissionAsked(_) => "permission.asked",
             Self::PermissionReplied { .. } => "permission.replied",
         }
@@ -150,7 +161,7 @@ impl Event {
 }
 
 /// The names of all signals.
-const SIGNALS: [&str; 8] = [
+const SIGNALS: [&str; 9] = [
     "server.connected",
     "server.heartbeat",
     "message.part.delta",
@@ -158,6 +169,7 @@ const SIGNALS: [&str; 8] = [
     "session.idle",
     "session.error",
     "session.diff",
+    "session.compacted",
     "file.edited",
 ];
 
@@ -222,6 +234,13 @@ pub enum Signal {
         /// The files.
         diff: Vec<FileDiff>,
     },
+    /// A session's earlier conversation was replaced by a summary.
+    #[serde(rename = "session.compacted")]
+    SessionCompacted {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+    },
     /// A tool changed a file.
     #[serde(rename = "file.edited")]
     FileEdited {
@@ -238,6 +257,7 @@ impl Signal {
             Self::PartDelta { session_id, .. }
             | Self::SessionStatus { session_id, .. }
             | Self::SessionIdle { session_id }
+            | Self::SessionCompacted { session_id }
             | Self::SessionDiff { session_id, .. } => Some(session_id),
             Self::SessionError { session_id, .. } => session_id.as_ref(),
             Self::ServerConnected {} | Self::ServerHeartbeat {} | Self::FileEdited { .. } => None,
@@ -334,6 +354,7 @@ mod tests {
             Signal::SessionStatus { session_id: session_id.clone(), status: SessionStatus::Busy },
             Signal::SessionIdle { session_id: session_id.clone() },
             Signal::SessionError { session_id: Some(session_id.clone()), error: MessageError::aborted() },
+            Signal::SessionCompacted { session_id: session_id.clone() },
             Signal::SessionDiff { session_id, diff: Vec::new() },
             Signal::FileEdited { file: "/a".into() },
         ];

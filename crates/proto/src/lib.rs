@@ -32,10 +32,12 @@ pub use part::{FileAttachment, Part, PartBody, Span, StepFinish, TextPart, ToolP
 pub use permission::{Action, PermissionReply, PermissionRequest, Rule, ToolRef};
 pub use project::{PathReply, Project, ProjectTime};
 pub use request::{
-    ApiError, HealthReply, PartInput, PermissionAnswer, PromptInput, SessionInput, SessionPatch,
+    ApiError, ForkInput, HealthReply, PartInput, PermissionAnswer, PromptInput, RevertInput, SessionInput,
+    SessionPatch, SummarizeInput, TimePatch, UnrevertInput,
 };
 pub use session::{
-    CacheUsage, FileDiff, ModelRef, Session, SessionStatus, SessionSummary, SessionTime, Share, TokenUsage,
+    CacheUsage, FileDiff, KeptFile, ModelRef, Revert, Session, SessionExport, SessionStatus, SessionSummary,
+    SessionTime, Share, Todo, TokenUsage,
 };
 
 /// A JSON object whose keys keep the order they were written in.

@@ -74,6 +74,9 @@ pub enum PartBody {
         hash: String,
         /// The files, absolute.
         files: Vec<String>,
+        /// The tree after: of the files named it holds what the step left. Absent in sessions of other programs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<String>,
     },
     /// An agent named in a prompt.
     Agent {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ProjectId;
+use crate::{Map, ProjectId};
 
 /// A repository, or `global` for directories outside any.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +18,12 @@ pub struct Project {
     /// A name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// A picture for people: its address and colour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub icon: Option<Map>,
+    /// Commands of the project, such as the one that sets up a new worktree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commands: Option<Map>,
     /// When.
     pub time: ProjectTime,
     /// Further worktrees.

@@ -37,9 +37,67 @@ pub struct SessionPatch {
     /// A new title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// Whatever the client wants to keep with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Map>,
     /// New rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission: Option<Vec<Rule>>,
+    /// Times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<TimePatch>,
+}
+
+/// The times of a session that a client may set.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimePatch {
+    /// Put away since, in milliseconds since 1970; 0 takes it out again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived: Option<f64>,
+}
+
+/// The body of `POST /session/{id}/fork`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ForkInput {
+    /// The first message that is left out; without it all are taken.
+    #[serde(default, rename = "messageID", skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+}
+
+/// The body of `POST /session/{id}/revert`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RevertInput {
+    /// The first message that no longer counts.
+    #[serde(rename = "messageID")]
+    pub message_id: MessageId,
+    /// The first part of that message that no longer counts; without it none of it does.
+    #[serde(default, rename = "partID", skip_serializing_if = "Option::is_none")]
+    pub part_id: Option<PartId>,
+    /// Take files back even if a user changed them since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub force: Option<bool>,
+}
+
+/// The body of `POST /session/{id}/unrevert`; it may be left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnrevertInput {
+    /// Put files back even if a user changed them since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub force: Option<bool>,
+}
+
+/// The body of `POST /session/{id}/summarize`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SummarizeInput {
+    /// The provider that summarises.
+    #[serde(rename = "providerID")]
+    pub provider_id: String,
+    /// The model that summarises.
+    #[serde(rename = "modelID")]
+    pub model_id: String,
+    /// Whether nobody asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto: Option<bool>,
 }
 
 /// The body of `POST /session/{id}/message` and `/prompt_async`.

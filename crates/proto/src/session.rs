@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Map, ProjectId, Rule, SessionId};
+use crate::{Map, MessageId, MessageWithParts, PartId, ProjectId, Rule, SessionId};
 
 /// One conversation, as clients list it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,6 +15,9 @@ pub struct Session {
     /// The project of the directory.
     #[serde(rename = "projectID")]
     pub project_id: ProjectId,
+    /// The workspace the session belongs to.
+    #[serde(default, rename = "workspaceID", skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<String>,
     /// The directory the session works in, absolute.
     pub directory: String,
     /// The directory relative to the worktree; empty at its root.
@@ -51,8 +54,60 @@ pub struct Session {
     /// Rules that hold in this session only, after all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission: Option<Vec<Rule>>,
+    /// Where the session was taken back to, while that can still be undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revert: Option<Revert>,
     /// When.
     pub time: SessionTime,
+}
+
+/// How far a session is taken back. Its messages stay until the next prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Revert {
+    /// The first message that no longer counts.
+    #[serde(rename = "messageID")]
+    pub message_id: MessageId,
+    /// The first part of that message that no longer counts; absent if none of it does.
+    #[serde(default, rename = "partID", skip_serializing_if = "Option::is_none")]
+    pub part_id: Option<PartId>,
+    /// The worktree's tree before anything was taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
+    /// What taking back changed, as a unified diff.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// Files left as they are, because taking them back would have destroyed what a user did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<KeptFile>,
+}
+
+/// A file that was left as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KeptFile {
+    /// The file, relative to the worktree.
+    pub file: String,
+    /// Why, in words for a person.
+    pub reason: String,
+}
+
+/// One item of a session's list of things to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Todo {
+    /// What is to be done.
+    pub content: String,
+    /// `pending`, `in_progress`, `completed` or `cancelled`.
+    pub status: String,
+    /// `high`, `medium` or `low`.
+    pub priority: String,
+}
+
+/// A session with all it holds, as it is exported and imported.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionExport {
+    /// The session.
+    pub info: Session,
+    /// Its messages, oldest first.
+    pub messages: Vec<MessageWithParts>,
 }
 
 /// When a session was made and last changed, in milliseconds since 1970.

@@ -34,6 +34,7 @@ impl Directories {
             | Event::MessageRemoved { .. }
             | Event::PartUpdated { .. }
             | Event::PartRemoved { .. }
+            | Event::TodoUpdated { .. }
             | Event::PermissionAsked(_)
             | Event::PermissionReplied { .. } => self.of(engine, event.session_id()).await,
         }

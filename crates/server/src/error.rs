@@ -53,6 +53,12 @@ pub enum Error {
         /// The path.
         path: String,
     },
+    /// The client does without.
+    #[error("{what} is not offered by this version")]
+    NotOffered {
+        /// What was asked for.
+        what: &'static str,
+    },
     /// The client signs in.
     #[error("user name or password is wrong")]
     Unauthorized,
@@ -107,6 +113,7 @@ impl Error {
             | Self::Id(_)
             | Self::NoRoute { .. }
             | Self::NoMethod { .. }
+            | Self::NotOffered { .. }
             | Self::Unauthorized
             | Self::ForeignHost { .. }
             | Self::ForeignOrigin { .. }
@@ -122,7 +129,10 @@ impl Error {
     fn status(&self) -> StatusCode {
         match self {
             Self::Engine(engine::Error::NotFound { .. }) | Self::NoRoute { .. } => StatusCode::NOT_FOUND,
-            Self::Engine(engine::Error::Invalid { .. }) | Self::Invalid { .. } => StatusCode::BAD_REQUEST,
+            Self::Engine(engine::Error::Busy { .. }) => StatusCode::CONFLICT,
+            Self::Engine(engine::Error::Invalid { .. }) | Self::Invalid { .. } | Self::NotOffered { .. } => {
+                StatusCode::BAD_REQUEST
+            }
             Self::NoMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::ForeignHost { .. } | Self::ForeignOrigin { .. } => StatusCode::FORBIDDEN,
@@ -142,6 +152,9 @@ impl Error {
     pub(crate) fn body(&self) -> Value {
         if let Self::Engine(engine::Error::NotFound { what: PERMISSION, id }) = self {
             return json!({"_tag": "PermissionNotFoundError", "requestID": id, "message": self.to_string()});
+        }
+        if let Self::Engine(engine::Error::Busy { session }) = self {
+            return json!({"_tag": "SessionBusyError", "sessionID": session, "message": self.to_string()});
         }
         let name = match self.status() {
             StatusCode::NOT_FOUND => "NotFoundError",

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use codewright_engine::Place;
-use codewright_proto::{MessageId, ParseIdError, PermissionId, SessionId};
+use codewright_proto::{MessageId, ParseIdError, PartId, PermissionId, SessionId};
 use http::Uri;
 use http::request::Parts;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -101,6 +101,12 @@ impl Id for MessageId {
     }
 }
 
+impl Id for PartId {
+    fn read(text: &str) -> Result<Self, ParseIdError> {
+        Self::parse(text)
+    }
+}
+
 impl Id for PermissionId {
     fn read(text: &str) -> Result<Self, ParseIdError> {
         Self::parse(text)
@@ -120,6 +126,9 @@ pub(crate) struct One<A>(pub(crate) A);
 /// Both ids in the address.
 pub(crate) struct Two<A, B>(pub(crate) A, pub(crate) B);
 
+/// All three ids in the address.
+pub(crate) struct Three<A, B, C>(pub(crate) A, pub(crate) B, pub(crate) C);
+
 impl<A: Id> FromRequestParts<App> for One<A> {
     type Rejection = Error;
 
@@ -136,6 +145,16 @@ impl<A: Id, B: Id> FromRequestParts<App> for Two<A, B> {
         let ids = Path::<(String, String)>::from_request_parts(parts, app).await;
         let Path((a, b)) = ids.map_err(bad_path)?;
         Ok(Self(A::read(&a)?, B::read(&b)?))
+    }
+}
+
+impl<A: Id, B: Id, C: Id> FromRequestParts<App> for Three<A, B, C> {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        let ids = Path::<(String, String, String)>::from_request_parts(parts, app).await;
+        let Path((a, b, c)) = ids.map_err(bad_path)?;
+        Ok(Self(A::read(&a)?, B::read(&b)?, C::read(&c)?))
     }
 }
 

@@ -18,6 +18,8 @@ mod instance;
 mod permission;
 mod session;
 
+use session::change;
+
 struct Route {
     method: &'static str,
     path: &'static str,
@@ -66,6 +68,19 @@ fn table() -> Vec<Route> {
         route("POST", "/session/{sessionID}/prompt_async", post(session::prompt_async)),
         route("POST", "/session/{sessionID}/abort", post(session::abort)),
         route("POST", "/session/{sessionID}/fork", post(session::fork)),
+        route("GET", "/session/{sessionID}/children", get(change::children)),
+        route("GET", "/session/{sessionID}/todo", get(change::todos)),
+        route("GET", "/session/{sessionID}/diff", get(change::diff)),
+        route("DELETE", "/session/{sessionID}/message/{messageID}", delete(change::remove_message)),
+        route(
+            "DELETE",
+            "/session/{sessionID}/message/{messageID}/part/{partID}",
+            delete(change::remove_part),
+        ),
+        route("PATCH", "/session/{sessionID}/message/{messageID}/part/{partID}", patch(change::update_part)),
+        route("POST", "/session/{sessionID}/share", post(change::share)),
+        route("DELETE", "/session/{sessionID}/share", delete(change::unshare)),
+        route("POST", "/session/{sessionID}/init", post(change::init)),
         route("PUT", "/auth/{providerID}", put(auth::set)),
         route("DELETE", "/auth/{providerID}", delete(auth::remove)),
         route("GET", "/provider/auth", get(auth::methods)),

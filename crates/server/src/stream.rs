@@ -182,6 +182,7 @@ fn is_here(signal: &Signal, directory: &str) -> bool {
         | Signal::PartDelta { .. }
         | Signal::SessionStatus { .. }
         | Signal::SessionIdle { .. }
+        | Signal::SessionCompacted { .. }
         | Signal::SessionDiff { .. }
         | Signal::ServerConnected {}
         | Signal::ServerHeartbeat {} => false,

@@ -50,6 +50,15 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The files that show which processes live cannot be made or locked.
+    #[error("the lock files in `{}` cannot be used", .path.display())]
+    Unlockable {
+        /// Their folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: Cause,
+    },
     /// A newer version of this program has written the store.
     #[error("the store `{}` has schema version {found}, this program knows versions up to {known}", .path.display())]
     Newer {
@@ -66,6 +75,18 @@ pub enum Error {
         /// What kind of thing.
         kind: &'static str,
         /// Its id.
+        id: String,
+    },
+    /// The session has changed since it was read; read it again and repeat.
+    #[error("the session `{id}` has changed meanwhile")]
+    Moved {
+        /// The session.
+        id: String,
+    },
+    /// Another owner runs the session; whoever is told this stops.
+    #[error("the session `{id}` is run by another process now")]
+    Fenced {
+        /// The session.
         id: String,
     },
     /// The id is in use elsewhere; an id names one thing for ever.
@@ -121,6 +142,9 @@ impl Error {
         match self {
             Self::Busy { .. } => Some("another process is using the store; try again"),
             Self::Unwritable { .. } => Some("check the permissions of the file and of its directory"),
+            Self::Unlockable { .. } => {
+                Some("check the permissions of the data directory and that its file system has file locks")
+            }
             Self::Full { .. } => Some("free some disk space"),
             Self::Corrupt { .. } => Some("move the file away to begin with an empty store"),
             Self::Foreign { .. } => {
@@ -129,6 +153,8 @@ impl Error {
             Self::Newer { .. } => Some("use the newer version of the program"),
             Self::Closed
             | Self::Unknown { .. }
+            | Self::Moved { .. }
+            | Self::Fenced { .. }
             | Self::Taken { .. }
             | Self::Invalid { .. }
             | Self::TooLarge { .. }

@@ -6,7 +6,8 @@
 //! them from the log, by position, so it misses no event; signals may be lost.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use codewright_proto::{Envelope, Event, EventId, Fact, Notice, Signal};
 use serde::{Serialize, Serializer};
@@ -89,6 +90,8 @@ impl Serialize for Published {
 pub(crate) struct Feed {
     ring: Mutex<Ring>,
     changed: Notify,
+    /// Somebody began to read, or the feed ended.
+    needed: Condvar,
 }
 
 /// Items that some reader has not taken yet. The item at the front has the number `first`.
@@ -102,15 +105,22 @@ struct Ring {
 }
 
 struct Slot {
-    item: Published,
+    item: Item,
     bytes: usize,
     unread: usize,
 }
 
+#[derive(Clone)]
+enum Item {
+    Published(Published),
+    /// Other processes have stored events up to this position.
+    Elsewhere(u64),
+}
+
 enum Taken {
     Item(Published),
-    /// Items were lost; the events among them end at this position.
-    Lagged(u64),
+    /// What comes next is in the log, up to this position.
+    Logged(u64),
     Nothing,
     Closed,
 }
@@ -127,6 +137,7 @@ impl Feed {
                 closed: false,
             }),
             changed: Notify::new(),
+            needed: Condvar::new(),
         }
     }
 
@@ -138,21 +149,44 @@ impl Feed {
     pub(crate) fn publish(&self, envelopes: &[(Arc<Envelope>, usize)]) {
         let mut ring = self.lock();
         for (envelope, bytes) in envelopes {
-            ring.last_position = envelope.position;
-            ring.push(|| Published::Event(Arc::clone(envelope)), *bytes);
+            ring.skip_to(envelope.position - 1);
+            ring.last_position = ring.last_position.max(envelope.position);
+            ring.push(|| Item::Published(Published::Event(Arc::clone(envelope))), *bytes);
         }
         drop(ring);
         self.changed.notify_waiters();
     }
 
+    /// Learns how far the log goes, whoever has written it.
+    pub(crate) fn reaches(&self, position: u64) {
+        self.lock().skip_to(position);
+        self.changed.notify_waiters();
+    }
+
+    /// Blocks until somebody reads; false once the feed has ended.
+    pub(crate) fn wait_for_reader(&self) -> bool {
+        let ring = self.lock();
+        let idle = |ring: &mut Ring| ring.readers == 0 && !ring.closed;
+        !self.needed.wait_while(ring, idle).unwrap_or_else(PoisonError::into_inner).closed
+    }
+
+    /// Blocks for a while, or until the feed ends.
+    pub(crate) fn wait_for_end(&self, pause: Duration) {
+        let open = |ring: &mut Ring| !ring.closed;
+        // Whichever it was is looked at next.
+        drop(self.needed.wait_timeout_while(self.lock(), pause, open));
+    }
+
     pub(crate) fn signal(&self, id: EventId, signal: Signal) {
         let bytes = signal_bytes(&signal);
-        self.lock().push(|| Published::Signal { id, signal: Arc::new(signal) }, bytes);
+        let item = || Item::Published(Published::Signal { id, signal: Arc::new(signal) });
+        self.lock().push(item, bytes);
         self.changed.notify_waiters();
     }
 
     pub(crate) fn close(&self) {
         self.lock().closed = true;
+        self.needed.notify_all();
         self.changed.notify_waiters();
     }
 
@@ -167,7 +201,15 @@ impl Feed {
 }
 
 impl Ring {
-    fn push(&mut self, item: impl FnOnce() -> Published, bytes: usize) {
+    /// The log goes on to `position`; what is between came from elsewhere.
+    fn skip_to(&mut self, position: u64) {
+        if position > self.last_position {
+            self.last_position = position;
+            self.push(|| Item::Elsewhere(position), 0);
+        }
+    }
+
+    fn push(&mut self, item: impl FnOnce() -> Item, bytes: usize) {
         if self.readers == 0 || self.closed {
             return;
         }
@@ -196,7 +238,7 @@ impl Ring {
             // events that the log is about to tell.
             self.leave(self.first);
             *next = self.end();
-            return Taken::Lagged(self.last_position);
+            return Taken::Logged(self.last_position);
         }
         let Some(slot) = self.slots.get_mut((*next - self.first) as usize) else {
             return if self.closed { Taken::Closed } else { Taken::Nothing };
@@ -205,7 +247,10 @@ impl Ring {
         let item = slot.item.clone();
         *next += 1;
         self.trim();
-        Taken::Item(item)
+        match item {
+            Item::Published(item) => Taken::Item(item),
+            Item::Elsewhere(until) => Taken::Logged(until),
+        }
     }
 
     /// Counts one reader less for everything from `next` on.
@@ -236,7 +281,8 @@ fn signal_bytes(signal: &Signal) -> usize {
         Signal::ServerConnected {}
         | Signal::ServerHeartbeat {}
         | Signal::SessionStatus { .. }
-        | Signal::SessionIdle { .. } => 0,
+        | Signal::SessionIdle { .. }
+        | Signal::SessionCompacted { .. } => 0,
     }
 }
 
@@ -261,6 +307,7 @@ impl Subscription {
             ring.readers += 1;
             (ring.end(), ring.last_position)
         };
+        feed.needed.notify_all();
         Self { feed, log, next, position, until: position, page: VecDeque::new() }
     }
 
@@ -305,7 +352,7 @@ impl Subscription {
                     }
                     None => return Ok(item),
                 },
-                Taken::Lagged(until) => self.until = until,
+                Taken::Logged(until) => self.until = self.until.max(until),
                 Taken::Nothing => changed.await,
                 Taken::Closed => return Err(Error::Closed),
             }

@@ -15,33 +15,42 @@
 //! signal, and signals are never stored. So the log holds a small constant times
 //! the size of the transcript, and one append has a size limit.
 //!
-//! The feed carries what this store appends. Another process that uses the same
-//! file has a feed of its own; what it appends is found in the log.
+//! The feed carries what is appended to the file, by this process or another.
+//! A [`Lease`] lets one owner at a time run a session, across processes; the system
+//! frees the sessions of a process that dies. A [`Condition`] makes reading, changing
+//! and writing one step. A growing part is kept as a draft, outside the log.
 
 #![warn(missing_docs)]
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use codewright_proto::{
-    Clock, Envelope, Event, Ids, Message, MessageId, MessageWithParts, PermissionRequest, Project, ProjectId,
-    Session, SessionId, Signal,
+    Clock, Envelope, Event, Ids, Message, MessageId, MessageWithParts, Part, PermissionRequest, Project,
+    ProjectId, Session, SessionId, Signal, Todo,
 };
 
 mod error;
 mod feed;
+mod lease;
+mod node;
 mod record;
 mod sqlite;
 mod upcast;
 
 pub use error::{Cause, Error};
 pub use feed::{Published, Subscription};
+pub use lease::{Claim, Holder, Lease};
 
 use feed::Feed;
 use sqlite::Sqlite;
 
 /// The most sessions that one list has.
 pub const MAX_SESSIONS: usize = 10_000;
+
+/// How often a waiting process looks whether a session is free.
+const HOLDER_POLL: Duration = Duration::from_millis(50);
 
 /// An open store. Clones share it. A runtime with time is needed to wait for it.
 #[derive(Clone)]
@@ -77,6 +86,35 @@ pub struct SessionFilter {
     pub limit: Option<usize>,
 }
 
+/// What has to hold in the moment something is stored.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Condition {
+    /// Nothing.
+    #[default]
+    Always,
+    /// Nothing was stored of the session since `seq`; else [`Error::Moved`].
+    Untouched {
+        /// The session.
+        session: SessionId,
+        /// The `seq` that was read.
+        seq: u64,
+    },
+    /// The session's own row was not changed since `seq`; else [`Error::Moved`].
+    RowUntouched {
+        /// The session.
+        session: SessionId,
+        /// The `seq` that was read.
+        seq: u64,
+    },
+    /// This store has the session under this fence; else [`Error::Fenced`].
+    Leased {
+        /// The session.
+        session: SessionId,
+        /// The lease's fence.
+        fence: u64,
+    },
+}
+
 impl Store {
     /// Opens the store in a file, which is created with its directories if it is not there.
     ///
@@ -102,7 +140,59 @@ impl Store {
     /// exist, an id that is used elsewhere, and a second reply to one permission
     /// request; removing a message or part twice is no error.
     pub async fn append(&self, events: Vec<Event>) -> Result<Vec<Arc<Envelope>>, Error> {
-        self.log.append(events).await
+        self.log.append(Condition::Always, events).await
+    }
+
+    /// Like [`Store::append`], unless the condition does not hold in that moment.
+    pub async fn append_if(
+        &self,
+        condition: Condition,
+        events: Vec<Event>,
+    ) -> Result<Vec<Arc<Envelope>>, Error> {
+        self.log.append(condition, events).await
+    }
+
+    /// Keeps the latest value of a part that is still growing, outside the log.
+    ///
+    /// The part has been stored by an event before. Whoever reads messages sees the
+    /// draft in place of the stored part, in every process and after a crash; the
+    /// feed does not tell of it. It replaces the part's former draft and is gone with
+    /// the part's next event, so a growing part costs the log nothing. A caller sends
+    /// a part's drafts and its final event one after the other.
+    pub async fn draft(&self, part: Part) -> Result<(), Error> {
+        self.log.draft(Condition::Always, part).await
+    }
+
+    /// A session's drafts in the order of their parts, each with the time it was written.
+    pub async fn drafts(&self, session: &SessionId) -> Result<Vec<(Part, u64)>, Error> {
+        self.log.drafts(session).await
+    }
+
+    /// Asks for the right to run a session. Answers at once.
+    ///
+    /// An owner whose process has died, however suddenly, counts for nothing.
+    pub async fn lease(&self, session: &SessionId) -> Result<Claim, Error> {
+        self.log.lease(session).await
+    }
+
+    /// Who has a session, if anybody alive has.
+    pub async fn holder(&self, session: &SessionId) -> Result<Option<Holder>, Error> {
+        self.log.holder(session).await
+    }
+
+    /// The sessions that somebody alive has.
+    pub async fn holders(&self) -> Result<Vec<(SessionId, Holder)>, Error> {
+        self.log.holders().await
+    }
+
+    /// Waits until nobody alive has a session; it may be taken again by the time this returns.
+    ///
+    /// Looks every 50 ms. Waits as long as it takes: the caller has the deadline.
+    pub async fn wait_until_free(&self, session: &SessionId) -> Result<(), Error> {
+        while self.log.holder(session).await?.is_some() {
+            tokio::time::sleep(HOLDER_POLL).await;
+        }
+        Ok(())
     }
 
     /// Publishes something true only now.
@@ -111,18 +201,24 @@ impl Store {
     }
 
     /// Begins to read the feed, with what comes next.
+    ///
+    /// It hears other processes that use the same file too, about 50 ms later, in the
+    /// order of the log; their signals it does not hear.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
+        self.log.watch();
         Subscription::new(Arc::clone(&self.feed), self.log.clone())
     }
 
     /// Begins to read the feed behind an event: what followed it comes from the log first.
     #[must_use]
     pub fn subscribe_after(&self, position: u64) -> Subscription {
+        self.log.watch();
         Subscription::after(Arc::clone(&self.feed), self.log.clone(), position)
     }
 
-    /// The position of the last event that was stored through this store, or was there before.
+    /// The position of the last event that this store knows of: its own, those that were
+    /// there before, and while the feed is read those of other processes.
     #[must_use]
     pub fn last_position(&self) -> u64 {
         self.feed.last_position()
@@ -146,6 +242,11 @@ impl Store {
 
     /// One session, if it exists.
     pub async fn session(&self, id: &SessionId) -> Result<Option<Session>, Error> {
+        Ok(self.log.session(id).await?.map(|(_, session)| session))
+    }
+
+    /// One session with the last `seq` of its log, for a [`Condition`].
+    pub async fn session_at(&self, id: &SessionId) -> Result<Option<(u64, Session)>, Error> {
         self.log.session(id).await
     }
 
@@ -157,6 +258,11 @@ impl Store {
     /// All messages of a session with their parts, oldest first; none for an unknown session.
     pub async fn transcript(&self, session: &SessionId) -> Result<Vec<MessageWithParts>, Error> {
         self.log.messages(session, None).await
+    }
+
+    /// The transcript with the last `seq` of its log, for a [`Condition`] or [`Lease::release`].
+    pub async fn transcript_at(&self, session: &SessionId) -> Result<(u64, Vec<MessageWithParts>), Error> {
+        self.log.transcript(session).await
     }
 
     /// All messages of a session without their parts, oldest first.
@@ -180,6 +286,11 @@ impl Store {
         id: &MessageId,
     ) -> Result<Option<MessageWithParts>, Error> {
         self.log.message(session, id).await
+    }
+
+    /// A session's list of things to do; empty for an unknown session.
+    pub async fn todos(&self, session: &SessionId) -> Result<Vec<Todo>, Error> {
+        self.log.todos(session).await
     }
 
     /// The permission requests that nobody has replied to, oldest first.

@@ -68,6 +68,7 @@ impl Record {
             | Event::SessionDeleted { .. }
             | Event::MessageRemoved { .. }
             | Event::PartRemoved { .. }
+            | Event::TodoUpdated { .. }
             | Event::PermissionAsked(_)
             | Event::PermissionReplied { .. } => Row::Properties,
         };
@@ -159,6 +160,7 @@ fn check(event: &Event) -> Result<(), String> {
             message_id(message)?;
             part_id(part)
         }
+        Event::TodoUpdated { .. } => Ok(()),
         Event::PermissionAsked(request) => permission_id(&request.id),
         Event::PermissionReplied { request_id, .. } => permission_id(request_id),
     }
@@ -167,6 +169,10 @@ fn check(event: &Event) -> Result<(), String> {
 fn check_session(info: &Session) -> Result<(), String> {
     if let Some(parent) = &info.parent_id {
         session_id(parent)?;
+    }
+    if let Some(revert) = &info.revert {
+        message_id(&revert.message_id)?;
+        revert.part_id.as_ref().map_or(Ok(()), part_id)?;
     }
     check_finite("cost", info.cost)?;
     let summary = info.summary.as_ref();

@@ -9,7 +9,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use codewright_proto::{
-    Envelope, Event, Message, MessageId, MessageWithParts, PermissionRequest, Project, Session, SessionId,
+    Envelope, Event, Message, MessageId, MessageWithParts, Part, PermissionRequest, Project, Session,
+    SessionId, Todo,
 };
 use rusqlite::Connection;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -17,14 +18,19 @@ use tokio::time::timeout;
 
 use crate::error::Fault;
 use crate::feed::Feed;
+use crate::node::Node;
 use crate::record::Record;
-use crate::{Error, SessionFilter, Stamps};
-use writer::{Append, Command, Writer};
+use crate::{Claim, Condition, Error, Holder, Lease, SessionFilter, Stamps};
+use tail::Tail;
+use writer::{Append, Command, Work, Writer};
 
 mod apply;
+mod draft;
+mod lease;
 mod open;
 mod query;
 mod session_row;
+mod tail;
 mod writer;
 
 /// How many events one append may have.
@@ -59,7 +65,10 @@ struct Inner {
     room: Arc<Semaphore>,
     /// Absent in memory, where the writer's connection is the only one there can be.
     readers: Option<Readers>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    node: Arc<Node>,
+    /// Absent in memory, where nobody else can write.
+    tail: Option<Arc<Tail>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// Ends the feed with the writer, however that ends.
@@ -99,6 +108,9 @@ impl Sqlite {
         let (commands, received) = mpsc::channel(MAX_QUEUED);
         let (opened, answer) = oneshot::channel();
         let at = path.clone();
+        let node = Arc::new(if readers.is_some() { Node::beside(&path) } else { Node::alone() });
+        let tail = readers.is_some().then(|| Arc::new(Tail::new(path.clone(), Arc::clone(&feed))));
+        let owner = Arc::clone(&node);
         let run = move || {
             let _closing = CloseFeed(Arc::clone(&feed));
             let ready = open().and_then(|connection| {
@@ -109,7 +121,7 @@ impl Sqlite {
                 Ok(connection) => {
                     // A caller that has gone away has dropped the sender too, and the writer ends.
                     drop(opened.send(Ok(())));
-                    Writer { path: at, connection, stamps, feed, received }.run();
+                    Writer { path: at, connection, stamps, feed, node: owner, received }.run();
                 }
                 Err(fault) => {
                     // Nobody waits for the reason any more.
@@ -123,11 +135,16 @@ impl Sqlite {
             .map_err(|error| Error::Failed { path: path.clone(), source: Arc::new(error) })?;
         answer.await.map_err(|_| Error::Closed)??;
         let room = Arc::new(Semaphore::new(MAX_QUEUED_KIB));
-        Ok(Self(Arc::new(Inner { path, commands, room, readers, thread: Mutex::new(Some(thread)) })))
+        let threads = Mutex::new(vec![thread]);
+        Ok(Self(Arc::new(Inner { path, commands, room, readers, node, tail, threads })))
     }
 
     /// Stores events in one transaction, all or none, and publishes them.
-    pub(crate) async fn append(&self, events: Vec<Event>) -> Result<Vec<Arc<Envelope>>, Error> {
+    pub(crate) async fn append(
+        &self,
+        condition: Condition,
+        events: Vec<Event>,
+    ) -> Result<Vec<Arc<Envelope>>, Error> {
         if events.is_empty() {
             return Ok(Vec::new());
         }
@@ -140,10 +157,87 @@ impl Sqlite {
             limit("bytes", bytes, MAX_APPEND_BYTES)?;
             records.push((event, record));
         }
+        self.write(condition, Work::Events(records), bytes).await
+    }
+
+    /// Keeps the latest value of a part that is still growing.
+    pub(crate) async fn draft(&self, condition: Condition, part: Part) -> Result<(), Error> {
+        // The very bytes that an event would bring to the part's row.
+        let session_id = part.session_id.clone();
+        let event = Event::PartUpdated { session_id, part, time: 0 };
+        let record = Record::new(&event)?;
+        let bytes = record.len_bytes();
+        limit("bytes", bytes, MAX_APPEND_BYTES)?;
+        let Event::PartUpdated { part, .. } = event else { return Ok(()) };
+        self.write(condition, Work::Draft(Box::new((part, record))), bytes).await?;
+        Ok(())
+    }
+
+    async fn write(
+        &self,
+        condition: Condition,
+        work: Work,
+        bytes: usize,
+    ) -> Result<Vec<Arc<Envelope>>, Error> {
         let room = self.reserve(bytes.div_ceil(1024)).await?;
         let (reply, answer) = oneshot::channel();
-        self.send(Command::Append(Append { records, bytes, reply, room })).await?;
+        self.send(Command::Append(Append { work, condition, bytes, reply, room })).await?;
         answer.await.map_err(|_| Error::Closed)?
+    }
+
+    /// Takes a session, unless somebody alive has it.
+    pub(crate) async fn lease(&self, session: &SessionId) -> Result<Claim, Error> {
+        let (node, of, log) = (Arc::clone(&self.0.node), session.clone(), self.clone());
+        // The lease is made on the writer's thread: whoever stops waiting drops it there.
+        self.on_writer(move |connection| {
+            Ok(match lease::take(connection, &node, &of)? {
+                lease::Taken::Ours(fence) => Claim::Held(Lease::new(log, of, fence)),
+                lease::Taken::Held(holder) => Claim::HeldBy(holder),
+            })
+        })
+        .await
+    }
+
+    pub(crate) async fn release(&self, session: &SessionId, fence: u64, seen: u64) -> Result<bool, Error> {
+        let (node, session) = (Arc::clone(&self.0.node), session.clone());
+        self.on_writer(move |connection| lease::release(connection, &node, &session, fence, seen)).await
+    }
+
+    /// Lets a session go soon, without waiting.
+    pub(crate) fn abandon(&self, session: &SessionId, fence: u64) {
+        self.0.node.abandon(session, fence);
+        // With a full queue the writer comes by anyway; when it has ended, so has the ownership.
+        drop(self.0.commands.try_send(Command::LetGo));
+    }
+
+    pub(crate) async fn holder(&self, session: &SessionId) -> Result<Option<Holder>, Error> {
+        let (node, session) = (Arc::clone(&self.0.node), session.clone());
+        self.read(move |connection| lease::holder(connection, &node, &session)).await
+    }
+
+    pub(crate) async fn holders(&self) -> Result<Vec<(SessionId, Holder)>, Error> {
+        let node = Arc::clone(&self.0.node);
+        self.read(move |connection| lease::holders(connection, &node)).await
+    }
+
+    pub(crate) async fn drafts(&self, session: &SessionId) -> Result<Vec<(Part, u64)>, Error> {
+        let session = session.clone();
+        self.read(move |connection| draft::of(connection, &session)).await
+    }
+
+    /// Brings the feed up to the end of the log, and keeps it there while it is read.
+    pub(crate) fn watch(&self) {
+        let Some(tail) = &self.0.tail else { return };
+        // A file that cannot be read now is looked at again by the thread.
+        drop(tail.look());
+        if let Some(thread) = tail.start() {
+            self.threads().push(thread);
+        }
+    }
+
+    fn threads(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
+        // A list of threads is whole after any panic.
+        self.0.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn reserve(&self, kib: usize) -> Result<tokio::sync::OwnedSemaphorePermit, Error> {
@@ -244,9 +338,25 @@ impl Sqlite {
         self.read(move |connection| query::events_of(connection, &session, from_seq, limit)).await
     }
 
-    pub(crate) async fn session(&self, id: &SessionId) -> Result<Option<Session>, Error> {
+    pub(crate) async fn session(&self, id: &SessionId) -> Result<Option<(u64, Session)>, Error> {
         let id = id.clone();
-        self.read(move |connection| session_row::session(connection, &id)).await
+        self.read(move |connection| {
+            let Some(session) = session_row::session(connection, &id)? else { return Ok(None) };
+            Ok(Some((lease::seq(connection, &id)?.unwrap_or(0), session)))
+        })
+        .await
+    }
+
+    pub(crate) async fn transcript(
+        &self,
+        session: &SessionId,
+    ) -> Result<(u64, Vec<MessageWithParts>), Error> {
+        let session = session.clone();
+        self.read(move |connection| {
+            let seq = lease::seq(connection, &session)?.unwrap_or(0);
+            Ok((seq, query::messages(connection, &session, None)?))
+        })
+        .await
     }
 
     pub(crate) async fn sessions(&self, filter: SessionFilter) -> Result<Vec<Session>, Error> {
@@ -274,6 +384,11 @@ impl Sqlite {
     pub(crate) async fn infos(&self, session: &SessionId) -> Result<Vec<Message>, Error> {
         let session = session.clone();
         self.read(move |connection| query::infos(connection, &session, None)).await
+    }
+
+    pub(crate) async fn todos(&self, session: &SessionId) -> Result<Vec<Todo>, Error> {
+        let session = session.clone();
+        self.read(move |connection| query::todos(connection, &session)).await
     }
 
     pub(crate) async fn pending_permissions(&self) -> Result<Vec<PermissionRequest>, Error> {
@@ -306,9 +421,11 @@ impl Sqlite {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Close(reply)).await?;
         timeout(CLOSE_TIMEOUT, answer).await.map_err(|_| self.busy())?.map_err(|_| Error::Closed)??;
-        let thread = self.0.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            // The answer above is the last thing the thread does, so this does not block.
+        self.0.node.end();
+        let threads = std::mem::take(&mut *self.threads());
+        for thread in threads {
+            // The answer above is the last thing the writer does, and the other ends with
+            // the feed, so this does not block.
             thread.join().map_err(|_| Error::Closed)?;
         }
         Ok(())

@@ -23,10 +23,12 @@
 //! ```
 
 mod blocking;
+mod crash;
 mod project;
 mod run;
 
 pub use blocking::BlockingServer;
 pub use codewright_scripted::*;
+pub use crash::{Crash, Found};
 pub use project::Project;
 pub use run::{Finished, Run, Running};

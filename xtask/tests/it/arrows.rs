@@ -24,6 +24,7 @@ const ROOMS: &[Room] = &[
     room("codewright-store", &["codewright-proto"]),
     room("codewright-llm", &["codewright-proto"]),
     room("codewright-workspace", &["codewright-proto"]),
+    room("codewright-snapshot", &["codewright-proto", "codewright-workspace"]),
     room("codewright-tools", &["codewright-proto", "codewright-workspace"]),
     room(
         "codewright-engine",
@@ -33,6 +34,7 @@ const ROOMS: &[Room] = &[
             "codewright-store",
             "codewright-llm",
             "codewright-workspace",
+            "codewright-snapshot",
             "codewright-tools",
         ],
     ),
@@ -70,6 +72,7 @@ const ROOMS: &[Room] = &[
             "codewright-llm",
             "codewright-server",
             "codewright-scripted",
+            "codewright-testkit",
         ],
     ),
 ];

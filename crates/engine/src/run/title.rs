@@ -45,7 +45,7 @@ pub(crate) fn start(
         // A session that was deleted or named meanwhile needs no title.
         let named = inner.update_session(&id, |session| {
             if session.title.starts_with(DEFAULT_TITLE) {
-                session.title = title;
+                session.title.clone_from(&title);
             }
         });
         drop(named.await);

@@ -7,4 +7,5 @@ mod gemini;
 mod history;
 mod permission;
 mod responses;
+mod sessions;
 mod turn;

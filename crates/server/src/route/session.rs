@@ -1,5 +1,7 @@
 //! Sessions, their messages and their prompts.
 
+pub(super) mod change;
+
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -11,7 +13,8 @@ use axum::{Extension, Json};
 use bytes::Bytes;
 use codewright_engine::SessionFilter;
 use codewright_proto::{
-    MessageId, MessageWithParts, PromptInput, Session, SessionId, SessionInput, SessionPatch, SessionStatus,
+    ForkInput, MessageId, MessageWithParts, PromptInput, Session, SessionId, SessionInput, SessionPatch,
+    SessionStatus,
 };
 use futures_util::stream;
 use http::{StatusCode, header};
@@ -179,12 +182,6 @@ pub(super) async fn prompt_async(
 pub(super) async fn abort(State(app): State<App>, One(id): One<SessionId>) -> Result<Json<bool>, Error> {
     let engine = app.engine.clone();
     app.finish(async move { engine.abort(&id).await }).await.map(Json)
-}
-
-#[derive(Deserialize)]
-pub(super) struct ForkInput {
-    #[serde(rename = "messageID")]
-    message_id: Option<MessageId>,
 }
 
 pub(super) async fn fork(

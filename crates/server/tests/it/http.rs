@@ -71,7 +71,7 @@ async fn a_session_lives_and_dies_in_the_recorded_shapes() {
     let elsewhere = SessionQuery { directory: Some("/".to_owned()), ..SessionQuery::default() };
     assert!(client.sessions(&elsewhere).await.unwrap().is_empty());
 
-    let patch = codewright_proto::SessionPatch { title: Some("Renamed".to_owned()), permission: None };
+    let patch = codewright_proto::SessionPatch { title: Some("Renamed".to_owned()), ..Default::default() };
     assert_eq!(client.update_session(&session.id, &patch).await.unwrap().title, "Renamed");
     assert_eq!(client.session(&session.id).await.unwrap().title, "Renamed");
     assert!(client.messages(&session.id, None).await.unwrap().is_empty());
@@ -138,6 +138,18 @@ async fn what_is_not_there_has_the_recorded_names_and_statuses() {
         ("POST", "/session/ses_x0000/prompt", text, 404, gone()),
         ("POST", "/session/ses_x0000/prompt_async", text, 404, gone()),
         ("POST", "/session/ses_x0000/fork", "", 404, gone()),
+        ("GET", "/session/ses_x0000/children", "", 404, gone()),
+        ("GET", "/session/ses_x0000/todo", "", 404, gone()),
+        ("GET", "/session/ses_x0000/diff", "", 200, json!([])),
+        ("GET", "/session/ses_x0000/diff?messageID=msg_nope", "", 200, json!([])),
+        ("POST", "/session/ses_x0000/share", "", 404, gone()),
+        ("DELETE", "/session/ses_x0000/share", "", 404, gone()),
+        ("POST", "/session/ses_x0000/init", "{}", 404, gone()),
+        ("POST", "/session/ses_x0000/abort", "", 200, json!(true)),
+        ("DELETE", "/session/ses_x0000/message/msg_nope", "", 404, gone()),
+        ("DELETE", "/session/ses_x0000/message/msg_nope/part/prt_nope", "", 404, gone()),
+        ("DELETE", &own("/message/msg_nope"), "", 200, json!(true)),
+        ("DELETE", &own("/message/msg_nope/part/prt_nope"), "", 200, json!(true)),
         ("GET", &own("/message/msg_nope"), "", 404, message),
         ("POST", "/permission/per_nope/reply", r#"{"reply":"once"}"#, 404, permission()),
         ("POST", &own("/permissions/per_nope"), r#"{"response":"once"}"#, 404, permission()),

@@ -5,10 +5,11 @@
 //! does not exist is refused, and with it the whole append.
 
 use codewright_proto::{
-    Envelope, Event, MessageId, Part, PermissionId, PermissionRequest, Project, SessionId,
+    Envelope, Event, MessageId, Part, PermissionId, PermissionRequest, Project, SessionId, Todo,
 };
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, ToSql, TransactionBehavior, params};
+use serde_json::Value;
 
 use super::{query, session_row};
 use crate::Error;
@@ -92,6 +93,9 @@ pub(super) fn project_event(
                 .execute([part_id.as_str(), message_id.as_str(), session_id.as_str()])?;
             Ok(())
         }
+        Event::TodoUpdated { session_id, todos } => {
+            replace_todos(connection, session_id, todos, envelope.time)
+        }
         Event::PermissionAsked(request) => insert_request(connection, request, envelope.time, record),
         Event::PermissionReplied { session_id, request_id, .. } => {
             delete_request(connection, session_id, request_id)
@@ -165,6 +169,31 @@ fn upsert_part(
     Err(Error::Taken { kind: "part", id: part.id.to_string() }.into())
 }
 
+fn replace_todos(
+    connection: &Connection,
+    session: &SessionId,
+    todos: &[Todo],
+    time: u64,
+) -> Result<(), Fault> {
+    demand_session(connection, session)?;
+    connection.prepare_cached("DELETE FROM todo WHERE session_id = ?1")?.execute([session.as_str()])?;
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO todo (session_id, position, content, status, priority, time_created, time_updated)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)",
+    )?;
+    for (position, todo) in (0_i64..).zip(todos) {
+        insert.execute(params![
+            session.as_str(),
+            position,
+            todo.content,
+            todo.status,
+            todo.priority,
+            number(time)
+        ])?;
+    }
+    Ok(())
+}
+
 fn insert_request(
     connection: &Connection,
     request: &PermissionRequest,
@@ -198,23 +227,29 @@ fn delete_request(connection: &Connection, session: &SessionId, id: &PermissionI
     if gone == 0 { Err(unknown("permission request", id).into()) } else { Ok(()) }
 }
 
-fn demand_session(connection: &Connection, id: &SessionId) -> Result<(), Fault> {
+pub(super) fn demand_session(connection: &Connection, id: &SessionId) -> Result<(), Fault> {
     let exists = connection.prepare_cached("SELECT 1 FROM session WHERE id = ?1")?.exists([id.as_str()])?;
     if exists { Ok(()) } else { Err(unknown("session", id).into()) }
 }
 
 /// Saves what is known of a project. Projects are found on disk, not made by events.
 pub(super) fn project(connection: &Connection, project: &Project) -> Result<(), Fault> {
-    let sandboxes = serde_json::to_vec(&project.sandboxes)
-        .map_err(|error| Error::unreadable(format!("project `{}`", project.id), error))?;
+    let unreadable = |error| Error::unreadable(format!("project `{}`", project.id), error);
+    let sandboxes = serde_json::to_vec(&project.sandboxes).map_err(unreadable)?;
+    let commands = project.commands.as_ref().map(serde_json::to_string).transpose().map_err(unreadable)?;
+    let icon = query::ICON
+        .map(|(name, _)| project.icon.as_ref().and_then(|icon| icon.get(name)).and_then(Value::as_str));
     connection
         .prepare_cached(
-            "INSERT INTO project (id, worktree, vcs, name, time_created, time_updated, time_initialized, sandboxes)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            "INSERT INTO project (id, worktree, vcs, name, time_created, time_updated, time_initialized,
+                 sandboxes, icon_url, icon_url_override, icon_color, commands)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
              ON CONFLICT (id) DO UPDATE SET worktree = excluded.worktree, vcs = excluded.vcs,
                  name = excluded.name, time_created = excluded.time_created,
                  time_updated = excluded.time_updated, time_initialized = excluded.time_initialized,
-                 sandboxes = excluded.sandboxes",
+                 sandboxes = excluded.sandboxes, icon_url = excluded.icon_url,
+                 icon_url_override = excluded.icon_url_override, icon_color = excluded.icon_color,
+                 commands = excluded.commands",
         )?
         .execute(params![
             project.id.as_str(),
@@ -224,7 +259,11 @@ pub(super) fn project(connection: &Connection, project: &Project) -> Result<(), 
             number(project.time.created),
             number(project.time.updated),
             project.time.initialized.map(number),
-            Json(&sandboxes)
+            Json(&sandboxes),
+            icon[0],
+            icon[1],
+            icon[2],
+            commands
         ])?;
     Ok(())
 }

@@ -15,7 +15,11 @@ use crate::Error;
 use crate::error::Fault;
 
 /// The schema, one file a version. A released file is never edited.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/0001_init.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/0001_init.sql"),
+    include_str!("../../migrations/0002_todo.sql"),
+    include_str!("../../migrations/0003_lease_draft.sql"),
+];
 
 /// How long a statement waits for another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);

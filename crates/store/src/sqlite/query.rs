@@ -1,12 +1,15 @@
 //! Reads the log and the rows.
 
+use std::collections::HashMap;
+
 use codewright_proto::{
-    Envelope, EventId, Message, MessageId, MessageWithParts, Part, PartBody, PartId, PermissionRequest,
-    Project, ProjectId, ProjectTime, SessionId,
+    Envelope, EventId, Map, Message, MessageId, MessageWithParts, Part, PartBody, PartId, PermissionRequest,
+    Project, ProjectId, ProjectTime, SessionId, Todo,
 };
 use rusqlite::{Connection, Params, Row, params};
 
 use super::apply::number;
+use super::draft;
 use crate::error::Fault;
 use crate::{Error, upcast};
 
@@ -15,6 +18,9 @@ const MAX_PAGE_BYTES: usize = 8 * 1024 * 1024;
 
 /// How many pending permission requests are listed, oldest first.
 const MAX_REQUESTS: u64 = 10_000;
+
+/// How many things to do are listed.
+const MAX_TODOS: u64 = 10_000;
 
 /// How many projects are listed.
 const MAX_PROJECTS: u64 = 10_000;
@@ -104,7 +110,8 @@ pub(super) fn messages(
     limit: Option<usize>,
 ) -> Result<Vec<MessageWithParts>, Fault> {
     let infos = infos(connection, session, limit)?;
-    infos.into_iter().map(|info| with_parts(connection, session, info)).collect()
+    let mut drafts = draft::overlay(connection, session)?;
+    infos.into_iter().map(|info| with_parts(connection, session, info, &mut drafts)).collect()
 }
 
 /// The newest `limit` messages without their parts, oldest first.
@@ -132,16 +139,23 @@ pub(super) fn message(
     let sql = "SELECT id, data FROM message WHERE id = ?1 AND session_id = ?2";
     let mut infos =
         fetch(connection, sql, [id.as_str(), session.as_str()], |row| read_message(row, session))?;
-    infos.pop().map(|info| with_parts(connection, session, info)).transpose()
+    let mut drafts = draft::overlay(connection, session)?;
+    infos.pop().map(|info| with_parts(connection, session, info, &mut drafts)).transpose()
 }
 
 fn with_parts(
     connection: &Connection,
     session: &SessionId,
     info: Message,
+    drafts: &mut HashMap<PartId, PartBody>,
 ) -> Result<MessageWithParts, Fault> {
     let sql = "SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id";
-    let parts = fetch(connection, sql, [info.id().as_str()], |row| read_part(row, session, info.id()))?;
+    let mut parts = fetch(connection, sql, [info.id().as_str()], |row| read_part(row, session, info.id()))?;
+    for part in &mut parts {
+        if let Some(body) = drafts.remove(&part.id) {
+            part.body = body;
+        }
+    }
     Ok(MessageWithParts { info, parts })
 }
 
@@ -177,8 +191,16 @@ pub(super) fn pending_permissions(connection: &Connection) -> Result<Vec<Permiss
     })
 }
 
+/// A session's list of things to do, in its order; at most [`MAX_TODOS`].
+pub(super) fn todos(connection: &Connection, session: &SessionId) -> Result<Vec<Todo>, Fault> {
+    let sql = "SELECT content, status, priority FROM todo WHERE session_id = ?1 ORDER BY position LIMIT ?2";
+    fetch(connection, sql, params![session.as_str(), number(MAX_TODOS)], |row| {
+        Ok(Todo { content: row.get(0)?, status: row.get(1)?, priority: row.get(2)? })
+    })
+}
+
 const PROJECT: &str = "SELECT id, worktree, vcs, name, time_created, time_updated, time_initialized, \
-    sandboxes FROM project";
+    sandboxes, icon_url, icon_url_override, icon_color, commands FROM project";
 
 /// All projects, most recently opened first.
 pub(super) fn projects(connection: &Connection) -> Result<Vec<Project>, Fault> {
@@ -192,15 +214,28 @@ pub(super) fn project_of(connection: &Connection, worktree: &str) -> Result<Opti
     Ok(fetch(connection, &sql, [worktree], read_project)?.pop())
 }
 
+/// The fields of a project's picture, and the columns that hold them.
+pub(super) const ICON: [(&str, &str); 3] =
+    [("url", "icon_url"), ("override", "icon_url_override"), ("color", "icon_color")];
+
 fn read_project(row: &Row<'_>) -> Result<Project, Fault> {
     let id = text(row, "id")?;
-    let sandboxes = serde_json::from_str(text(row, "sandboxes")?)
-        .map_err(|error| Error::unreadable(format!("project `{id}`"), error))?;
+    let unreadable = |error| Error::unreadable(format!("project `{id}`"), error);
+    let sandboxes = serde_json::from_str(text(row, "sandboxes")?).map_err(unreadable)?;
+    let commands = row.get_ref("commands")?.as_str_or_null().map_err(rusqlite::Error::from)?;
+    let mut icon = Map::new();
+    for (name, column) in ICON {
+        if let Some(value) = row.get::<_, Option<String>>(column)? {
+            icon.insert(name.to_owned(), value.into());
+        }
+    }
     Ok(Project {
         id: ProjectId(id.into()),
         worktree: row.get("worktree")?,
         vcs: row.get("vcs")?,
         name: row.get("name")?,
+        icon: (!icon.is_empty()).then_some(icon),
+        commands: commands.map(serde_json::from_str).transpose().map_err(unreadable)?,
         time: ProjectTime {
             created: unsigned(row, "time_created")?,
             updated: unsigned(row, "time_updated")?,

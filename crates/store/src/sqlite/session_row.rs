@@ -13,23 +13,23 @@ use super::query::{fetch, unsigned};
 use crate::error::Fault;
 use crate::{Error, MAX_SESSIONS, SessionFilter};
 
-const COLUMNS: &str = "id, project_id, parent_id, slug, directory, path, title, version, share_url, \
+const COLUMNS: &str = "id, project_id, workspace_id, parent_id, slug, directory, path, title, version, share_url, \
     summary_additions, summary_deletions, summary_files, summary_diffs, metadata, cost, tokens_input, \
-    tokens_output, tokens_reasoning, tokens_cache_read, tokens_cache_write, tokens_total, permission, \
+    tokens_output, tokens_reasoning, tokens_cache_read, tokens_cache_write, tokens_total, revert, permission, \
     agent, model, time_created, time_updated, time_compacting, time_archived";
 
 const UPSERT: &str = "INSERT INTO session (
-    id, project_id, parent_id, slug, directory, path, title, version, share_url,
+    id, project_id, workspace_id, parent_id, slug, directory, path, title, version, share_url,
     summary_additions, summary_deletions, summary_files, summary_diffs, metadata, cost, tokens_input,
-    tokens_output, tokens_reasoning, tokens_cache_read, tokens_cache_write, tokens_total, permission,
+    tokens_output, tokens_reasoning, tokens_cache_read, tokens_cache_write, tokens_total, revert, permission,
     agent, model, time_created, time_updated, time_compacting, time_archived
 ) VALUES (
-    :id, :project_id, :parent_id, :slug, :directory, :path, :title, :version, :share_url,
+    :id, :project_id, :workspace_id, :parent_id, :slug, :directory, :path, :title, :version, :share_url,
     :summary_additions, :summary_deletions, :summary_files, :summary_diffs, :metadata, :cost, :tokens_input,
-    :tokens_output, :tokens_reasoning, :tokens_cache_read, :tokens_cache_write, :tokens_total, :permission,
+    :tokens_output, :tokens_reasoning, :tokens_cache_read, :tokens_cache_write, :tokens_total, :revert, :permission,
     :agent, :model, :time_created, :time_updated, :time_compacting, :time_archived
 ) ON CONFLICT (id) DO UPDATE SET
-    project_id = excluded.project_id, parent_id = excluded.parent_id, slug = excluded.slug,
+    project_id = excluded.project_id, workspace_id = excluded.workspace_id, parent_id = excluded.parent_id, slug = excluded.slug,
     directory = excluded.directory, path = excluded.path, title = excluded.title,
     version = excluded.version, share_url = excluded.share_url,
     summary_additions = excluded.summary_additions, summary_deletions = excluded.summary_deletions,
@@ -37,7 +37,7 @@ const UPSERT: &str = "INSERT INTO session (
     metadata = excluded.metadata, cost = excluded.cost, tokens_input = excluded.tokens_input,
     tokens_output = excluded.tokens_output, tokens_reasoning = excluded.tokens_reasoning,
     tokens_cache_read = excluded.tokens_cache_read, tokens_cache_write = excluded.tokens_cache_write,
-    tokens_total = excluded.tokens_total, permission = excluded.permission, agent = excluded.agent,
+    tokens_total = excluded.tokens_total, revert = excluded.revert, permission = excluded.permission, agent = excluded.agent,
     model = excluded.model, time_created = excluded.time_created, time_updated = excluded.time_updated,
     time_compacting = excluded.time_compacting, time_archived = excluded.time_archived";
 
@@ -51,6 +51,7 @@ pub(super) fn upsert(connection: &Connection, info: &Session) -> Result<(), Faul
     connection.prepare_cached(UPSERT)?.execute(named_params! {
         ":id": info.id.as_str(),
         ":project_id": info.project_id.as_str(),
+        ":workspace_id": info.workspace_id,
         ":parent_id": info.parent_id.as_ref().map(SessionId::as_str),
         ":slug": info.slug,
         ":directory": info.directory,
@@ -70,6 +71,7 @@ pub(super) fn upsert(connection: &Connection, info: &Session) -> Result<(), Faul
         ":tokens_cache_read": number(tokens.cache.read),
         ":tokens_cache_write": number(tokens.cache.write),
         ":tokens_total": tokens.total.map(number),
+        ":revert": json(info.revert.as_ref())?,
         ":permission": json(info.permission.as_ref())?,
         ":agent": info.agent,
         ":model": json(info.model.as_ref())?,
@@ -150,6 +152,7 @@ fn read(row: &Row<'_>) -> Result<Session, Fault> {
         id: parsed.map_err(|error| Error::unreadable("session", error))?,
         slug: row.get("slug")?,
         project_id: ProjectId(row.get::<_, String>("project_id")?.into()),
+        workspace_id: row.get("workspace_id")?,
         directory: row.get("directory")?,
         path: row.get("path")?,
         parent_id: parent.map_err(|error| Error::unreadable(format!("session `{id}`"), error))?,
@@ -172,6 +175,7 @@ fn read(row: &Row<'_>) -> Result<Session, Fault> {
         version: row.get("version")?,
         metadata: parse(row, "metadata").map_err(|fault| fault.or(unreadable))?,
         permission: parse(row, "permission").map_err(|fault| fault.or(unreadable))?,
+        revert: parse(row, "revert").map_err(|fault| fault.or(unreadable))?,
         time: SessionTime {
             created: unsigned(row, "time_created")?,
             updated: unsigned(row, "time_updated")?,

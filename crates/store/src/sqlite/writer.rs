@@ -7,15 +7,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use codewright_proto::{Envelope, Event};
+use codewright_proto::{Envelope, Event, Part};
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-use super::apply;
+use super::{apply, draft, lease};
 use crate::error::Fault;
 use crate::feed::Feed;
+use crate::node::Node;
 use crate::record::Record;
-use crate::{Error, Stamps};
+use crate::{Condition, Error, Stamps};
 
 /// How many appends share a transaction.
 const MAX_GROUP: usize = 128;
@@ -30,16 +31,28 @@ const LEFT_LOG_BYTES: u64 = 1024 * 1024;
 pub(super) enum Command {
     Append(Append),
     Run(Box<dyn FnOnce(&mut Connection) + Send>),
+    /// There are leases to let go, which happens before every command.
+    LetGo,
     Close(oneshot::Sender<Result<(), Error>>),
 }
 
-/// Events to be stored together.
+/// What is stored at once, or not at all.
 pub(super) struct Append {
-    pub(super) records: Vec<(Event, Record)>,
+    pub(super) work: Work,
+    /// What has to hold in the moment it is stored.
+    pub(super) condition: Condition,
     pub(super) bytes: usize,
     pub(super) reply: oneshot::Sender<Stored>,
     /// Its share of what may wait, given back when it is done.
     pub(super) room: OwnedSemaphorePermit,
+}
+
+/// What an append stores.
+pub(super) enum Work {
+    /// Events, in this order.
+    Events(Vec<(Event, Record)>),
+    /// The latest value of a part that is still growing.
+    Draft(Box<(Part, Record)>),
 }
 
 type Stored = Result<Vec<Arc<Envelope>>, Error>;
@@ -52,6 +65,7 @@ pub(super) struct Writer {
     pub(super) connection: Connection,
     pub(super) stamps: Stamps,
     pub(super) feed: Arc<Feed>,
+    pub(super) node: Arc<Node>,
     pub(super) received: mpsc::Receiver<Command>,
 }
 
@@ -61,6 +75,7 @@ impl Writer {
         let mut held = None;
         let mut closing = None;
         while let Some(command) = held.take().or_else(|| self.received.blocking_recv()) {
+            self.let_go();
             match command {
                 Command::Append(append) => {
                     let mut group = vec![append];
@@ -68,6 +83,7 @@ impl Writer {
                     self.commit(group);
                 }
                 Command::Run(run) => run(&mut self.connection),
+                Command::LetGo => {}
                 Command::Close(reply) => {
                     // What was sent before is still received; then the channel ends.
                     self.received.close();
@@ -75,11 +91,20 @@ impl Writer {
                 }
             }
         }
+        self.let_go();
         let (path, connection) = (self.path, self.connection);
         let closed = finish(connection, &path).map_err(|fault| fault.at(&path));
         if let Some(reply) = closing {
             // Whoever closed may have stopped waiting.
             drop(reply.send(closed));
+        }
+    }
+
+    /// Lets go of the leases that were dropped.
+    fn let_go(&mut self) {
+        let abandoned = self.node.take_abandoned();
+        if !abandoned.is_empty() && lease::release_abandoned(&mut self.connection, &abandoned).is_err() {
+            self.node.put_back(abandoned);
         }
     }
 
@@ -105,7 +130,7 @@ impl Writer {
         for append in group {
             replies.push(append.reply);
             rooms.push(append.room);
-            appends.push(append.records);
+            appends.push((append.condition, append.work));
         }
         let outcomes = match self.transact(appends) {
             Ok(outcomes) => outcomes,
@@ -126,12 +151,13 @@ impl Writer {
     }
 
     /// Stores each append or says why not; fails as a whole if the transaction does.
-    fn transact(&mut self, appends: Vec<Vec<(Event, Record)>>) -> Result<Vec<Result<Weighed, Error>>, Fault> {
+    fn transact(&mut self, appends: Vec<(Condition, Work)>) -> Result<Vec<Result<Weighed, Error>>, Fault> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut outcomes = Vec::with_capacity(appends.len());
-        for records in appends {
+        for (condition, work) in appends {
             execute(&transaction, "SAVEPOINT append")?;
-            let outcome = store(&transaction, records, &self.stamps);
+            let outcome = lease::demand(&transaction, &self.node, &condition)
+                .and_then(|()| store(&transaction, work, &self.stamps));
             // A full disk ends the whole transaction, and every append of it with it.
             if transaction.is_autocommit() {
                 return Err(outcome.err().unwrap_or(Fault::Error(Error::Closed)));
@@ -152,8 +178,16 @@ fn execute(connection: &Connection, sql: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-fn store(connection: &Connection, records: Vec<(Event, Record)>, stamps: &Stamps) -> Result<Weighed, Fault> {
+fn store(connection: &Connection, work: Work, stamps: &Stamps) -> Result<Weighed, Fault> {
     let time = stamps.clock.now_ms();
+    let records = match work {
+        Work::Events(records) => records,
+        Work::Draft(draft) => {
+            let (part, record) = *draft;
+            draft::put(connection, &part, time, record)?;
+            return Ok(Vec::new());
+        }
+    };
     let mut envelopes = Vec::with_capacity(records.len());
     for (event, record) in records {
         let bytes = record.len_bytes();
@@ -161,6 +195,7 @@ fn store(connection: &Connection, records: Vec<(Event, Record)>, stamps: &Stamps
         let mut envelope = Envelope { id, position: 0, seq: 0, time, event };
         apply::log(connection, &mut envelope, &record)?;
         apply::project_event(connection, &envelope, record)?;
+        draft::settle(connection, &envelope.event)?;
         envelopes.push((Arc::new(envelope), bytes));
     }
     Ok(envelopes)

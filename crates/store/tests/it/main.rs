@@ -2,6 +2,8 @@
 
 mod face;
 mod feed;
+mod lease;
 mod opening;
+mod process;
 mod replay;
 mod support;

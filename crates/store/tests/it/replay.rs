@@ -99,7 +99,7 @@ impl Model {
                 self.parts
                     .retain(|id, (of, _)| !(held && id == part_id.as_str() && of == message_id.as_str()));
             }
-            Event::PermissionAsked(_) | Event::PermissionReplied { .. } => {}
+            Event::TodoUpdated { .. } | Event::PermissionAsked(_) | Event::PermissionReplied { .. } => {}
         }
         self.parts.retain(|_, (of, _)| self.messages.contains_key(of));
     }

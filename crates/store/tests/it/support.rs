@@ -33,6 +33,8 @@ pub(crate) fn project(id: &str) -> Project {
         worktree: format!("/{id}"),
         vcs: Some("git".to_owned()),
         name: None,
+        icon: None,
+        commands: None,
         time: ProjectTime { created: 1, updated: 2, initialized: None },
         sandboxes: vec!["/elsewhere".to_owned()],
     }

@@ -1,0 +1,191 @@
+//! Changing a session: its row, its messages and parts, and deleting it.
+
+use std::collections::HashSet;
+
+use codewright_proto::{
+    AssistantMessage, Event, FileDiff, Message, MessageId, Part, PartId, Session, SessionId, SessionPatch,
+    Todo,
+};
+use codewright_store::SessionFilter;
+
+use crate::Error;
+use crate::engine::{Engine, Inner};
+
+impl Engine {
+    /// The sessions that a session started, the most recently changed first.
+    pub async fn children(&self, id: &SessionId) -> Result<Vec<Session>, Error> {
+        self.0.session(id).await?;
+        children(&self.0, id).await
+    }
+
+    /// A session's list of things to do.
+    pub async fn todos(&self, id: &SessionId) -> Result<Vec<Todo>, Error> {
+        self.0.session(id).await?;
+        Ok(self.0.store.todos(id).await?)
+    }
+
+    /// What a prompt changed; without one, what is taken back at this moment.
+    pub async fn diff(&self, id: &SessionId, message: Option<&MessageId>) -> Result<Vec<FileDiff>, Error> {
+        let Some(message) = message else {
+            let session = self.0.store.session(id).await?;
+            let taken_back = session.filter(|session| session.revert.is_some());
+            return Ok(taken_back.and_then(|session| session.summary?.diffs).unwrap_or_default());
+        };
+        let found = self.0.store.message(id, message).await?;
+        Ok(match found.map(|found| found.info) {
+            Some(Message::User(info)) => info.summary.map(|summary| summary.diffs).unwrap_or_default(),
+            Some(Message::Assistant(_)) | None => Vec::new(),
+        })
+    }
+
+    /// Changes what a client may change of a session.
+    pub async fn update_session(&self, id: &SessionId, patch: SessionPatch) -> Result<Session, Error> {
+        let SessionPatch { title, metadata, permission, time } = patch;
+        let archived = time.and_then(|time| time.archived).map(archived).transpose()?;
+        // Naming a session and putting it away do not make it a recent one.
+        let touches = metadata.is_some() || permission.is_some();
+        if title.is_none() && archived.is_none() && !touches {
+            return self.0.session(id).await;
+        }
+        let now = self.0.clock.now_ms();
+        let change = |session: &mut Session| {
+            if let Some(title) = &title {
+                session.title.clone_from(title);
+            }
+            if let Some(metadata) = &metadata {
+                session.metadata = Some(metadata.clone());
+            }
+            if let Some(rules) = &permission {
+                session.permission.get_or_insert_default().extend(rules.iter().cloned());
+            }
+            if let Some(archived) = archived {
+                session.time.archived = archived;
+            }
+            if touches {
+                session.time.updated = now;
+            }
+        };
+        self.0.update_session(id, change).await
+    }
+
+    /// Stops a session and those it started, and removes them with all their messages.
+    pub async fn delete_session(&self, id: &SessionId) -> Result<bool, Error> {
+        let mut family = vec![self.0.session(id).await?];
+        let mut known = HashSet::from([id.clone()]);
+        let mut at = 0;
+        while let Some(parent) = family.get(at).map(|session| session.id.clone()) {
+            self.stop(&parent).await;
+            let young = children(&self.0, &parent).await?;
+            family.extend(young.into_iter().filter(|child| known.insert(child.id.clone())));
+            at += 1;
+        }
+        // Children go first: whoever looks in between finds no child without its parent.
+        let gone = family.into_iter().rev();
+        let events = gone.map(|info| Event::SessionDeleted { session_id: info.id.clone(), info }).collect();
+        self.0.store.append(events).await?;
+        Ok(true)
+    }
+
+    /// Makes a session private; none is ever public here.
+    pub async fn unshare(&self, id: &SessionId) -> Result<Session, Error> {
+        let now = self.0.clock.now_ms();
+        let change = |session: &mut Session| {
+            session.share = None;
+            session.time.updated = now;
+        };
+        self.0.update_session(id, change).await
+    }
+
+    /// Removes a message and its parts; files stay as they are.
+    pub async fn remove_message(&self, id: &SessionId, message: &MessageId) -> Result<bool, Error> {
+        self.0.session(id).await?;
+        let _alone = self.0.doors.alone(&self.0, id).await?;
+        let Some(found) = self.0.store.message(id, message).await? else { return Ok(true) };
+        remove_messages(&self.0, id, &[found.info], |_| {}).await?;
+        Ok(true)
+    }
+
+    /// Removes a part of a message.
+    pub async fn remove_part(
+        &self,
+        id: &SessionId,
+        message: &MessageId,
+        part: &PartId,
+    ) -> Result<bool, Error> {
+        self.0.session(id).await?;
+        let _entered = self.0.doors.enter(id).await?;
+        let Some(found) = self.0.store.message(id, message).await? else { return Ok(true) };
+        if found.parts.iter().any(|known| known.id == *part) {
+            let event = Event::PartRemoved {
+                session_id: id.clone(),
+                message_id: message.clone(),
+                part_id: part.clone(),
+            };
+            self.0.store.append(vec![event]).await?;
+        }
+        Ok(true)
+    }
+
+    /// Gives a part of a message a new value, or the message a new part.
+    pub async fn update_part(&self, part: Part) -> Result<Part, Error> {
+        let (id, message) = (&part.session_id, &part.message_id);
+        self.0.session(id).await?;
+        let _entered = self.0.doors.enter(id).await?;
+        if self.0.store.message(id, message).await?.is_none() {
+            return Err(Error::not_found("Message", message));
+        }
+        let time = self.0.clock.now_ms();
+        let event = Event::PartUpdated { session_id: id.clone(), part: part.clone(), time };
+        match self.0.store.append(vec![event]).await {
+            Ok(_) => Ok(part),
+            Err(error @ codewright_store::Error::Taken { .. }) => Err(Error::invalid(error.to_string())),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+async fn children(inner: &Inner, id: &SessionId) -> Result<Vec<Session>, Error> {
+    let filter = SessionFilter { parent: Some(id.clone()), ..SessionFilter::default() };
+    Ok(inner.store.sessions(filter).await?)
+}
+
+/// When a session is put away; 0 takes it out again.
+fn archived(time: f64) -> Result<Option<u64>, Error> {
+    if !(time.is_finite() && time >= 0.0) {
+        return Err(Error::invalid(format!("`time.archived` is no time: {time}")));
+    }
+    // Fractions of a millisecond are of no use to anyone.
+    Ok(Some(time as u64).filter(|time| *time > 0))
+}
+
+/// Removes messages in one go, takes what they used off their session, and changes it further.
+pub(super) async fn remove_messages(
+    inner: &Inner,
+    id: &SessionId,
+    messages: &[Message],
+    change: impl Fn(&mut Session),
+) -> Result<Session, Error> {
+    let gone = messages
+        .iter()
+        .map(|message| Event::MessageRemoved { session_id: id.clone(), message_id: message.id().clone() });
+    let change = |session: &mut Session| {
+        for message in messages {
+            if let Message::Assistant(message) = message {
+                take_off(session, message);
+            }
+        }
+        change(session);
+    };
+    inner.update_session_after(id, gone.collect(), change).await
+}
+
+fn take_off(session: &mut Session, message: &AssistantMessage) {
+    let (all, less) = (&mut session.tokens, &message.tokens);
+    all.total = None;
+    all.input = all.input.saturating_sub(less.input);
+    all.output = all.output.saturating_sub(less.output);
+    all.reasoning = all.reasoning.saturating_sub(less.reasoning);
+    all.cache.read = all.cache.read.saturating_sub(less.cache.read);
+    all.cache.write = all.cache.write.saturating_sub(less.cache.write);
+    session.cost = (session.cost - message.cost).max(0.0);
+}

@@ -1,0 +1,241 @@
+//! A fork: a session that begins with what another one holds.
+//!
+//! Everything gets a new id, and whatever refers to something that was copied refers to
+//! the copy. A fork is seen whole or not at all: it is written in one transaction, or, if
+//! it is too large for one, in a place where nobody looks until it is complete.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use codewright_proto::{
+    AssistantMessage, Event, Message, MessageId, MessageWithParts, Part, PartBody, Project, ProjectId,
+    ProjectTime, Session, SessionId, SessionInput, TokenUsage, ToolState, UserMessage,
+};
+use codewright_store::SessionFilter;
+
+use crate::engine::{Engine, Inner};
+use crate::{Error, session};
+
+/// Events of one transaction while a large fork is written.
+const BATCH_EVENTS: usize = 500;
+/// Bytes of one transaction while a large fork is written, without the last event.
+const BATCH_BYTES: usize = 16 * 1024 * 1024;
+/// The project of forks that are still being written; no directory has it.
+const UNFINISHED: &str = "unfinished";
+/// A fork that is still unfinished after this long was left behind by a process that died.
+const LEFT_BEHIND_MS: u64 = 24 * 60 * 60 * 1000;
+
+impl Engine {
+    /// A new session with the messages of another, up to but without `until`.
+    pub async fn fork_session(&self, id: &SessionId, until: Option<MessageId>) -> Result<Session, Error> {
+        let inner = &self.0;
+        let source = inner.session(id).await?;
+        let place = inner.place(Path::new(&source.directory)).await?;
+        let transcript = inner.store.transcript(id).await?;
+        let end = match &until {
+            None => transcript.len(),
+            Some(until) => transcript
+                .iter()
+                .position(|message| message.info.id() == until)
+                .ok_or_else(|| Error::not_found("Message", until))?,
+        };
+        let input = SessionInput {
+            title: Some(fork_title(&source.title)),
+            agent: source.agent,
+            model: source.model,
+            metadata: source.metadata,
+            // What was forbidden in a session stays forbidden in what comes of it.
+            permission: source.permission,
+            ..SessionInput::default()
+        };
+        let mut fork = session::new(inner, &place, input);
+        let messages = copies(inner, &mut fork, transcript.into_iter().take(end));
+        let whole: Vec<_> = std::iter::once(created(&fork)).chain(messages.iter().cloned()).collect();
+        match inner.store.append(whole).await {
+            Ok(_) => Ok(fork),
+            Err(codewright_store::Error::TooLarge { .. }) => write_hidden(inner, fork, messages).await,
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn created(session: &Session) -> Event {
+    Event::SessionCreated { session_id: session.id.clone(), info: session.clone() }
+}
+
+/// Writes a large fork piece by piece and shows it when it is complete.
+async fn write_hidden(inner: &Inner, fork: Session, messages: Vec<Event>) -> Result<Session, Error> {
+    clear_left_behind(inner).await?;
+    let hidden = ProjectId(UNFINISHED.into());
+    let now = inner.clock.now_ms();
+    inner.store.save_project(unfinished(hidden.clone(), now)).await?;
+    let info = Session { project_id: hidden, directory: String::new(), ..fork.clone() };
+    inner.store.append(vec![created(&info)]).await?;
+    let (mut batch, mut bytes) = (Vec::new(), 0);
+    for event in messages {
+        bytes += weight(&event);
+        batch.push(event);
+        if batch.len() >= BATCH_EVENTS || bytes >= BATCH_BYTES {
+            inner.store.append(std::mem::take(&mut batch)).await?;
+            bytes = 0;
+        }
+    }
+    batch.push(Event::SessionUpdated { session_id: fork.id.clone(), info: fork.clone() });
+    inner.store.append(batch).await?;
+    Ok(fork)
+}
+
+fn unfinished(id: ProjectId, now: u64) -> Project {
+    Project {
+        id,
+        worktree: String::new(),
+        vcs: None,
+        name: None,
+        icon: None,
+        commands: None,
+        time: ProjectTime { created: now, updated: now, initialized: None },
+        sandboxes: Vec::new(),
+    }
+}
+
+/// Deletes forks that a process did not live to finish.
+async fn clear_left_behind(inner: &Inner) -> Result<(), Error> {
+    let project = Some(ProjectId(UNFINISHED.into()));
+    let before = inner.clock.now_ms().saturating_sub(LEFT_BEHIND_MS);
+    let found = inner.store.sessions(SessionFilter { project, ..SessionFilter::default() }).await?;
+    let old = found.into_iter().filter(|session| session.time.created < before);
+    let events: Vec<_> =
+        old.map(|info| Event::SessionDeleted { session_id: info.id.clone(), info }).collect();
+    if !events.is_empty() {
+        inner.store.append(events).await?;
+    }
+    Ok(())
+}
+
+/// How large an event is in the log, about: what is long in it is text.
+fn weight(event: &Event) -> usize {
+    /// Counts and keeps nothing.
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, event) {
+        Ok(()) => count.0,
+        // What has no JSON form is refused by the store; until then it ends its batch.
+        Err(_) => BATCH_BYTES,
+    }
+}
+
+/// The messages as a fork holds them; what they used is added to the fork.
+fn copies(inner: &Inner, fork: &mut Session, messages: impl Iterator<Item = MessageWithParts>) -> Vec<Event> {
+    let messages: Vec<_> = messages.collect();
+    let renamed: HashMap<_, _> =
+        messages.iter().map(|message| (message.info.id().clone(), inner.ids.message())).collect();
+    let copy = Copy { to: fork.id.clone(), renamed };
+    let mut events = Vec::new();
+    let mut used = TokenUsage::default();
+    for MessageWithParts { info, parts } in messages {
+        if let Message::Assistant(info) = &info {
+            used.add(&info.tokens);
+            fork.cost += info.cost;
+        }
+        let info = copy.message(info);
+        let message_id = info.id().clone();
+        events.push(Event::MessageUpdated { session_id: fork.id.clone(), info });
+        for part in parts {
+            let part = Part {
+                id: inner.ids.part(),
+                session_id: fork.id.clone(),
+                message_id: message_id.clone(),
+                body: copy.body(part.body, &message_id, inner),
+            };
+            let time = inner.clock.now_ms();
+            events.push(Event::PartUpdated { session_id: fork.id.clone(), part, time });
+        }
+    }
+    fork.tokens = used;
+    events
+}
+
+/// Where to, and what every message is called there.
+struct Copy {
+    to: SessionId,
+    renamed: HashMap<MessageId, MessageId>,
+}
+
+impl Copy {
+    fn message(&self, info: Message) -> Message {
+        let session_id = self.to.clone();
+        let id = self.name(info.id());
+        match info {
+            Message::User(info) => Message::User(UserMessage { id, session_id, ..info }),
+            Message::Assistant(info) => {
+                let parent_id = self.name(&info.parent_id);
+                Message::Assistant(AssistantMessage { id, session_id, parent_id, ..info })
+            }
+        }
+    }
+
+    fn body(&self, mut body: PartBody, message: &MessageId, inner: &Inner) -> PartBody {
+        match &mut body {
+            PartBody::Compaction { tail_start_id, .. } => {
+                *tail_start_id = tail_start_id.take().and_then(|id| self.renamed.get(&id).cloned());
+            }
+            PartBody::Tool(call) => {
+                if let ToolState::Completed { attachments: Some(attachments), .. } = &mut call.state {
+                    for attachment in attachments {
+                        attachment.id = inner.ids.part();
+                        attachment.session_id = self.to.clone();
+                        attachment.message_id = message.clone();
+                    }
+                }
+            }
+            PartBody::Text(_)
+            | PartBody::Reasoning { .. }
+            | PartBody::File { .. }
+            | PartBody::StepStart { .. }
+            | PartBody::StepFinish(_)
+            | PartBody::Snapshot { .. }
+            | PartBody::Patch { .. }
+            | PartBody::Agent { .. }
+            | PartBody::Subtask { .. }
+            | PartBody::Retry { .. } => {}
+        }
+        body
+    }
+
+    /// The copy's name; one that was not copied keeps its own.
+    fn name(&self, id: &MessageId) -> MessageId {
+        self.renamed.get(id).unwrap_or(id).clone()
+    }
+}
+
+/// `Title (fork #1)`, counting on from a title that is a fork's already.
+fn fork_title(title: &str) -> String {
+    let numbered = title.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (fork #"));
+    match numbered.and_then(|(base, number)| Some((base, number.parse::<u32>().ok()?))) {
+        Some((base, number)) => format!("{base} (fork #{})", number.saturating_add(1)),
+        None => format!("{title} (fork #1)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forks_are_counted() {
+        for (title, expected) in
+            [("A", "A (fork #1)"), ("A (fork #1)", "A (fork #2)"), ("A (fork #x)", "A (fork #x) (fork #1)")]
+        {
+            assert_eq!(fork_title(title), expected);
+        }
+    }
+}

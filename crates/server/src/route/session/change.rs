@@ -1,0 +1,95 @@
+//! What becomes of a session between its prompts.
+
+use axum::Json;
+use axum::extract::State;
+use codewright_proto::{FileDiff, MessageId, Part, PartId, Session, SessionId, Todo};
+use serde::Deserialize;
+
+use crate::Error;
+use crate::extract::{One, Params, Payload, Three, Two};
+use crate::state::App;
+
+pub(in crate::route) async fn children(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+) -> Result<Json<Vec<Session>>, Error> {
+    Ok(Json(app.engine.children(&id).await?))
+}
+
+pub(in crate::route) async fn todos(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+) -> Result<Json<Vec<Todo>>, Error> {
+    Ok(Json(app.engine.todos(&id).await?))
+}
+
+#[derive(Deserialize)]
+pub(in crate::route) struct Of {
+    #[serde(rename = "messageID")]
+    message_id: Option<String>,
+}
+
+pub(in crate::route) async fn diff(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    Params(of): Params<Of>,
+) -> Result<Json<Vec<FileDiff>>, Error> {
+    let message = of.message_id.as_deref().map(MessageId::parse).transpose();
+    let message = message.map_err(|error| Error::query(error.to_string()))?;
+    Ok(Json(app.engine.diff(&id, message.as_ref()).await?))
+}
+
+pub(in crate::route) async fn remove_message(
+    State(app): State<App>,
+    Two(id, message): Two<SessionId, MessageId>,
+) -> Result<Json<bool>, Error> {
+    let engine = app.engine.clone();
+    app.finish(async move { engine.remove_message(&id, &message).await }).await.map(Json)
+}
+
+pub(in crate::route) async fn remove_part(
+    State(app): State<App>,
+    Three(id, message, part): Three<SessionId, MessageId, PartId>,
+) -> Result<Json<bool>, Error> {
+    let engine = app.engine.clone();
+    app.finish(async move { engine.remove_part(&id, &message, &part).await }).await.map(Json)
+}
+
+pub(in crate::route) async fn update_part(
+    State(app): State<App>,
+    Three(id, message, part): Three<SessionId, MessageId, PartId>,
+    Payload(value): Payload<Part>,
+) -> Result<Json<Part>, Error> {
+    if (&value.session_id, &value.message_id, &value.id) != (&id, &message, &part) {
+        let message = "the ids of the part are not those of the address".to_owned();
+        return Err(Error::Invalid { message, kind: "Payload" });
+    }
+    let engine = app.engine.clone();
+    app.finish(async move { engine.update_part(value).await }).await.map(Json)
+}
+
+/// Sessions stay on this machine.
+pub(in crate::route) async fn share(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+) -> Result<Json<Session>, Error> {
+    app.engine.session(&id).await?;
+    Err(Error::NotOffered { what: "sharing a session" })
+}
+
+pub(in crate::route) async fn unshare(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+) -> Result<Json<Session>, Error> {
+    let engine = app.engine.clone();
+    app.finish(async move { engine.unshare(&id).await }).await.map(Json)
+}
+
+/// Instructions for a project are not written by this version.
+pub(in crate::route) async fn init(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+) -> Result<Json<bool>, Error> {
+    app.engine.session(&id).await?;
+    Err(Error::NotOffered { what: "writing AGENTS.md by a request of its own" })
+}

@@ -1,0 +1,264 @@
+//! The files of the worktree, reached without following a link.
+//!
+//! Every directory on the way is opened by itself, and none of them may be a
+//! link, so nothing is read or written outside whatever the tree looks like and
+//! however it changes meanwhile. Reading is bounded and never waits for a pipe.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Component, Path};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat, readlinkat, renameat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstatat, mkdirat};
+use nix::unistd::{UnlinkatFlags, symlinkat, unlinkat};
+
+use crate::id::{File, Kind};
+use crate::plan::{Disk, Reason};
+
+/// A file of which exact contents are kept may be this large.
+pub const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
+/// The mode of a file that was not there, before the user's mask.
+const NEW_MODE: u32 = 0o666;
+/// The mode of a directory that was not there, before the user's mask.
+const DIRECTORY_MODE: u32 = 0o777;
+/// Names that are tried for a temporary file.
+const TRIES: u64 = 100;
+
+/// What identifies a version of a file without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    inode: u64,
+    size: i64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// What was found at a path.
+pub(crate) struct Found {
+    /// What it is.
+    pub(crate) disk: Disk,
+    /// The version that was looked at, if there is one.
+    pub(crate) stamp: Option<Stamp>,
+}
+
+/// The parent of a path, open, and the path's last name.
+struct Spot {
+    parent: OwnedFd,
+    name: OsString,
+}
+
+/// Looks at a path below the root.
+pub(crate) fn look(root: &Path, path: &Path) -> Found {
+    let other = |reason| Found { disk: Disk::Other(reason), stamp: None };
+    match read(root, path) {
+        Ok(Read::File(file, stamp)) => Found { disk: Disk::Holds(file.content()), stamp: Some(stamp) },
+        Ok(Read::Missing) => Found { disk: Disk::Missing, stamp: None },
+        Ok(Read::Directory) => Found { disk: Disk::Directory, stamp: None },
+        Ok(Read::Special) => other(Reason::Special),
+        // What is larger than anything that was kept is not what the agent left.
+        Ok(Read::TooLarge) => other(Reason::ChangedSince),
+        Ok(Read::Detached) => other(Reason::Detached),
+        Err(error) => other(Reason::Unreadable(error.to_string())),
+    }
+}
+
+/// What reading a path gave.
+pub(crate) enum Read {
+    Missing,
+    File(File, Stamp),
+    Directory,
+    Special,
+    TooLarge,
+    /// A directory above it is a link or a file.
+    Detached,
+}
+
+/// Reads a path below the root.
+pub(crate) fn read(root: &Path, path: &Path) -> io::Result<Read> {
+    let spot = match spot(root, path, Missing::Left) {
+        Ok(spot) => spot,
+        Err(Errno::ENOENT) => return Ok(Read::Missing),
+        Err(Errno::ELOOP | Errno::ENOTDIR) => return Ok(Read::Detached),
+        Err(error) => return Err(error.into()),
+    };
+    let stat = match stat(&spot) {
+        Ok(stat) => stat,
+        Err(Errno::ENOENT) => return Ok(Read::Missing),
+        Err(error) => return Err(error.into()),
+    };
+    let stamp = stamp(&stat);
+    let kind = SFlag::from_bits_truncate(stat.st_mode & SFlag::S_IFMT.bits());
+    if kind == SFlag::S_IFLNK {
+        let bytes = readlinkat(spot.parent.as_fd(), spot.name.as_os_str())?.into_vec();
+        return Ok(Read::File(File { kind: Kind::Link, bytes }, stamp));
+    }
+    if kind == SFlag::S_IFDIR {
+        return Ok(Read::Directory);
+    }
+    if kind != SFlag::S_IFREG {
+        return Ok(Read::Special);
+    }
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let file = fs::File::from(openat(spot.parent.as_fd(), spot.name.as_os_str(), flags, Mode::empty())?);
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Ok(Read::TooLarge);
+    }
+    let kind = if stat.st_mode & 0o100 == 0 { Kind::File } else { Kind::Executable };
+    Ok(Read::File(File { kind, bytes }, stamp))
+}
+
+/// How many of the directories above a path are not there, counted from the path.
+pub(crate) fn missing_parents(root: &Path, path: &Path) -> usize {
+    let above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+    above.take_while(|above| !is_directory(&root.join(above))).count()
+}
+
+fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
+}
+
+/// Makes a path hold this file, in one step, if it is still the version that was looked at.
+///
+/// Missing directories are made. The permissions of a file that is replaced are kept but for the
+/// right to execute it.
+pub(crate) fn write(root: &Path, path: &Path, file: &File, seen: Option<Stamp>) -> io::Result<()> {
+    let spot = spot(root, path, Missing::Made)?;
+    let old = current(&spot, seen)?;
+    if old.is_some_and(|old| is_kind(&old, SFlag::S_IFDIR)) {
+        // Only an empty one goes.
+        unlinkat(spot.parent.as_fd(), spot.name.as_os_str(), UnlinkatFlags::RemoveDir)?;
+    }
+    let temporary = put(&spot, file, old.as_ref())?;
+    // Looked at again as late as can be: a change in between is the user's.
+    let renamed = current(&spot, seen).and_then(|_| {
+        let parent = spot.parent.as_fd();
+        Ok(renameat(parent, temporary.as_os_str(), parent, spot.name.as_os_str())?)
+    });
+    if renamed.is_err() {
+        // The error that is told is the first one.
+        unlinkat(spot.parent.as_fd(), temporary.as_os_str(), UnlinkatFlags::NoRemoveDir).unwrap_or_default();
+    }
+    renamed
+}
+
+/// Removes a file, if it is still the version that was looked at.
+pub(crate) fn remove(root: &Path, path: &Path, seen: Option<Stamp>) -> io::Result<()> {
+    let spot = spot(root, path, Missing::Left)?;
+    current(&spot, seen)?;
+    Ok(unlinkat(spot.parent.as_fd(), spot.name.as_os_str(), UnlinkatFlags::NoRemoveDir)?)
+}
+
+/// Removes a directory if it is empty; whether it was.
+pub(crate) fn remove_empty(root: &Path, path: &Path) -> bool {
+    let Ok(spot) = spot(root, path, Missing::Left) else { return false };
+    unlinkat(spot.parent.as_fd(), spot.name.as_os_str(), UnlinkatFlags::RemoveDir).is_ok()
+}
+
+/// What to do about a directory that is not there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Left,
+    Made,
+}
+
+fn spot(root: &Path, path: &Path, missing: Missing) -> Result<Spot, Errno> {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let mut parent = nix::fcntl::open(root, flags, Mode::empty())?;
+    let mut names = path.components();
+    let Some(Component::Normal(name)) = names.next_back() else { return Err(Errno::EINVAL) };
+    for above in names {
+        let Component::Normal(above) = above else { return Err(Errno::EINVAL) };
+        parent = enter(&parent, above, missing)?;
+    }
+    Ok(Spot { parent, name: name.to_owned() })
+}
+
+fn enter(parent: &OwnedFd, name: &OsStr, missing: Missing) -> Result<OwnedFd, Errno> {
+    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    match openat(parent.as_fd(), name, flags, Mode::empty()) {
+        Err(Errno::ENOENT) if missing == Missing::Made => {
+            mkdirat(parent.as_fd(), name, Mode::from_bits_truncate(DIRECTORY_MODE))?;
+            openat(parent.as_fd(), name, flags, Mode::empty())
+        }
+        opened => opened,
+    }
+}
+
+fn stat(spot: &Spot) -> Result<FileStat, Errno> {
+    fstatat(spot.parent.as_fd(), spot.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW)
+}
+
+/// What is there, which has to be the version that was seen.
+fn current(spot: &Spot, seen: Option<Stamp>) -> io::Result<Option<FileStat>> {
+    let now = match stat(spot) {
+        Ok(stat) => Some(stat),
+        Err(Errno::ENOENT) => None,
+        Err(error) => return Err(error.into()),
+    };
+    // A directory has no version; only an empty one is ever replaced.
+    let version = now.as_ref().filter(|stat| !is_kind(stat, SFlag::S_IFDIR)).map(stamp);
+    if version != seen {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it was changed just now"));
+    }
+    Ok(now)
+}
+
+fn put(spot: &Spot, file: &File, old: Option<&FileStat>) -> io::Result<OsString> {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    for _ in 0..TRIES {
+        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let name = OsString::from(format!(".codewright-{}-{number}.tmp", std::process::id()));
+        match put_as(spot, &name, file, old) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => {
+                // The error that is told is the first one.
+                unlinkat(spot.parent.as_fd(), name.as_os_str(), UnlinkatFlags::NoRemoveDir)
+                    .unwrap_or_default();
+                return Err(error);
+            }
+            Ok(()) => return Ok(name),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, "no name is free for a temporary file"))
+}
+
+fn put_as(spot: &Spot, name: &OsStr, file: &File, old: Option<&FileStat>) -> io::Result<()> {
+    if file.kind == Kind::Link {
+        return Ok(symlinkat(OsStr::from_bytes(&file.bytes), spot.parent.as_fd(), name)?);
+    }
+    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let fresh = if file.kind == Kind::Executable { NEW_MODE | 0o111 } else { NEW_MODE };
+    let opened = openat(spot.parent.as_fd(), name, flags, Mode::from_bits_truncate(fresh))?;
+    if let Some(old) = old.filter(|old| is_kind(old, SFlag::S_IFREG)) {
+        let kept = old.st_mode & 0o7777;
+        let mode = match file.kind {
+            // Whoever may read it may execute it.
+            Kind::Executable => kept | (kept & 0o444) >> 2,
+            Kind::File | Kind::Link => kept & !0o111,
+        };
+        fchmod(opened.as_fd(), Mode::from_bits_truncate(mode))?;
+    }
+    let mut opened = fs::File::from(opened);
+    opened.write_all(&file.bytes)?;
+    opened.sync_data()
+}
+
+fn is_kind(stat: &FileStat, kind: SFlag) -> bool {
+    stat.st_mode & SFlag::S_IFMT.bits() == kind.bits()
+}
+
+fn stamp(stat: &FileStat) -> Stamp {
+    Stamp {
+        inode: stat.st_ino,
+        size: stat.st_size,
+        modified: (stat.st_mtime, stat.st_mtime_nsec),
+        changed: (stat.st_ctime, stat.st_ctime_nsec),
+    }
+}

@@ -1,0 +1,236 @@
+//! One run of the `git` program, closed off from everything around it.
+//!
+//! The child sees none of our environment, no configuration but the
+//! repository's own, no hooks and no terminal. Its output is bounded, it has a
+//! deadline, and its process group is ended when either passes, when the caller
+//! gives up or drops the call.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::Error;
+
+/// Output of one run; more is an error.
+const MAX_OUTPUT_BYTES: usize = 128 * 1024 * 1024;
+/// Bytes of messages that are kept.
+const MAX_MESSAGE_BYTES: usize = 8 * 1024;
+/// Time between the polite signal and the final one.
+const GRACE: Duration = Duration::from_millis(500);
+/// Where programs are looked for unless the caller says.
+const SEARCH: &str = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin";
+
+/// The program and what it may know of the world.
+#[derive(Debug, Clone)]
+pub(crate) struct Git {
+    /// Where programs are looked for.
+    pub(crate) search: Option<OsString>,
+    /// The snapshot repository.
+    pub(crate) directory: PathBuf,
+    /// The worktree it looks at.
+    pub(crate) worktree: PathBuf,
+}
+
+/// One run.
+pub(crate) struct Call<'a> {
+    /// The command and its arguments.
+    pub(crate) args: Vec<&'a OsStr>,
+    /// Where new objects go.
+    pub(crate) objects: &'a Path,
+    /// Where objects are looked for as well.
+    pub(crate) alternates: &'a [PathBuf],
+    /// What it is fed.
+    pub(crate) input: Input,
+    /// It is ended after this time.
+    pub(crate) deadline: Duration,
+}
+
+/// What a run reads.
+pub(crate) enum Input {
+    /// Nothing; the lock is held as long as the run lives, even if we do not.
+    Lock(Option<File>),
+    /// These bytes; the lock is held in the place of its output, which has none.
+    Bytes(Vec<u8>, Option<File>),
+}
+
+impl Git {
+    /// Runs git to its end; its output.
+    pub(crate) async fn run(&self, call: Call<'_>, cancel: &CancellationToken) -> Result<Vec<u8>, Error> {
+        let name = call.args.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let failed = |message: String| Error::Git { command: name.clone(), message };
+        let deadline = call.deadline;
+        let (mut child, mut group, input) = self.start(call)?;
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let work = async {
+            let feed = async {
+                let (Some(mut pipe), Some(bytes)) = (stdin, input) else { return };
+                // That it stopped reading early is told by its exit code.
+                pipe.write_all(&bytes).await.unwrap_or_default();
+            };
+            let (out, said, ()) = tokio::join!(take(stdout), head(stderr), feed);
+            let status = child.wait().await.map_err(|error| failed(error.to_string()))?;
+            let out = out.ok_or_else(|| failed("it printed too much".to_owned()))?;
+            if status.success() { Ok(out) } else { Err(failed(said.trim().to_owned())) }
+        };
+        let result = bounded(work, deadline, cancel).await;
+        let late = match result {
+            Ok(done) => {
+                group.0 = None;
+                return done;
+            }
+            Err(late) => late,
+        };
+        group.signal(Signal::SIGTERM);
+        // Git removes its lock files on this signal; whether it did is looked at before the next run.
+        timeout(GRACE, child.wait()).await.map(drop).unwrap_or_default();
+        drop(group);
+        match late {
+            Late::Cancelled => Err(Error::Cancelled),
+            Late::Deadline => Err(failed(format!("it took longer than {} s", deadline.as_secs()))),
+        }
+    }
+
+    /// Starts git for a conversation; the caller ends it by dropping the child.
+    pub(crate) fn converse(&self, call: Call<'_>) -> Result<(Child, Group), Error> {
+        let (child, group, _) = self.start(call)?;
+        Ok((child, group))
+    }
+
+    fn start(&self, call: Call<'_>) -> Result<(Child, Group, Option<Vec<u8>>), Error> {
+        let mut command = Command::new("git");
+        command
+            .args(["--no-pager", "--literal-pathspecs", "-c", "core.hooksPath=/dev/null"])
+            .args(&call.args)
+            .current_dir(&self.worktree)
+            .env_clear()
+            .env("PATH", self.search.as_deref().unwrap_or(OsStr::new(SEARCH)))
+            .env("HOME", &self.directory)
+            .env("XDG_CONFIG_HOME", &self.directory)
+            .env("LC_ALL", "C")
+            .env("GIT_DIR", &self.directory)
+            .env("GIT_WORK_TREE", &self.worktree)
+            .env("GIT_OBJECT_DIRECTORY", call.objects)
+            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", joined(call.alternates))
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_SYSTEM", "/dev/null")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_ATTR_NOSYSTEM", "1")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        let (stdin, stdout, bytes) = match call.input {
+            Input::Lock(Some(lock)) => (Stdio::from(lock), Stdio::piped(), None),
+            Input::Lock(None) => (Stdio::null(), Stdio::piped(), None),
+            Input::Bytes(bytes, Some(lock)) => (Stdio::piped(), Stdio::from(lock), Some(bytes)),
+            Input::Bytes(bytes, None) => (Stdio::piped(), Stdio::piped(), Some(bytes)),
+        };
+        let child = command.stdin(stdin).stdout(stdout).spawn().map_err(|error| {
+            if error.kind() == std::io::ErrorKind::NotFound && self.worktree.is_dir() {
+                return Error::Off { reason: "the `git` program was not found".to_owned() };
+            }
+            Error::Git { command: "start".to_owned(), message: format!("cannot start it: {error}") }
+        })?;
+        let group = Group(child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw));
+        Ok((child, group, bytes))
+    }
+}
+
+enum Late {
+    Cancelled,
+    Deadline,
+}
+
+async fn bounded<T>(
+    work: impl Future<Output = T>,
+    deadline: Duration,
+    cancel: &CancellationToken,
+) -> Result<T, Late> {
+    tokio::select! {
+        done = work => Ok(done),
+        () = cancel.cancelled() => Err(Late::Cancelled),
+        () = sleep(deadline) => Err(Late::Deadline),
+    }
+}
+
+/// The process group of a run; killed when dropped, which is harmless once it has ended.
+pub(crate) struct Group(Option<Pid>);
+
+impl Group {
+    fn signal(&self, signal: Signal) {
+        if let Some(id) = self.0 {
+            // The group may have ended by itself, which is what was wanted.
+            killpg(id, signal).unwrap_or_default();
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(Signal::SIGKILL);
+    }
+}
+
+/// Everything that is printed; nothing if it is too much.
+async fn take(pipe: Option<impl AsyncRead + Unpin>) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let Some(pipe) = pipe else { return Some(bytes) };
+    // A broken pipe ends the output like a closed one; the exit code tells the rest.
+    pipe.take(MAX_OUTPUT_BYTES as u64 + 1).read_to_end(&mut bytes).await.unwrap_or_default();
+    (bytes.len() <= MAX_OUTPUT_BYTES).then_some(bytes)
+}
+
+/// The beginning of what is printed; the rest is read and forgotten.
+async fn head(pipe: Option<impl AsyncRead + Unpin>) -> String {
+    let Some(mut pipe) = pipe else { return String::new() };
+    let mut kept = Vec::new();
+    let mut chunk = vec![0; MAX_MESSAGE_BYTES];
+    while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
+        let room = MAX_MESSAGE_BYTES.saturating_sub(kept.len()).min(count);
+        kept.extend_from_slice(&chunk[..room]);
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}
+
+/// Directories of objects as git's variable wants them.
+fn joined(directories: &[PathBuf]) -> OsString {
+    let mut joined = OsString::new();
+    for directory in directories {
+        if !joined.is_empty() {
+            joined.push(":");
+        }
+        joined.push(quoted(directory));
+    }
+    joined
+}
+
+/// A path that no separator can break.
+fn quoted(path: &Path) -> OsString {
+    use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+    let bytes = path.as_os_str().as_bytes();
+    if !bytes.iter().any(|byte| matches!(byte, b':' | b'"' | b'\\' | b'\n')) {
+        return path.as_os_str().to_owned();
+    }
+    let mut quoted = vec![b'"'];
+    for byte in bytes {
+        match byte {
+            b'"' | b'\\' => quoted.extend([b'\\', *byte]),
+            b'\n' => quoted.extend(b"\\n"),
+            _ => quoted.push(*byte),
+        }
+    }
+    quoted.push(b'"');
+    OsString::from_vec(quoted)
+}

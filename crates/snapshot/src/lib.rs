@@ -1,0 +1,408 @@
+//! What the files were: snapshots of a directory, what the agent changed in
+//! each step, and exact undo.
+//!
+//! [`Snapshots`] is one directory's. It is cheap to make and touches nothing
+//! before its first use.
+//!
+//! # A step
+//!
+//! - At its start, beside the request to the model: [`Snapshots::track`]. Its
+//!   tree is the `snapshot` of the recorded `step-start`; nothing has to wait
+//!   for it, and it costs one process when nothing changed. The step of a
+//!   model that called no tool ends with the tree it began with.
+//! - A tool that knows what it writes reports it: [`Snapshots::look`] before and
+//!   after gives an [`Effect`], [`Snapshots::report`] adds it to the [`Step`].
+//! - An opaque tool is surrounded by two snapshots:
+//!   [`Snapshots::report_difference`] adds what differs between them.
+//! - At the end: [`Snapshots::close`] gives the [`StepChange`], whose two trees
+//!   and files are to be recorded with the step. A step without changes gives
+//!   nothing and costs nothing; one with changes starts no process.
+//!
+//! # Undo
+//!
+//! [`Snapshots::travel`] takes the recorded [`StepChange`]s of a session in their
+//! order and moves the files from one position to another, where a position is a
+//! number of steps. Its [`Outcome`] names every file and what became of it. Files
+//! that the user changed are kept, unless [`Respect::Nothing`] is asked for.
+//!
+//! What is recorded of a step does not depend on tracking: where snapshots are
+//! [off](Error::Off), or git is missing, reported effects are undone all the same.
+
+mod disk;
+mod error;
+mod git;
+mod id;
+mod object;
+mod objects;
+mod options;
+mod plan;
+mod quota;
+mod repository;
+mod restore;
+mod step;
+mod track;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use codewright_proto::FileDiff;
+use tokio_util::sync::CancellationToken;
+
+pub use disk::MAX_FILE_BYTES;
+pub use error::Error;
+pub use id::{Content, File, Kind, ObjectId, TreeId};
+pub use objects::FileChange;
+pub use options::{Options, Quota};
+pub use plan::{Change, Disk, Goal, Reason, Respect, Verdict, goals, judge};
+pub use restore::Outcome;
+pub use step::{Effect, Step, StepChange};
+pub use track::{MAX_TRACKED_BYTES, MAX_TRACKED_FILES, Snapshot};
+
+use objects::Objects;
+use repository::{Repository, Shelf};
+use step::Sapling;
+
+/// Files of one step whose contents are kept; further ones are named only.
+const MAX_STEP_FILES: usize = 10_000;
+
+/// The snapshots of one directory.
+#[derive(Debug, Clone)]
+pub struct Snapshots {
+    repository: Arc<Repository>,
+    /// One snapshot at a time; the lock on the disk is for other processes.
+    turn: Arc<tokio::sync::Mutex<()>>,
+    /// Why there are none, once that is known.
+    off: Arc<Mutex<Option<String>>>,
+}
+
+/// What a path held at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Look {
+    /// The file, if there was one.
+    pub file: Option<File>,
+    /// How many of the directories above were missing, counted from the file.
+    pub missing: usize,
+    /// Why it cannot be kept, if so.
+    pub refused: Option<Reason>,
+}
+
+impl Snapshots {
+    /// The snapshots that the options describe.
+    pub fn new(options: Options) -> Self {
+        let off = untrackable(&options);
+        Self {
+            repository: Arc::new(Repository::new(options)),
+            turn: Arc::default(),
+            off: Arc::new(Mutex::new(off)),
+        }
+    }
+
+    /// The files of the scope as they are now.
+    ///
+    /// One process while nothing changed since the last time, three otherwise.
+    pub async fn track(&self, cancel: &CancellationToken) -> Result<Snapshot, Error> {
+        let _turn = cancel.run_until_cancelled(self.turn.lock()).await.ok_or(Error::Cancelled)?;
+        if let Some(reason) = self.off().clone() {
+            return Err(Error::Off { reason });
+        }
+        self.repository.prepare()?;
+        let lock = self.repository.lock(cancel).await?;
+        self.repository.recover()?;
+        let result = track::track(&self.repository, &lock, cancel).await;
+        if let Err(Error::Off { reason }) = &result {
+            *self.off() = Some(reason.clone());
+        }
+        result
+    }
+
+    /// What differs between two trees, ordered by path.
+    pub async fn diff(&self, from: TreeId, to: TreeId) -> Result<Vec<FileChange>, Error> {
+        self.objects().differences(from, to).await
+    }
+
+    /// What differs between two trees, as patches.
+    pub async fn diff_full(&self, from: TreeId, to: TreeId) -> Result<Vec<FileDiff>, Error> {
+        let mut objects = self.objects();
+        let mut diffs = Vec::new();
+        for change in objects.differences(from, to).await? {
+            let before = match change.before {
+                Some(content) => objects.file(content, from).await?.bytes,
+                None => Vec::new(),
+            };
+            let after = match change.after {
+                Some(content) => objects.file(content, to).await?.bytes,
+                None => Vec::new(),
+            };
+            diffs.push(file_diff(&change, &before, &after));
+        }
+        Ok(diffs)
+    }
+
+    /// What differs between two trees, as `git diff` prints it.
+    pub async fn diff_text(
+        &self,
+        from: TreeId,
+        to: TreeId,
+        cancel: &CancellationToken,
+    ) -> Result<String, Error> {
+        objects::diff_text(&self.repository, (from, to), cancel).await
+    }
+
+    /// What a tree holds at a path, if it is a file.
+    pub async fn read(&self, tree: TreeId, path: &Path) -> Result<Option<File>, Error> {
+        let mut objects = self.objects();
+        match objects.node(tree, path).await? {
+            Some(object::Node::Leaf(kind, id)) => objects.file(Content { kind, id }, tree).await.map(Some),
+            Some(object::Node::Tree(_) | object::Node::Foreign(_)) | None => Ok(None),
+        }
+    }
+
+    /// Looks at a path before or after it is changed.
+    pub async fn look(&self, path: &Path) -> Result<Look, Error> {
+        let root = self.root().to_owned();
+        let path = self.relative(path).map(Path::to_owned).unwrap_or_default();
+        blocking(move || {
+            let refused = |reason| Look { file: None, missing: 0, refused: Some(reason) };
+            if path.as_os_str().is_empty() {
+                return Ok(refused(Reason::Outside));
+            }
+            let missing = disk::missing_parents(&root, &path);
+            let read = disk::read(&root, &path).map_err(|source| Error::at(&path, source))?;
+            Ok(match read {
+                disk::Read::File(file, _) => Look { file: Some(file), missing, refused: None },
+                disk::Read::Missing => Look { file: None, missing, refused: None },
+                disk::Read::Directory => refused(Reason::Directory),
+                disk::Read::Special => refused(Reason::Special),
+                disk::Read::Detached => refused(Reason::Detached),
+                disk::Read::TooLarge => refused(Reason::TooLarge),
+            })
+        })
+        .await
+    }
+
+    /// Adds what a tool did to one path.
+    pub async fn report(&self, step: &mut Step, effect: Effect) -> Result<(), Error> {
+        let Some(path) = self.relative(&effect.path).map(Path::to_owned) else {
+            step.left_out.insert(effect.path, Reason::Outside);
+            return Ok(());
+        };
+        let size = |file: &Option<File>| file.as_ref().map_or(0, |file| file.bytes.len() as u64);
+        if size(&effect.before).max(size(&effect.after)) > MAX_FILE_BYTES {
+            step.left_out.insert(path, Reason::TooLarge);
+            return Ok(());
+        }
+        let repository = Arc::clone(&self.repository);
+        let Effect { before, after, made, .. } = effect;
+        let (before, after) = blocking(move || {
+            let cost: u64 = [&before, &after]
+                .into_iter()
+                .flatten()
+                .map(|file| object::cost(file.bytes.len() as u64))
+                .sum();
+            quota::reserve(&repository.options, cost)?;
+            let shelf = repository.newest(Shelf::Effects)?;
+            let keep = |file: Option<File>| match file {
+                Some(file) => store(&shelf, &file).map(Some),
+                None => Ok(None),
+            };
+            Ok((keep(before)?, keep(after)?))
+        })
+        .await?;
+        step.add(path, before, after, made);
+        Ok(())
+    }
+
+    /// Adds what differs between the snapshots around an opaque tool.
+    pub async fn report_difference(
+        &self,
+        step: &mut Step,
+        before: &Snapshot,
+        after: &Snapshot,
+    ) -> Result<(), Error> {
+        for path in before.left_out.iter().chain(&after.left_out) {
+            step.left_out.insert(path.clone(), Reason::TooLarge);
+        }
+        if before.tree == after.tree {
+            return Ok(());
+        }
+        let mut objects = self.objects();
+        for change in objects.differences(before.tree, after.tree).await? {
+            // What left the tree because it grew too large was not removed.
+            if step.left_out.contains_key(&change.path) {
+                continue;
+            }
+            if step.changes.len() >= MAX_STEP_FILES {
+                step.left_out.insert(change.path, Reason::TooMany);
+                continue;
+            }
+            let mut file = async |content: Option<Content>, tree| match content {
+                Some(content) => objects.file(content, tree).await.map(Some),
+                None => Ok(None),
+            };
+            let (old, new) = (file(change.before, before.tree).await?, file(change.after, after.tree).await?);
+            let made =
+                if old.is_none() { objects.missing_parents(before.tree, &change.path).await? } else { 0 };
+            self.report(step, Effect { path: change.path, before: old, after: new, made }).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends a step: what it changed, or nothing.
+    pub async fn close(&self, step: Step) -> Result<Option<StepChange>, Error> {
+        let files = step.files();
+        if files.is_empty() {
+            return Ok(None);
+        }
+        let repository = Arc::clone(&self.repository);
+        blocking(move || {
+            let (mut before, mut after) = (Sapling::default(), Sapling::default());
+            for path in &files {
+                if let Some((old, new)) = step.changes.get(path) {
+                    old.iter().for_each(|old| before.put(path, Some(*old)));
+                    new.iter().for_each(|new| after.put(path, Some(*new)));
+                }
+            }
+            for directory in step.old_directories(&files) {
+                before.put(&directory, None);
+            }
+            let names: u64 = files.iter().map(|path| path.as_os_str().len() as u64 + 64).sum();
+            let depth: u64 = files.iter().map(|path| path.components().count() as u64).sum();
+            quota::reserve(&repository.options, 2 * (names + (depth + 1) * object::cost(0)))?;
+            let shelf = repository.newest(Shelf::Effects)?;
+            let mut write = |entries| {
+                let bytes = object::tree(entries);
+                object::write(&shelf, "tree", &bytes).map_err(|source| Error::at(&shelf, source))
+            };
+            let (before, after) = (TreeId(before.store(&mut write)?), TreeId(after.store(&mut write)?));
+            Ok(Some(StepChange { before, after, files, left_out: step.left_out.into_iter().collect() }))
+        })
+        .await
+    }
+
+    /// Moves the files from one position in the history to another; a position is a number of steps.
+    pub async fn travel(
+        &self,
+        steps: &[StepChange],
+        from: usize,
+        to: usize,
+        respect: Respect,
+    ) -> Result<Outcome, Error> {
+        let goals = self.goals(steps, from, to).await?;
+        let (root, scope) = (self.root().to_owned(), self.repository.options.scope.clone());
+        let repository = Arc::clone(&self.repository);
+        blocking(move || {
+            let (orders, mut outcome) = restore::check(&root, &scope, goals, respect);
+            let mut contents = |goal: &Goal| {
+                let content = goal.target?;
+                let object = repository.object(content.id).ok()??;
+                Some(File { kind: content.kind, bytes: object.bytes })
+            };
+            restore::carry_out(&root, orders, &mut contents, &mut outcome);
+            Ok(outcome)
+        })
+        .await
+    }
+
+    /// What [`Self::travel`] would find and do, without doing it: its files are in `written` and `removed`.
+    pub async fn preview(
+        &self,
+        steps: &[StepChange],
+        from: usize,
+        to: usize,
+        respect: Respect,
+    ) -> Result<Outcome, Error> {
+        let goals = self.goals(steps, from, to).await?;
+        let (root, scope) = (self.root().to_owned(), self.repository.options.scope.clone());
+        blocking(move || {
+            let (orders, mut outcome) = restore::check(&root, &scope, goals, respect);
+            orders.foretell(&mut outcome);
+            Ok(outcome)
+        })
+        .await
+    }
+
+    /// The goals on the way from one position to another.
+    async fn goals(&self, steps: &[StepChange], from: usize, to: usize) -> Result<Vec<Goal>, Error> {
+        let (low, high) = (from.min(to).min(steps.len()), from.max(to).min(steps.len()));
+        let mut changes = Vec::new();
+        for step in &steps[low..high] {
+            changes.push(self.changes(step).await?);
+        }
+        let (from, to) = (from.min(steps.len()) - low, to.min(steps.len()) - low);
+        Ok(goals(&changes, from, to))
+    }
+
+    /// What a recorded step did to each of its files.
+    pub async fn changes(&self, step: &StepChange) -> Result<Vec<Change>, Error> {
+        let mut objects = self.objects();
+        let mut changes = Vec::new();
+        for path in &step.files {
+            let path = self.relative(path).unwrap_or(path);
+            let mut content = async |tree| match objects.node(tree, path).await? {
+                Some(object::Node::Leaf(kind, id)) => Ok(Some(Content { kind, id })),
+                Some(object::Node::Tree(_) | object::Node::Foreign(_)) | None => Ok::<_, Error>(None),
+            };
+            let (before, after) = (content(step.before).await?, content(step.after).await?);
+            let made = if before.is_none() { objects.missing_parents(step.before, path).await? } else { 0 };
+            changes.push(Change { path: path.to_owned(), before, after, made });
+        }
+        Ok(changes)
+    }
+
+    fn objects(&self) -> Objects {
+        Objects::new(Arc::clone(&self.repository))
+    }
+
+    fn root(&self) -> &Path {
+        &self.repository.options.worktree
+    }
+
+    /// A path relative to the worktree, if it lies in the scope.
+    fn relative<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        let Options { worktree, scope, .. } = &self.repository.options;
+        let inner = if path.is_absolute() { path.strip_prefix(worktree).ok()? } else { path };
+        let is_plain = inner.components().all(|name| matches!(name, std::path::Component::Normal(_)));
+        let is_ours = is_plain && inner.starts_with(scope.strip_prefix(worktree).unwrap_or(Path::new("")));
+        is_ours.then_some(inner).filter(|inner| !inner.as_os_str().is_empty())
+    }
+
+    fn off(&self) -> MutexGuard<'_, Option<String>> {
+        self.off.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a scope is never tracked, if so.
+fn untrackable(options: &Options) -> Option<String> {
+    let scope = &options.scope;
+    if scope.parent().is_none() {
+        return Some("the root of the file system is not tracked".to_owned());
+    }
+    let home = options.home.as_ref().filter(|home| home.starts_with(scope))?;
+    Some(format!("`{}` is or holds the home directory `{}`", scope.display(), home.display()))
+}
+
+fn store(shelf: &Path, file: &File) -> Result<Content, Error> {
+    let id = object::write(shelf, "blob", &file.bytes).map_err(|source| Error::at(shelf, source))?;
+    Ok(Content { kind: file.kind, id })
+}
+
+fn file_diff(change: &FileChange, before: &[u8], after: &[u8]) -> FileDiff {
+    let name = change.path.to_string_lossy().into_owned();
+    let texts = std::str::from_utf8(before).ok().zip(std::str::from_utf8(after).ok());
+    let diff = texts.map(|(before, after)| codewright_workspace::unified(&name, before, after));
+    FileDiff {
+        file: Some(name),
+        additions: diff.as_ref().map_or(0, |diff| diff.additions as u64),
+        deletions: diff.as_ref().map_or(0, |diff| diff.deletions as u64),
+        patch: Some(diff.map(|diff| diff.patch).unwrap_or_default()),
+        status: Some(change.status().to_owned()),
+    }
+}
+
+/// Runs what waits for the disk where it holds nobody up.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    // The runtime is ending when this is not run.
+    tokio::task::spawn_blocking(work).await.map_err(|_| Error::Cancelled)?
+}

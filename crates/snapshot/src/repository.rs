@@ -1,0 +1,362 @@
+//! A snapshot repository on the disk.
+//!
+//! It is an ordinary git directory whose objects lie in numbered generations,
+//! so that old ones are dropped whole and nothing is ever repacked:
+//!
+//! ```text
+//! HEAD config info/ refs/ index   as git has them; HEAD is a commit of the index's tree
+//! objects/                        empty but for the list of generations, for use by hand
+//! tracked/0001 …                  objects of whole snapshots
+//! effects/0001 …                  objects of what the agent changed, never borrowed
+//! lock                            held by whoever tracks, and by each git it started
+//! ```
+//!
+//! A git that outlives us still holds the lock, so whoever gets it knows that a
+//! lock file of the index or a temporary object is nobody's.
+
+use std::fs::{self, TryLockError};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::git::Git;
+use crate::id::ObjectId;
+use crate::object::{self, Object};
+use crate::options::Options;
+use crate::{Error, TreeId};
+
+/// How long the lock is waited for.
+const LOCK_WAIT: Duration = Duration::from_secs(20);
+/// Time between two tries.
+const LOCK_RETRY: Duration = Duration::from_millis(10);
+/// A list of ignored files is read up to here.
+const MAX_EXCLUDE_BYTES: u64 = 256 * 1024;
+/// A file that says where a repository is.
+const MAX_POINTER_BYTES: u64 = 4096;
+/// A `HEAD` before the first snapshot, or after the index was given up.
+const UNBORN: &str = "ref: refs/heads/none\n";
+
+/// What whole snapshots are made with; no conversion may ever change a byte.
+const CONFIG: &str = "\
+[core]
+\trepositoryformatversion = 0
+\tbare = false
+\tfilemode = true
+\tautocrlf = false
+\tsafecrlf = false
+\tlongpaths = true
+\tsymlinks = true
+\tignorecase = false
+\tfsmonitor = false
+\tuntrackedCache = true
+\tprotectHFS = false
+\tprotectNTFS = false
+\thooksPath = /dev/null
+\tcompression = 1
+\tbigFileThreshold = 512m
+\tlogAllRefUpdates = false
+[feature]
+\tmanyFiles = true
+[index]
+\tversion = 4
+[status]
+\tshowUntrackedFiles = all
+\trenames = false
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[advice]
+\tstatusHints = false
+\tstatusUoption = false
+";
+
+/// Attributes that come before every other of the tree.
+const ATTRIBUTES: &str = "* -text -eol -crlf -filter -ident -working-tree-encoding !diff !merge\n";
+
+/// The two kinds of objects that are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shelf {
+    /// Whole snapshots.
+    Tracked,
+    /// What the agent changed.
+    Effects,
+}
+
+impl Shelf {
+    pub(crate) const ALL: [Self; 2] = [Self::Effects, Self::Tracked];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Tracked => "tracked",
+            Self::Effects => "effects",
+        }
+    }
+}
+
+/// The repository of one scope.
+#[derive(Debug)]
+pub(crate) struct Repository {
+    pub(crate) options: Options,
+    pub(crate) git: Git,
+    /// The user's own repository, if the worktree has one.
+    user: Option<PathBuf>,
+}
+
+impl Repository {
+    pub(crate) fn new(options: Options) -> Self {
+        let git = Git {
+            search: options.search.clone(),
+            directory: options.directory.clone(),
+            worktree: options.worktree.clone(),
+        };
+        let user = user_repository(&options.worktree);
+        Self { options, git, user }
+    }
+
+    /// Makes what is missing and repairs what is not as it has to be.
+    pub(crate) fn prepare(&self) -> Result<(), Error> {
+        let own = &self.options.directory;
+        for directory in ["info", "refs", "objects/info"] {
+            let path = own.join(directory);
+            fs::create_dir_all(&path).map_err(|source| Error::at(&path, source))?;
+        }
+        keep(&own.join("config"), CONFIG.as_bytes())?;
+        keep(&own.join("info/attributes"), ATTRIBUTES.as_bytes())?;
+        let head = own.join("HEAD");
+        if !head.exists() {
+            keep(&head, UNBORN.as_bytes())?;
+        }
+        if keep(&own.join("scope"), self.options.scope.as_os_str().as_bytes())? {
+            self.forget()?;
+        }
+        keep(&own.join("info/exclude"), &self.excludes())?;
+        Ok(())
+    }
+
+    /// Gives up the index, so that the next snapshot is made anew.
+    pub(crate) fn forget(&self) -> Result<(), Error> {
+        remove(&self.options.directory.join("index"))?;
+        keep(&self.options.directory.join("HEAD"), UNBORN.as_bytes()).map(drop)
+    }
+
+    /// Where git looks for objects that need not be written again: the user's repository.
+    pub(crate) fn borrowed(&self) -> Vec<PathBuf> {
+        let objects = self.user.as_ref().map(|user| user.join("objects"));
+        let is_plain = |path: &PathBuf| {
+            let list = fs::symlink_metadata(path.join("info/alternates"));
+            // A pipe in the place of the list would make git wait for ever.
+            path.is_dir() && list.map_or(true, |list| list.is_file())
+        };
+        objects.into_iter().filter(is_plain).collect()
+    }
+
+    /// The directories of a shelf, oldest first.
+    pub(crate) fn generations(&self, shelf: Shelf) -> Vec<(u32, PathBuf)> {
+        generations(&self.options.directory, shelf)
+    }
+
+    /// The directory that takes new objects of a shelf.
+    pub(crate) fn newest(&self, shelf: Shelf) -> Result<PathBuf, Error> {
+        match self.generations(shelf).pop() {
+            Some((_, path)) => Ok(path),
+            None => self.next(shelf),
+        }
+    }
+
+    /// Begins a generation.
+    pub(crate) fn next(&self, shelf: Shelf) -> Result<PathBuf, Error> {
+        let number = self.generations(shelf).pop().map_or(1, |(number, _)| number.saturating_add(1));
+        let path = self.options.directory.join(shelf.name()).join(format!("{number:04}"));
+        fs::create_dir_all(&path).map_err(|source| Error::at(&path, source))?;
+        self.list_generations()?;
+        Ok(path)
+    }
+
+    /// Writes down the generations for whoever uses git by hand here.
+    pub(crate) fn list_generations(&self) -> Result<(), Error> {
+        let mut list = Vec::new();
+        for (_, path) in Shelf::ALL.into_iter().flat_map(|shelf| self.generations(shelf)) {
+            list.extend_from_slice(path.as_os_str().as_bytes());
+            list.push(b'\n');
+        }
+        let path = self.options.directory.join("objects/info/alternates");
+        fs::create_dir_all(self.options.directory.join("objects/info"))
+            .map_err(|source| Error::at(&path, source))?;
+        keep(&path, &list).map(drop)
+    }
+
+    /// Every directory that may hold an object of ours, newest first.
+    pub(crate) fn all_objects(&self) -> Vec<PathBuf> {
+        let all = Shelf::ALL.into_iter().flat_map(|shelf| self.generations(shelf).into_iter().rev());
+        all.map(|(_, path)| path).collect()
+    }
+
+    /// Holds the repository for one snapshot.
+    pub(crate) async fn lock(&self, cancel: &CancellationToken) -> Result<fs::File, Error> {
+        let path = self.options.directory.join("lock");
+        let file = open_lock(&path)?;
+        let end = Instant::now() + LOCK_WAIT;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::Error(source)) => return Err(Error::at(&path, source)),
+                Err(TryLockError::WouldBlock) if Instant::now() > end => {
+                    return Err(Error::Busy { directory: self.options.directory.clone() });
+                }
+                Err(TryLockError::WouldBlock) => {}
+            }
+            cancel.run_until_cancelled(sleep(LOCK_RETRY)).await.ok_or(Error::Cancelled)?;
+        }
+    }
+
+    /// Removes what a git that was killed left; the lock is held.
+    pub(crate) fn recover(&self) -> Result<(), Error> {
+        for name in ["index.lock", "HEAD.lock"] {
+            remove(&self.options.directory.join(name))?;
+        }
+        Ok(())
+    }
+
+    /// An object of ours.
+    pub(crate) fn object(&self, id: ObjectId) -> Result<Option<Object>, Error> {
+        for directory in self.all_objects() {
+            let read = object::read(&directory, id).map_err(|source| Error::at(&directory, source))?;
+            if read.is_some() {
+                return Ok(read);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes `HEAD` a commit of this tree, so that git can compare the index with it.
+    pub(crate) fn commit(&self, objects: &Path, tree: TreeId) -> Result<(), Error> {
+        // Nobody reads it; the same tree gives the same commit.
+        let text = format!("tree {tree}\nauthor snapshot <> 0 +0000\ncommitter snapshot <> 0 +0000\n\n");
+        let id =
+            object::write(objects, "commit", text.as_bytes()).map_err(|source| Error::at(objects, source))?;
+        keep(&self.options.directory.join("HEAD"), format!("{id}\n").as_bytes()).map(drop)
+    }
+
+    /// The tree of a commit of ours.
+    pub(crate) fn tree_of(&self, commit: &str) -> Option<TreeId> {
+        let object = self.object(ObjectId::parse(commit)?).ok()??;
+        let text = String::from_utf8(object.bytes).ok()?;
+        TreeId::parse(text.strip_prefix("tree ")?.get(..40)?)
+    }
+
+    /// What is left out: everything beside the scope, what the user ignores, and our own directory.
+    fn excludes(&self) -> Vec<u8> {
+        let mut list = Vec::new();
+        let inner = self.options.scope.strip_prefix(&self.options.worktree).unwrap_or(Path::new(""));
+        let mut above = vec![b'/'];
+        for name in inner.components() {
+            list.extend_from_slice(&above);
+            list.extend_from_slice(b"*\n!");
+            escape(name.as_os_str().as_bytes(), &mut above);
+            above.push(b'/');
+            list.extend_from_slice(&above);
+            list.push(b'\n');
+        }
+        let own = self.user.as_ref().and_then(|user| small(&user.join("info/exclude"), MAX_EXCLUDE_BYTES));
+        list.extend(own.unwrap_or_default());
+        list.push(b'\n');
+        if let Ok(inner) = self.options.store.strip_prefix(&self.options.worktree) {
+            list.push(b'/');
+            escape(inner.as_os_str().as_bytes(), &mut list);
+            list.extend_from_slice(b"/\n");
+        }
+        list
+    }
+
+    /// The user's own list, if git may be pointed at it.
+    pub(crate) fn global_excludes(&self) -> Option<&Path> {
+        let path = self.options.excludes.as_deref()?;
+        fs::metadata(path).is_ok_and(|file| file.is_file()).then_some(path)
+    }
+}
+
+/// The generations of a shelf, oldest first.
+pub(crate) fn generations(repository: &Path, shelf: Shelf) -> Vec<(u32, PathBuf)> {
+    let Ok(entries) = fs::read_dir(repository.join(shelf.name())) else { return Vec::new() };
+    let number = |path: PathBuf| {
+        let number = path.file_name()?.to_str()?.parse().ok()?;
+        Some((number, path))
+    };
+    let mut found: Vec<_> = entries.flatten().filter_map(|entry| number(entry.path())).collect();
+    found.sort_unstable();
+    found
+}
+
+/// Opens a file that is only locked.
+pub(crate) fn open_lock(path: &Path) -> Result<fs::File, Error> {
+    let mut options = fs::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    options.open(path).map_err(|source| Error::at(path, source))
+}
+
+/// Makes a file hold these bytes, in one step; whether it did not before.
+pub(crate) fn keep(path: &Path, bytes: &[u8]) -> Result<bool, Error> {
+    let at = |source| Error::at(path, source);
+    if fs::read(path).is_ok_and(|old| old == bytes) {
+        return Ok(false);
+    }
+    let directory = path.parent().unwrap_or(path);
+    let mut file = tempfile::Builder::new().prefix(object::TEMPORARY).tempfile_in(directory).map_err(at)?;
+    io::Write::write_all(&mut file, bytes).map_err(at)?;
+    file.persist(path).map_err(|error| at(error.error))?;
+    Ok(true)
+}
+
+/// Removes a file that need not be there.
+pub(crate) fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::at(path, error)),
+        _ => Ok(()),
+    }
+}
+
+/// The whole of a small regular file.
+fn small(path: &Path, limit_bytes: u64) -> Option<Vec<u8>> {
+    let mut options = fs::OpenOptions::new();
+    // A pipe is not waited for.
+    options.read(true).custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
+    let file = options.open(path).ok().filter(|file| file.metadata().is_ok_and(|data| data.is_file()))?;
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(&mut io::Read::take(file, limit_bytes), &mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// The directory with the objects and the list of ignored files of the user's repository.
+fn user_repository(worktree: &Path) -> Option<PathBuf> {
+    let dot = worktree.join(".git");
+    let pointer = |path: &Path| -> Option<PathBuf> {
+        let text = String::from_utf8(small(path, MAX_POINTER_BYTES)?).ok()?;
+        Some(PathBuf::from(text.trim_end_matches(['\n', '\r'])))
+    };
+    let own = if dot.is_dir() {
+        dot
+    } else {
+        let text = pointer(&dot)?;
+        worktree.join(text.to_str()?.strip_prefix("gitdir: ")?)
+    };
+    Some(match pointer(&own.join("commondir")) {
+        Some(common) => own.join(common),
+        None => own,
+    })
+}
+
+/// A name as a pattern that matches only itself.
+fn escape(name: &[u8], pattern: &mut Vec<u8>) {
+    for byte in name {
+        if matches!(byte, b'*' | b'?' | b'[' | b']' | b'\\' | b'!' | b'#' | b' ') {
+            pattern.push(b'\\');
+        }
+        pattern.push(*byte);
+    }
+}

@@ -1,0 +1,131 @@
+//! Carrying out what the planner decided.
+//!
+//! Every file is looked at before the first is written. Files go before the
+//! directories that they leave empty, and those before what is written in their
+//! place. Nothing is done twice: what is reached already is left alone, so an
+//! undo that was cut off is finished by asking for it again.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::disk::{self, Found, Stamp};
+use crate::id::File;
+use crate::plan::{Disk, Goal, Reason, Respect, Verdict, judge};
+
+/// What became of each file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Files that were written.
+    pub written: Vec<PathBuf>,
+    /// Files that were removed.
+    pub removed: Vec<PathBuf>,
+    /// Files that were as they were to be.
+    pub reached: Vec<PathBuf>,
+    /// Files that were left as they are, and why.
+    pub kept: Vec<(PathBuf, Reason)>,
+    /// Files that could not be written or removed, and what the system said.
+    pub failed: Vec<(PathBuf, String)>,
+}
+
+impl Outcome {
+    /// Whether every file is as it was to be.
+    pub fn is_complete(&self) -> bool {
+        self.kept.is_empty() && self.failed.is_empty()
+    }
+}
+
+/// A goal that is to be written, with the version it replaces.
+struct Order {
+    goal: Goal,
+    seen: Option<Stamp>,
+}
+
+/// What is to be done.
+#[derive(Default)]
+pub(crate) struct Orders {
+    writes: Vec<Order>,
+    /// Directories that the agent made and that go if they are empty.
+    directories: BTreeSet<PathBuf>,
+}
+
+impl Orders {
+    /// Names the files as if it were done.
+    pub(crate) fn foretell(self, outcome: &mut Outcome) {
+        for order in self.writes {
+            let list = if order.goal.target.is_none() { &mut outcome.removed } else { &mut outcome.written };
+            list.push(order.goal.path);
+        }
+    }
+}
+
+/// Looks at every file; what is to be done, and what is already decided.
+pub(crate) fn check(root: &Path, scope: &Path, goals: Vec<Goal>, respect: Respect) -> (Orders, Outcome) {
+    let inner = scope.strip_prefix(root).unwrap_or(Path::new(""));
+    let mut outcome = Outcome::default();
+    let (mut orders, mut directories): (Vec<Order>, _) = (Vec::new(), BTreeSet::new());
+    for goal in goals {
+        if !goal.path.starts_with(inner) {
+            outcome.kept.push((goal.path, Reason::Outside));
+            continue;
+        }
+        let found = settled(disk::look(root, &goal.path), &goal, &orders);
+        let verdict = judge(&goal, &found.disk, respect);
+        if goal.target.is_none() && !matches!(verdict, Verdict::Keep(_)) {
+            let made = goal.path.ancestors().skip(1).take(goal.made);
+            directories.extend(made.filter(|path| path.starts_with(inner)).map(Path::to_owned));
+        }
+        match verdict {
+            Verdict::Reached => outcome.reached.push(goal.path),
+            Verdict::Keep(reason) => outcome.kept.push((goal.path, reason)),
+            Verdict::Write => orders.push(Order { goal, seen: found.stamp }),
+        }
+    }
+    (Orders { writes: orders, directories }, outcome)
+}
+
+/// What will be at a path once the files in its way are removed.
+///
+/// A file comes before those below its name, so a file in the way of this one has been judged;
+/// a directory in the way is only removed if it is empty, which is seen when it is tried.
+fn settled(found: Found, goal: &Goal, orders: &[Order]) -> Found {
+    let is_leaving =
+        |path: &Path| orders.iter().any(|order| order.goal.path == path && order.goal.target.is_none());
+    let is_free = match &found.disk {
+        Disk::Other(Reason::Detached) => goal.path.ancestors().skip(1).any(is_leaving),
+        Disk::Directory => goal.expect.is_none() && goal.target.is_some(),
+        Disk::Missing | Disk::Holds(_) | Disk::Other(_) => false,
+    };
+    if is_free { Found { disk: Disk::Missing, stamp: None } } else { found }
+}
+
+/// Carries out the orders; `contents` has what the goals are to hold.
+pub(crate) fn carry_out(
+    root: &Path,
+    orders: Orders,
+    contents: &mut dyn FnMut(&Goal) -> Option<File>,
+    outcome: &mut Outcome,
+) {
+    let (leaving, coming): (Vec<_>, Vec<_>) =
+        orders.writes.into_iter().partition(|order| order.goal.target.is_none());
+    for order in leaving {
+        let path = order.goal.path;
+        match disk::remove(root, &path, order.seen) {
+            Ok(()) => outcome.removed.push(path),
+            Err(error) => outcome.failed.push((path, error.to_string())),
+        }
+    }
+    // The innermost come last in the order of paths. One that is not empty is someone's.
+    for directory in orders.directories.iter().rev().filter(|directory| !directory.as_os_str().is_empty()) {
+        disk::remove_empty(root, directory);
+    }
+    for order in coming {
+        let Some(file) = contents(&order.goal) else {
+            outcome.kept.push((order.goal.path, Reason::Gone));
+            continue;
+        };
+        match disk::write(root, &order.goal.path, &file, order.seen) {
+            Ok(()) => outcome.written.push(order.goal.path),
+            Err(error) => outcome.failed.push((order.goal.path, error.to_string())),
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! A snapshot of the scope: what git's `status` says differs is put into the
+//! index, and the index's tree is the snapshot.
+//!
+//! While nothing changed this is one process, which reads no file; otherwise
+//! three. What may not be stored is sorted out before git sees it.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::unistd::{AccessFlags, access};
+use tokio_util::sync::CancellationToken;
+
+use crate::git::{Call, Input};
+use crate::object;
+use crate::quota;
+use crate::repository::{Repository, Shelf};
+use crate::{Error, TreeId};
+
+/// Larger files are left out.
+pub const MAX_TRACKED_BYTES: u64 = 2 * 1024 * 1024;
+/// More files than these are not tracked at all.
+pub const MAX_TRACKED_FILES: usize = 200_000;
+/// How long git may look for changes.
+const STATUS_DEADLINE: Duration = Duration::from_secs(60);
+/// How long git may store them.
+const ADD_DEADLINE: Duration = Duration::from_secs(300);
+/// Names that git refused are sorted out so often; then the snapshot fails.
+const REFUSALS: usize = 8;
+/// Names of files that were left out; more are not named.
+const MAX_NAMED: usize = 1000;
+/// What an entry takes in the index, and in the tree, at most, beside its name.
+const ENTRY_BYTES: u64 = 256;
+
+/// The files of the scope at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The tree of the files.
+    pub tree: TreeId,
+    /// Files that are not in it because they are too large, the first thousand.
+    pub left_out: Vec<PathBuf>,
+}
+
+/// What git says of the worktree.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Status {
+    /// The commit the index was last compared with.
+    commit: Option<String>,
+    /// Whether the index is not that commit's tree.
+    is_staged: bool,
+    /// Files of the index that are different or gone.
+    changed: Vec<PathBuf>,
+    /// Files that are not in the index.
+    fresh: Vec<PathBuf>,
+}
+
+/// What is done to the index.
+#[derive(Debug, Default)]
+struct Changes {
+    add: Vec<PathBuf>,
+    drop: Vec<PathBuf>,
+    left_out: Vec<PathBuf>,
+    cost_bytes: u64,
+}
+
+/// Takes a snapshot; the caller holds the lock.
+pub(crate) async fn track(
+    repository: &Repository,
+    lock: &fs::File,
+    cancel: &CancellationToken,
+) -> Result<Snapshot, Error> {
+    let mut run = Run { repository, lock, cancel, objects: repository.newest(Shelf::Tracked)? };
+    match run.once().await {
+        // The index may name objects that are gone, or be damaged: it is made anew.
+        Err(Error::Git { .. }) if !cancel.is_cancelled() => {
+            repository.recover()?;
+            repository.forget()?;
+            run.objects = repository.next(Shelf::Tracked)?;
+            run.once().await
+        }
+        result => result,
+    }
+}
+
+struct Run<'a> {
+    repository: &'a Repository,
+    lock: &'a fs::File,
+    cancel: &'a CancellationToken,
+    objects: PathBuf,
+}
+
+impl Run<'_> {
+    async fn once(&self) -> Result<Snapshot, Error> {
+        let status = self.status().await?;
+        let count = entries(&self.repository.options.directory.join("index")) + status.fresh.len();
+        if count > MAX_TRACKED_FILES {
+            let reason = format!("the directory has more than {MAX_TRACKED_FILES} files");
+            return Err(Error::Off { reason });
+        }
+        let known = status.commit.as_deref().filter(|_| !status.is_staged);
+        let known = known.and_then(|commit| self.repository.tree_of(commit));
+        let (worktree, scope) =
+            (self.repository.options.worktree.clone(), self.repository.options.scope.clone());
+        let sorted = tokio::task::spawn_blocking(move || sort(&worktree, &scope, status));
+        let mut changes = sorted.await.map_err(|_| Error::Cancelled)?;
+        let left_out = std::mem::take(&mut changes.left_out);
+        if let (Some(tree), true, true) = (known, changes.add.is_empty(), changes.drop.is_empty()) {
+            return Ok(Snapshot { tree, left_out });
+        }
+        self.store(changes).await?;
+        let tree = self.git(&["write-tree"], Input::Lock(self.lock.try_clone().ok()), ADD_DEADLINE).await?;
+        let tree = String::from_utf8_lossy(&tree);
+        let tree = TreeId::parse(tree.trim()).ok_or_else(|| Error::Git {
+            command: "write-tree".to_owned(),
+            message: format!("`{}` is not a tree", tree.trim()),
+        })?;
+        self.repository.commit(&self.objects, tree)?;
+        Ok(Snapshot { tree, left_out })
+    }
+
+    async fn status(&self) -> Result<Status, Error> {
+        let args = [
+            "status",
+            "--porcelain=v2",
+            "-z",
+            "--branch",
+            "--no-ahead-behind",
+            "--untracked-files=all",
+            "--ignored=no",
+            "--ignore-submodules=all",
+            "--no-renames",
+        ];
+        let printed = self.git(&args, Input::Lock(self.lock.try_clone().ok()), STATUS_DEADLINE).await?;
+        Ok(parse(&printed))
+    }
+
+    /// Puts the changes into the index, and the files' contents into the repository.
+    async fn store(&self, mut changes: Changes) -> Result<(), Error> {
+        let index = fs::metadata(self.repository.options.directory.join("index"));
+        let cost_bytes = changes.cost_bytes + 2 * index.map_or(0, |index| index.len());
+        quota::reserve(&self.repository.options, cost_bytes)?;
+        if !changes.drop.is_empty() {
+            self.update(&["update-index", "-z", "--force-remove", "--stdin"], &changes.drop).await?;
+        }
+        let args = ["update-index", "-z", "--add", "--remove", "--replace", "--stdin"];
+        for _ in 0..REFUSALS {
+            if changes.add.is_empty() {
+                return Ok(());
+            }
+            let Err(error) = self.update(&args, &changes.add).await else { return Ok(()) };
+            let Some(refused) = refused(&error) else { return Err(error) };
+            let count = changes.add.len();
+            changes.add.retain(|path| path.as_os_str().as_bytes() != refused.as_bytes());
+            if changes.add.len() == count {
+                return Err(error);
+            }
+        }
+        self.update(&args, &changes.add).await
+    }
+
+    async fn update(&self, args: &[&str], paths: &[PathBuf]) -> Result<(), Error> {
+        let mut list = Vec::new();
+        for path in paths {
+            list.extend_from_slice(path.as_os_str().as_bytes());
+            list.push(0);
+        }
+        self.git(args, Input::Bytes(list, self.lock.try_clone().ok()), ADD_DEADLINE).await.map(drop)
+    }
+
+    async fn git(&self, args: &[&str], input: Input, deadline: Duration) -> Result<Vec<u8>, Error> {
+        let mut ignored = std::ffi::OsString::from("core.excludesFile=");
+        ignored.push(self.repository.global_excludes().unwrap_or(Path::new("/dev/null")));
+        let mut all: Vec<&OsStr> = vec![OsStr::new("-c"), &ignored];
+        all.extend(args.iter().map(OsStr::new));
+        let alternates = self.repository.borrowed();
+        let call = Call { args: all, objects: &self.objects, alternates: &alternates, input, deadline };
+        self.repository.git.run(call, self.cancel).await
+    }
+}
+
+/// Reads what `status` printed.
+fn parse(printed: &[u8]) -> Status {
+    let mut status = Status::default();
+    for record in printed.split(|byte| *byte == 0) {
+        // Kind, two letters, and then as many fields as stand before the path.
+        let path = |fields: usize| {
+            let path = record.splitn(fields, |byte| *byte == b' ').nth(fields - 1)?;
+            Some(PathBuf::from(OsStr::from_bytes(path)))
+        };
+        match record {
+            [b'#', ..] => {
+                let text = String::from_utf8_lossy(record);
+                if let Some(commit) = text.strip_prefix("# branch.oid ") {
+                    status.commit = Some(commit.to_owned());
+                }
+            }
+            [b'?', b' ', ..] => status.fresh.extend(path(2)),
+            [b'1', b' ', staged, changed, ..] => {
+                status.is_staged |= *staged != b'.';
+                if *changed != b'.' {
+                    status.changed.extend(path(9));
+                }
+            }
+            // No other kind is ever in an index of ours; if it is, the tree is made anew.
+            [] => {}
+            _ => status.is_staged = true,
+        }
+    }
+    status
+}
+
+/// Decides what is stored and what is not.
+fn sort(worktree: &Path, scope: &Path, status: Status) -> Changes {
+    let mut changes = Changes::default();
+    let inner = scope.strip_prefix(worktree).unwrap_or(Path::new(""));
+    for path in status.changed {
+        match look(worktree, &path) {
+            Look::Fits { bytes } => {
+                changes.cost_bytes += cost(&path, bytes);
+                changes.add.push(path);
+            }
+            Look::TooLarge => {
+                changes.left_out.push(path.clone());
+                changes.drop.push(path);
+            }
+            Look::Unfit => changes.drop.push(path),
+        }
+    }
+    for path in status.fresh {
+        if !path.starts_with(inner) || !may_be_named(&path) {
+            continue;
+        }
+        match look(worktree, &path) {
+            Look::Fits { bytes } => {
+                changes.cost_bytes += cost(&path, bytes);
+                changes.add.push(path);
+            }
+            Look::TooLarge => changes.left_out.push(path),
+            Look::Unfit => {}
+        }
+    }
+    if !changes.drop.is_empty() && changes.cost_bytes == 0 {
+        changes.cost_bytes = object::cost(0);
+    }
+    changes.left_out.truncate(MAX_NAMED);
+    changes
+}
+
+/// The most that storing a file takes: its bytes, and its place in the index and in the trees above it.
+fn cost(path: &Path, bytes: u64) -> u64 {
+    let names = path.as_os_str().len() as u64 + ENTRY_BYTES;
+    let trees = path.components().count() as u64 * object::cost(0);
+    object::cost(bytes) + 3 * names + trees
+}
+
+enum Look {
+    Fits {
+        bytes: u64,
+    },
+    TooLarge,
+    /// Gone, no file, or not readable.
+    Unfit,
+}
+
+fn look(worktree: &Path, path: &Path) -> Look {
+    let whole = worktree.join(path);
+    let Ok(metadata) = fs::symlink_metadata(&whole) else { return Look::Unfit };
+    if metadata.is_symlink() {
+        return Look::Fits { bytes: metadata.len() };
+    }
+    if !metadata.is_file() {
+        return Look::Unfit;
+    }
+    if metadata.len() > MAX_TRACKED_BYTES {
+        return Look::TooLarge;
+    }
+    let is_open = metadata.permissions().mode() & 0o444 == 0o444;
+    if is_open || access(&whole, AccessFlags::R_OK).is_ok() {
+        Look::Fits { bytes: metadata.len() }
+    } else {
+        Look::Unfit
+    }
+}
+
+/// Whether git takes this path into an index.
+fn may_be_named(path: &Path) -> bool {
+    // A trailing slash is another repository.
+    !path.as_os_str().as_bytes().ends_with(b"/")
+        && path.components().all(|name| !name.as_os_str().eq_ignore_ascii_case(".git"))
+}
+
+/// The path that git says it could not take.
+fn refused(error: &Error) -> Option<&str> {
+    let Error::Git { message, .. } = error else { return None };
+    message.lines().find_map(|line| line.strip_prefix("fatal: Unable to process path "))
+}
+
+/// The number of entries of an index file.
+fn entries(index: &Path) -> usize {
+    let read = |path: &Path| -> Option<usize> {
+        let mut head = [0; 12];
+        std::io::Read::read_exact(&mut fs::File::open(path).ok()?, &mut head).ok()?;
+        let count = head.strip_prefix(b"DIRC")?.get(4..8)?.try_into().ok()?;
+        usize::try_from(u32::from_be_bytes(count)).ok()
+    };
+    read(index).unwrap_or(0)
+}

@@ -1,0 +1,101 @@
+//! What a snapshot holds.
+
+use std::fs;
+
+use codewright_snapshot::{Options, Snapshots};
+use tokio_util::sync::CancellationToken;
+
+use crate::scene::Scene;
+
+#[tokio::test]
+async fn a_directory_without_git_has_snapshots() {
+    let scene = Scene::plain();
+    let empty = scene.track().await;
+    assert_eq!(empty.tree.to_string(), "4b825dc642cb6eb9a060e54bf8d69288fbee4904");
+    scene.put("a.txt", "one\n");
+    scene.put("sub/b.txt", "two\n");
+    let first = scene.track().await;
+    assert_eq!(scene.listed(&first), ["a.txt", "sub/b.txt"]);
+    assert_eq!(scene.track().await, first);
+    scene.put("a.txt", "ONE\n");
+    fs::remove_dir_all(scene.root.join("sub")).unwrap();
+    let second = scene.track().await;
+    assert_eq!(scene.listed(&second), ["a.txt"]);
+    let changes = scene.snapshots.diff(first.tree, second.tree).await.unwrap();
+    let shown: Vec<_> =
+        changes.iter().map(|change| (change.path.to_str().unwrap(), change.status())).collect();
+    assert_eq!(shown, [("a.txt", "modified"), ("sub/b.txt", "deleted")]);
+    let diffs = scene.snapshots.diff_full(first.tree, second.tree).await.unwrap();
+    assert_eq!((diffs[0].additions, diffs[0].deletions), (1, 1));
+    assert!(diffs[0].patch.as_ref().unwrap().ends_with("@@ -1,1 +1,1 @@\n-one\n+ONE\n"));
+    let text = scene.snapshots.diff_text(first.tree, second.tree, &CancellationToken::new()).await.unwrap();
+    assert!(text.starts_with("diff --git a/a.txt b/a.txt\nindex ") && text.ends_with("-two"), "{text}");
+    let old = scene.snapshots.read(first.tree, "sub/b.txt".as_ref()).await.unwrap();
+    assert_eq!(old.unwrap().bytes, b"two\n");
+    assert_eq!(scene.snapshots.read(second.tree, "sub/b.txt".as_ref()).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_clean_repository_has_the_tree_of_its_commit_and_copies_nothing() {
+    let mut scene = Scene::git();
+    scene.put("a.txt", "one\n");
+    scene.put("sub/b.txt", "two\n");
+    scene.run(&["add", "."]);
+    scene.run(&["commit", "-q", "-m", "x"]);
+    scene.again();
+    let snapshot = scene.track().await;
+    assert_eq!(snapshot.tree.to_string(), scene.run(&["rev-parse", "HEAD^{tree}"]).trim());
+    let mut objects = Vec::new();
+    for directory in fs::read_dir(scene.shadow().join("tracked/0001")).unwrap() {
+        objects.extend(fs::read_dir(directory.unwrap().path()).unwrap());
+    }
+    // The commit that the index is compared with.
+    assert_eq!(objects.len(), 1);
+    let read = scene.snapshots.read(snapshot.tree, "sub/b.txt".as_ref()).await.unwrap();
+    assert_eq!(read.unwrap().bytes, b"two\n");
+}
+
+#[tokio::test]
+async fn what_is_ignored_or_large_or_beside_the_scope_is_left_out() {
+    let mut scene = Scene::git();
+    scene.put(".gitignore", "*.log\n/app/out/\n");
+    scene.put("app/keep.txt", "x");
+    scene.put("app/deep/x.log", "x");
+    scene.put("app/out/x.txt", "x");
+    scene.put("app/mine.txt", "x");
+    scene.put("app/everywhere.txt", "x");
+    scene.put("other/x.txt", "x");
+    scene.put(".git/info/exclude", "mine.txt\n");
+    scene.put("../ignore", "everywhere.txt\n");
+    scene.put("app/most", vec![b'x'; 2 * 1024 * 1024]);
+    scene.put("app/more", vec![b'x'; 2 * 1024 * 1024 + 1]);
+    let scope = scene.root.join("app");
+    let mut options = Options::new(&scene.root.with_file_name("data"), "p", &scene.root, &scope);
+    options.excludes = Some(scene.root.with_file_name("ignore"));
+    scene.snapshots = Snapshots::new(options.clone());
+    let snapshot = scene.track().await;
+    assert_eq!(snapshot.left_out, [std::path::PathBuf::from("app/more")]);
+    let list = scene
+        .snapshots
+        .diff(
+            codewright_snapshot::TreeId::parse("4b825dc642cb6eb9a060e54bf8d69288fbee4904").unwrap(),
+            snapshot.tree,
+        )
+        .await
+        .unwrap();
+    let names: Vec<_> = list.iter().map(|change| change.path.to_str().unwrap()).collect();
+    assert_eq!(names, ["app/keep.txt", "app/most"]);
+}
+
+#[tokio::test]
+async fn a_home_and_what_is_above_it_is_not_tracked() {
+    for home in ["project", "project/user"] {
+        let scene = Scene::with(|options| options.home = Some(options.worktree.with_file_name(home)));
+        let error = scene.snapshots.track(&CancellationToken::new()).await.unwrap_err();
+        assert!(error.to_string().contains("home directory"), "{error}");
+        assert!(!scene.shadow().exists());
+    }
+    let options = Options::new("/tmp/x".as_ref(), "global", "/".as_ref(), "/".as_ref());
+    let error = Snapshots::new(options).track(&CancellationToken::new()).await.unwrap_err();
+    assert!(error.to_string().contains("root of the file system"), "{error}");
+}

@@ -1,0 +1,70 @@
+//! The program killed over and over, in its long form; `cargo test -p codewright crash` is the short one.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+use codewright_testkit::{Crash, Found};
+
+/// How often the program is killed unless said otherwise.
+const KILLS: u32 = 1000;
+/// How many sessions have prompts at once unless said otherwise.
+const SESSIONS: usize = 4;
+/// Faults of one kind that are printed; the rest is counted.
+const SHOWN: usize = 20;
+
+/// Kills, looks, and says whether every promise held.
+pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
+    let mut crash = Crash { binary: Default::default(), kills: KILLS, sessions: SESSIONS, seed: 1 };
+    let mut rest = rest.iter();
+    let mut program = None;
+    while let Some(flag) = rest.next() {
+        match flag.as_str() {
+            "--bin" => program = Some(crate::value(flag, &mut rest)?.into()),
+            "--kills" => crash.kills = number(flag, crate::value(flag, &mut rest)?)?,
+            "--sessions" => crash.sessions = number(flag, crate::value(flag, &mut rest)?)?,
+            "--seed" => crash.seed = number(flag, crate::value(flag, &mut rest)?)?,
+            other => bail!("`crash` has no `{other}`; `cargo xtask --help` lists what it has"),
+        }
+    }
+    crash.binary = match program {
+        Some(path) => path,
+        None => crate::bench::release("codewright")?,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let begun = Instant::now();
+    let found = runtime.block_on(crash.play())?;
+    std::io::stdout().write_all(report(&found, begun.elapsed().as_secs())?.as_bytes())?;
+    Ok(if found.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn number<T: std::str::FromStr>(flag: &str, text: &str) -> Result<T> {
+    text.parse().ok().with_context(|| format!("`{flag}` needs a number, not `{text}`"))
+}
+
+fn report(found: &Found, seconds: u64) -> Result<String> {
+    let mut text = String::new();
+    writeln!(text, "{} kills ({} while starting) in {seconds} s", found.kills, found.in_start)?;
+    writeln!(text, "{} prompts accepted, {} events received by clients", found.prompts, found.events)?;
+    let [done, not_begun, uncertain] = [&found.done, &found.not_begun, &found.uncertain].map(BTreeSet::len);
+    let effects = found.effects;
+    writeln!(
+        text,
+        "{effects} commands ran; {done} calls done, {not_begun} never begun, {uncertain} uncertain"
+    )?;
+    for (name, faults) in [
+        ("lost prompts and events", &found.lost),
+        ("requests refused", &found.refused),
+        ("commands that ran twice", &found.doubled),
+        ("other faults", &found.wrong),
+    ] {
+        writeln!(text, "{name}: {}", faults.len())?;
+        for fault in faults.iter().take(SHOWN) {
+            writeln!(text, "  {fault}")?;
+        }
+    }
+    Ok(text)
+}
