@@ -90,6 +90,8 @@ pub struct Model {
     pub headers: Vec<(String, String)>,
     /// Merged into every body last; `null` removes a field. See `Request::options` for the spellings.
     pub options: Map<String, Value>,
+    /// The field of a chat message in which thought goes back, where it is not the usual one.
+    pub thought_field: Option<String>,
     /// How its server differs from what the protocol's inventors meant.
     pub quirks: Vec<Quirk>,
     /// Token limits; zero means unknown.
@@ -120,6 +122,7 @@ impl Model {
             auth: Auth::default(),
             headers: Vec::new(),
             options: Map::new(),
+            thought_field: None,
             quirks: Vec::new(),
             limits: Limits::default(),
             capabilities: Capabilities::default(),
@@ -189,6 +192,8 @@ pub struct Limits {
     pub context: u64,
     /// Tokens of one answer.
     pub output: u64,
+    /// Tokens of one request, where that is less than the conversation's.
+    pub input: u64,
 }
 
 /// What a model accepts.
