@@ -16,7 +16,7 @@ use bytes::Bytes;
 use codewright_proto::{
     ApiError, FileDiff, HealthReply, MessageId, MessageWithParts, Part, PartId, PathReply, PermissionAnswer,
     PermissionId, PermissionRequest, Project, PromptInput, Session, SessionId, SessionInput, SessionPatch,
-    SessionStatus, Todo,
+    SessionStatus, SummarizeInput, Todo,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
@@ -204,6 +204,13 @@ impl Client {
     pub async fn diff(&self, id: &SessionId, message: Option<&MessageId>) -> Result<Vec<FileDiff>, Error> {
         let query = message.map(|message| ("messageID", message.to_string())).into_iter().collect();
         self.0.value(Call { query, ..Call::new(Method::GET, &session_path(id, "/diff")) }).await
+    }
+
+    /// Puts a summary in the place of the conversation so far, and waits for it.
+    pub async fn summarize(&self, id: &SessionId, input: &SummarizeInput) -> Result<bool, Error> {
+        let call = Call::new(Method::POST, &session_path(id, "/summarize")).with_body(input);
+        let answer = self.0.exchange(call, Patience::Silence(SILENCE)).await?;
+        serde_json::from_slice(&answer.bytes).map_err(|error| self.0.late_error(&answer, &error))
     }
 
     /// Removes a message; files stay as they are.

@@ -104,6 +104,10 @@ impl Place {
         self.raw_config.clone()
     }
 
+    pub(crate) fn raw_config(&self) -> &Value {
+        &self.raw_config
+    }
+
     /// The agents, as `GET /agent` lists them.
     #[must_use]
     pub fn agents_json(&self) -> Value {

@@ -3,6 +3,7 @@
 mod change;
 pub(crate) mod doors;
 mod fork;
+mod summarize;
 
 use std::path::Path;
 use std::sync::Arc;
