@@ -42,7 +42,8 @@ pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
     Request {
         system,
         messages,
-        tools: parts.tools,
+        // A server refuses tools for a model that cannot call them.
+        tools: if model.capabilities.tool_call { parts.tools } else { Vec::new() },
         tool_choice: ToolChoice::Auto,
         max_output_tokens: max_output_tokens(model),
         temperature,

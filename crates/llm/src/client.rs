@@ -113,10 +113,16 @@ impl Client {
             return Ok((response, begun));
         }
         let error = refused(response, model).await;
-        if matches!(error, Error::Auth { .. }) {
-            auth::refused(model);
-        }
-        Err(error)
+        Err(match error {
+            Error::Auth { mut failure } => {
+                auth::refused(model);
+                if let Some(advice) = &model.refused {
+                    failure.message = format!("{} ({advice})", failure.message);
+                }
+                Error::Auth { failure }
+            }
+            error => error,
+        })
     }
 }
 

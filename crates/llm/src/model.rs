@@ -92,6 +92,8 @@ pub struct Model {
     pub options: Map<String, Value>,
     /// The field of a chat message in which thought goes back, where it is not the usual one.
     pub thought_field: Option<String>,
+    /// What a user can do when the credentials are refused; said behind the server's words.
+    pub refused: Option<String>,
     /// How its server differs from what the protocol's inventors meant.
     pub quirks: Vec<Quirk>,
     /// Token limits; zero means unknown.
@@ -123,6 +125,7 @@ impl Model {
             headers: Vec::new(),
             options: Map::new(),
             thought_field: None,
+            refused: None,
             quirks: Vec::new(),
             limits: Limits::default(),
             capabilities: Capabilities::default(),

@@ -78,6 +78,10 @@ impl Network {
         }
         let proxy = Proxy::all(url.clone()).map_err(|why| bad(&why.to_string()))?;
         let without = WITHOUT.iter().find_map(|name| self.filled(name));
+        // The library takes the star for names alone, and not for addresses.
+        if without.is_some_and(|list| list.split(',').any(|entry| entry.trim() == "*")) {
+            return Ok(None);
+        }
         let proxy = proxy.no_proxy(without.and_then(NoProxy::from_string));
         Ok(Some(Way { variable, url, proxy }))
     }
@@ -187,6 +191,7 @@ mod tests {
     fn each_scheme_has_its_proxy() {
         check_way(&[], None, None);
         check_way(&[("HTTPS_PROXY", "")], None, None);
+        check_way(&[("ALL_PROXY", "http://p:1"), ("NO_PROXY", "a, *")], None, None);
         check_way(&[("HTTP_PROXY", "http://p:1")], None, Some("HTTP_PROXY names the proxy http://p:1"));
         check_way(&[("HTTPS_PROXY", "http://p:1")], Some("HTTPS_PROXY names the proxy http://p:1"), None);
         let all = "ALL_PROXY names the proxy https://p";

@@ -251,3 +251,91 @@ fn claude_on_vertex_is_asked_with_a_token() -> Result<()> {
     assert_eq!(unmarked(&requests[1].body["messages"][1]["content"]), expected);
     Ok(())
 }
+
+/// The body of the request that one prompt makes of a provider with these options for its model.
+fn asked(model: &str, (provider, options): (Value, Value), args: &[&str]) -> Result<Value> {
+    let server = BlockingServer::start(Script::new().text("Done."))?;
+    let project = Project::plain()?;
+    let (id, name) = model.split_once('/').context("a model has a provider")?;
+    let mut config = provider;
+    for key in ["baseURL", "endpoint"] {
+        if let Some(path) = config["options"][key].as_str().map(str::to_owned) {
+            config["options"][key] = format!("{}{path}", server.url()).into();
+        }
+    }
+    config["models"] = json!({ name: { "options": options } });
+    project.write_config(&json!({ "model": model, "provider": { id: config } }))?;
+    program(&project, ["run", "hi"].into_iter().chain(args.iter().copied())).finish()?.success()?;
+    assert_eq!(server.problems(), [""; 0]);
+    let request = server.main_requests().pop().context("no request")?;
+    Ok((*request.body).clone())
+}
+
+fn bedrock() -> Value {
+    json!({ "options": { "endpoint": "", "apiKey": "k" } })
+}
+
+fn gemini() -> Value {
+    json!({ "options": { "baseURL": "/v1beta", "apiKey": "k" } })
+}
+
+#[test]
+fn thinking_reaches_bedrock_by_variant_and_by_option() -> Result<()> {
+    const CLAUDE: &str = "amazon-bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0";
+    let body = asked(CLAUDE, (bedrock(), json!({})), &["--variant", "high"])?;
+    let thinking = json!({ "type": "enabled", "budget_tokens": 16_000 });
+    assert_eq!(body["additionalModelRequestFields"], json!({ "thinking": thinking }));
+    // What is thought counts as output there.
+    assert_eq!(body["inferenceConfig"], json!({ "maxTokens": 48_000 }));
+    let written = json!({ "reasoningConfig": { "type": "enabled", "budgetTokens": 2_000 } });
+    let body = asked(CLAUDE, (bedrock(), written), &[])?;
+    let thinking = json!({ "type": "enabled", "budget_tokens": 2_000 });
+    assert_eq!(body["additionalModelRequestFields"], json!({ "thinking": thinking }));
+    let nova = json!({ "reasoningConfig": { "type": "enabled", "maxReasoningEffort": "low" } });
+    let body = asked("amazon-bedrock/amazon.nova-2-lite-v1:0", (bedrock(), nova.clone()), &[])?;
+    assert_eq!(body["additionalModelRequestFields"], nova);
+    Ok(())
+}
+
+#[test]
+fn thinking_reaches_gemini_by_variant_and_by_option() -> Result<()> {
+    let thinking = |body: &Value| body["generationConfig"]["thinkingConfig"].clone();
+    let body = asked("google/gemini-2.5-pro", (gemini(), json!({})), &["--variant", "high"])?;
+    assert_eq!(thinking(&body), json!({ "includeThoughts": true, "thinkingBudget": 16_000 }));
+    let body = asked("google/gemini-3.1-pro-preview", (gemini(), json!({})), &["--variant", "low"])?;
+    assert_eq!(thinking(&body), json!({ "includeThoughts": true, "thinkingLevel": "low" }));
+    let written = json!({ "thinkingConfig": { "thinkingBudget": 512, "includeThoughts": false } });
+    let body = asked("google/gemini-2.5-pro", (gemini(), written.clone()), &[])?;
+    assert_eq!(thinking(&body), written["thinkingConfig"]);
+    Ok(())
+}
+
+#[test]
+fn thought_goes_back_in_the_configured_field() -> Result<()> {
+    for (interleaved, field) in [
+        (json!({ "field": "reasoning_text" }), "reasoning_text"),
+        (json!("reasoning"), "reasoning"),
+        (json!(true), "reasoning_content"),
+        (json!(false), "reasoning_content"),
+    ] {
+        let script = Script::new().turn(Turn::steps().reasoning(THOUGHT).text("Hello.")).text("Again.");
+        let server = BlockingServer::start(script)?;
+        let project = Project::plain()?;
+        let mut config = Project::config(&server.url());
+        config["provider"]["mock"]["models"]["plain-model"]["interleaved"] = interleaved;
+        project.write_config(&config)?;
+        program(&project, ["run", "hi"]).finish()?.success()?;
+        program(&project, ["run", "-c", "once more"]).finish()?.success()?;
+        let request = server.main_requests().pop().context("no request")?;
+        let answer = json!({ "role": "assistant", "content": "Hello.", field: THOUGHT });
+        assert_eq!(request.body["messages"][2], answer);
+    }
+    let project = Project::plain()?;
+    let mut config = Project::config("http://127.0.0.1:9");
+    config["provider"]["mock"]["models"]["plain-model"]["interleaved"] = json!({ "field": 7 });
+    project.write_config(&config)?;
+    let done = program(&project, ["run", "hi"]).finish()?;
+    assert_eq!(done.code, Some(1));
+    check_has(&done.stderr, &["models.plain-model.interleaved.field"]);
+    Ok(())
+}
