@@ -87,8 +87,9 @@ impl Error {
         match self {
             Self::NoProvider { looked_for } => Some(format!(
                 "looked for:\n{}\n\nSet a key (for example ANTHROPIC_API_KEY or OPENAI_API_KEY), name a provider in \
-                 opencode.json, or start a local model server. `codewright demo` shows the program at work without any \
-                 of these.",
+                 opencode.json, or start a local model server. `codewright models opencode` lists models that cost \
+                 nothing and need no key: name one with `--model`. `codewright demo` shows the program at work without \
+                 any of these.",
                 looked_for.iter().map(|line| format!("  - {line}")).collect::<Vec<_>>().join("\n")
             )),
             Self::UnknownModel { nearest, advice, .. } => {

@@ -12,11 +12,11 @@ use codewright_proto::{PathReply, Project, ProjectId, ProjectTime};
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
-use crate::Error;
 use crate::engine::Inner;
 use crate::models::Models;
 use crate::models::signed_in::Credentials;
 use crate::request::instructions::{Instruction, instructions};
+use crate::{Error, remote};
 
 /// How long git may take to name the first commit; only asked once for each repository.
 const GIT_DEADLINE: Duration = Duration::from_secs(5);
@@ -50,14 +50,16 @@ impl Place {
         }
         let worktree = codewright_config::find_worktree(&directory);
         let project = project(inner, &worktree).await?;
-        let input =
-            LoadInput { directory: &directory, worktree: &worktree.root, env: &inner.env, dirs: &inner.dirs };
-        let Loaded { config, looked_for, warnings, .. } = codewright_config::load(input)?;
         let stored = inner.sign_in.vault().read().map_err(|error| Error::invalid(error.to_string()))?;
+        let env = remote::environment(&inner.env, &stored);
+        let (served, unserved) = remote::served(inner, &stored).await;
+        let input =
+            LoadInput { directory: &directory, worktree: &worktree.root, env: &env, dirs: &inner.dirs };
+        let Loaded { config, looked_for, warnings, .. } = codewright_config::load_over(input, &served)?;
         let credentials = Credentials { stored, sign_in: Some(inner.sign_in.clone()) };
         let agents = codewright_config::agents(&config, &inner.dirs, &worktree.root)?;
-        let models = Models::open(inner, &config, &credentials, &looked_for).await;
-        let warnings = warnings.into_iter().chain(credentials.stored.warnings);
+        let models = Models::open(inner, &config, (&credentials, &env), &looked_for).await;
+        let warnings = unserved.into_iter().chain(warnings).chain(credentials.stored.warnings);
         let warnings = warnings.chain(inner.catalog.open().warning).take(MAX_WARNINGS).collect();
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let path = PathReply {

@@ -76,7 +76,7 @@ fn what_is_wrong_is_named_with_what_to_do() {
             "",
             "there are: ChatGPT Pro/Plus (browser)",
         ),
-        (&["providers", "login", "https://ai.example.org"], "", "is not in this version"),
+        (&["providers", "login", "http://ai.example.org"], "", "must begin with https://"),
     ] {
         let done = run(&project, args).stdin(stdin).finish().unwrap();
         keeps_quiet(&done);
