@@ -9,7 +9,9 @@ mod case;
 pub(crate) mod decode;
 mod place;
 mod report;
+pub(crate) mod snapshot;
 mod spread;
+mod undo;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -28,8 +30,20 @@ use crate::model::Model;
 const RUNS: usize = 7;
 /// More runs say no more.
 const RUNS_LIMIT: usize = 1000;
+/// What is measured of a room and not of the whole program.
+const PARTS: [Part; 3] = [
+    Part { name: decode::NAME, measured: decode::measured },
+    Part { name: snapshot::NAME, measured: snapshot::measured },
+    Part { name: undo::NAME, measured: undo::measured },
+];
 /// A program that does nothing.
 const NOTHING: &str = "/bin/true";
+
+struct Part {
+    name: &'static str,
+    /// Measures so many runs; the lines to be shown.
+    measured: fn(usize) -> Result<String>,
+}
 
 struct Options {
     program: Option<PathBuf>,
@@ -48,15 +62,19 @@ struct Program {
 /// Measures, prints, and says whether every run did its work.
 pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     let mut options = Options::parse(rest)?;
-    let named = options.only.len();
-    options.only.retain(|name| name != decode::NAME);
-    let has_decode = named == 0 || options.only.len() < named;
-    if has_decode && named > 0 && options.only.is_empty() {
+    let named = std::mem::take(&mut options.only);
+    let (parts, cases): (Vec<_>, Vec<_>) =
+        named.iter().cloned().partition(|name| PARTS.iter().any(|part| part.name == name));
+    let parts = PARTS.iter().filter(|part| named.is_empty() || parts.iter().any(|name| name == part.name));
+    if !named.is_empty() && cases.is_empty() {
         print(&report::head(&[], options.runs)?)?;
-        print(&decode::measured(options.runs)?)?;
+        for part in parts {
+            print(&(part.measured)(options.runs)?)?;
+        }
         print(&report::foot(&[])?)?;
         return Ok(ExitCode::SUCCESS);
     }
+    options.only = cases;
     let cases = case::chosen(&options.only)?;
     let ours = match options.program {
         Some(path) => path,
@@ -77,8 +95,8 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
         measured.insert(case, runs);
         print(&report::case(case, &programs, &measured))?;
     }
-    if has_decode {
-        print(&decode::measured(options.runs)?)?;
+    for part in parts {
+        print(&(part.measured)(options.runs)?)?;
     }
     let failures = measured.failures(&programs);
     print(&report::foot(&failures)?)?;

@@ -25,3 +25,4 @@ pub use credential::{sign_in, vault};
 pub use engine::{Engine, Options};
 pub use error::Error;
 pub use place::Place;
+pub use session::revert::Restored;

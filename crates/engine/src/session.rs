@@ -3,6 +3,7 @@
 mod change;
 pub(crate) mod doors;
 mod fork;
+pub(crate) mod revert;
 mod summarize;
 
 use std::path::Path;

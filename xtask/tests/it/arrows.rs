@@ -71,6 +71,7 @@ const ROOMS: &[Room] = &[
             "codewright-config",
             "codewright-llm",
             "codewright-server",
+            "codewright-snapshot",
             "codewright-scripted",
             "codewright-testkit",
         ],

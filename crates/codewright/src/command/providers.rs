@@ -91,7 +91,7 @@ fn login(
 ) -> anyhow::Result<ExitCode> {
     let provider = match provider {
         Some(url) if url.contains("://") => return login_at(sign_in, env, url),
-        Some(provider) => provider.trim().to_owned(),
+        Some(provider) => id_of(provider.trim()),
         None => pick_provider()?,
     };
     if provider.is_empty() {
@@ -181,7 +181,8 @@ async fn by_sign_in(
 fn logout(sign_in: &SignIn, provider: Option<&str>) -> anyhow::Result<ExitCode> {
     let stored = sign_in.vault().read()?;
     let provider = match provider {
-        Some(provider) => provider.to_owned(),
+        Some(provider) if stored.get(provider).is_some() => provider.to_owned(),
+        Some(provider) => id_of(provider),
         None => pick_stored(&stored)?,
     };
     if !sign_in.vault().remove(&provider)? {
@@ -195,6 +196,18 @@ fn logout(sign_in: &SignIn, provider: Option<&str>) -> anyhow::Result<ExitCode> 
     }
     let name = clean_line(&name(&provider));
     Ok(crate::print(&format!("└  Signed out of {name}\n")))
+}
+
+/// The id of a provider that is named by it or by the name shown to people; an unknown one is the configuration's.
+fn id_of(named: &str) -> String {
+    let catalog = Catalog::embedded();
+    let rows = || catalog::providers().iter().map(|row| (row.id, row.name));
+    let known = || rows().chain(catalog.providers().map(|facts| (facts.id.as_str(), facts.name.as_str())));
+    if known().any(|(id, _)| id == named) {
+        return named.to_owned();
+    }
+    let found = known().find(|(id, name)| id.eq_ignore_ascii_case(named) || name.eq_ignore_ascii_case(named));
+    found.map_or(named, |(id, _)| id).to_owned()
 }
 
 /// The name shown to people.
