@@ -34,6 +34,8 @@ pub struct Place {
     pub(crate) models: Models,
     /// What the files were.
     pub(crate) snapshots: Snapshots,
+    /// Whether it is kept what files were.
+    pub(crate) keeps_files: bool,
     /// Background work that the end of the program waits for.
     pub(crate) tasks: TaskTracker,
     agents: Vec<AgentSpec>,
@@ -75,6 +77,7 @@ impl Place {
         };
         Ok(Self {
             snapshots: snapshots(inner, &project, &worktree, &directory),
+            keeps_files: config.snapshot != Some(false),
             project,
             models,
             tasks: inner.tasks.clone(),
@@ -196,7 +199,7 @@ fn snapshots(inner: &Inner, project: &Project, worktree: &Worktree, directory: &
 }
 
 /// The project of a worktree: remembered, or named after the repository's first commit.
-async fn project(inner: &Inner, worktree: &Worktree) -> Result<Project, Error> {
+pub(crate) async fn project(inner: &Inner, worktree: &Worktree) -> Result<Project, Error> {
     let root = worktree.root.to_string_lossy().into_owned();
     if let Some(known) = inner.store.project_of(&root).await? {
         // A repository that had no commit when it was first seen may have one now.

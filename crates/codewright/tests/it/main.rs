@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a step that fails is a test that fails")]
 
+mod abort;
 mod anthropic;
 mod attach;
 mod config;
@@ -21,11 +22,14 @@ mod place;
 mod prompt;
 mod protocols;
 mod providers;
+mod recover;
 mod responses;
 mod secret;
 mod serve;
 mod storage;
+mod structured;
 mod support;
 mod title;
 mod tools;
+mod transfer;
 mod well_known;
