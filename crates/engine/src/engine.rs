@@ -25,7 +25,7 @@ use crate::models::source::Source;
 use crate::permission::gate::Gate;
 use crate::place::Place;
 use crate::run::{Runs, Turn};
-use crate::session::doors::Doors;
+use crate::session::doors::{Doors, Entered};
 use crate::toolbox::Toolbox;
 use crate::{Error, admit, session};
 
@@ -40,6 +40,9 @@ const ABORT_WAIT: Duration = Duration::from_secs(10);
 
 /// How often a change of a session is tried that other processes keep overtaking.
 const UPDATE_ATTEMPTS: u32 = 100;
+
+/// How often a prompt that finds its session taken back again looks anew.
+const LOOKS: usize = 8;
 
 /// What an engine is made of.
 #[derive(Debug)]
@@ -266,11 +269,24 @@ impl Engine {
     }
 
     async fn admit(&self, id: &SessionId, input: PromptInput) -> Result<(MessageId, Option<Turn>), Error> {
-        let _entered = self.0.doors.enter(id).await?;
+        let _entered = self.enter(id).await?;
         let session = self.0.session(id).await?;
         let wants_answer = input.no_reply != Some(true);
         let message = admit::admit(&self.0, &session, input).await?;
         Ok((message, wants_answer.then(|| self.0.runs.wake(&self.0, id))))
+    }
+
+    /// Goes into a session to add to it; what it was taken back by is gone then.
+    pub(crate) async fn enter(&self, id: &SessionId) -> Result<Entered, Error> {
+        for _ in 0..LOOKS {
+            session::revert::clean_up(&self.0, id).await?;
+            let entered = self.0.doors.enter(id).await?;
+            // Between the two somebody may have taken it back again.
+            if self.0.session(id).await?.revert.is_none() {
+                return Ok(entered);
+            }
+        }
+        Err(Error::busy(id))
     }
 
     pub(crate) async fn stop(&self, id: &SessionId) {

@@ -63,6 +63,9 @@ pub enum Error {
     /// The store failed; the operator looks at the disk.
     #[error(transparent)]
     Store(#[from] codewright_store::Error),
+    /// Files cannot be taken back or forth; the user looks at what is in the way.
+    #[error(transparent)]
+    Snapshot(#[from] codewright_snapshot::Error),
     /// The provider failed; the same request may work later or never.
     #[error(transparent)]
     Provider(#[from] codewright_llm::Error),
@@ -104,6 +107,7 @@ impl Error {
             | Self::Busy { .. }
             | Self::Invalid { .. }
             | Self::Store(_)
+            | Self::Snapshot(_)
             | Self::Provider(_) => None,
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! Opened once and then only read; what a place says never changes while it is held.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use codewright_config::{AgentSpec, LoadInput, Loaded, Worktree};
 use codewright_proto::{PathReply, Project, ProjectId, ProjectTime};
+use codewright_snapshot::Snapshots;
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
@@ -30,6 +32,8 @@ pub struct Place {
     pub(crate) worktree: Worktree,
     pub(crate) project: Project,
     pub(crate) models: Models,
+    /// What the files were.
+    pub(crate) snapshots: Snapshots,
     /// Background work that the end of the program waits for.
     pub(crate) tasks: TaskTracker,
     agents: Vec<AgentSpec>,
@@ -70,6 +74,7 @@ impl Place {
             directory: text(&directory),
         };
         Ok(Self {
+            snapshots: snapshots(inner, &project, &worktree, &directory),
             project,
             models,
             tasks: inner.tasks.clone(),
@@ -181,8 +186,17 @@ impl Place {
     }
 }
 
+/// The snapshots of a directory; nothing is made before the first one.
+fn snapshots(inner: &Inner, project: &Project, worktree: &Worktree, directory: &Path) -> Snapshots {
+    let mut options =
+        codewright_snapshot::Options::new(&inner.dirs.data, project.id.as_str(), &worktree.root, directory);
+    options.home = inner.dirs.home.canonicalize().ok();
+    options.search = inner.env.get("PATH").map(OsString::from);
+    Snapshots::new(options)
+}
+
 /// The project of a worktree: remembered, or named after the repository's first commit.
-async fn project(inner: &Inner, worktree: &Worktree) -> Result<Project, Error> {
+pub(crate) async fn project(inner: &Inner, worktree: &Worktree) -> Result<Project, Error> {
     let root = worktree.root.to_string_lossy().into_owned();
     if let Some(known) = inner.store.project_of(&root).await? {
         // A repository that had no commit when it was first seen may have one now.

@@ -80,6 +80,8 @@ fn table() -> Vec<Route> {
         route("PATCH", "/session/{sessionID}/message/{messageID}/part/{partID}", patch(change::update_part)),
         route("POST", "/session/{sessionID}/share", post(change::share)),
         route("DELETE", "/session/{sessionID}/share", delete(change::unshare)),
+        long("POST", "/session/{sessionID}/revert", post(change::revert)),
+        long("POST", "/session/{sessionID}/unrevert", post(change::unrevert)),
         long("POST", "/session/{sessionID}/summarize", post(session::summarize)),
         long("POST", "/session/{sessionID}/compact", post(session::compact)),
         route("POST", "/session/{sessionID}/init", post(change::init)),

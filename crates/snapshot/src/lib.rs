@@ -116,6 +116,11 @@ impl Snapshots {
         }
     }
 
+    /// The root that paths are relative to.
+    pub fn worktree(&self) -> &Path {
+        self.root()
+    }
+
     /// The files of the scope as they are now.
     ///
     /// One process while nothing changed since the last time, three otherwise.

@@ -34,7 +34,7 @@ impl Engine {
     }
 
     async fn ask_for_summary(&self, id: &SessionId, model: PromptModel, cause: Cause) -> Result<bool, Error> {
-        let entered = self.0.doors.enter(id).await?;
+        let entered = self.enter(id).await?;
         let session = self.0.session(id).await?;
         let place = self.0.place(std::path::Path::new(&session.directory)).await?;
         place.models.find(&model.provider_id, &model.model_id)?;

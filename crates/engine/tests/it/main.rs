@@ -10,3 +10,4 @@ mod permission;
 mod responses;
 mod sessions;
 mod turn;
+mod undo;
