@@ -323,6 +323,7 @@ impl Repository {
         if !mark.exists() {
             return Ok(());
         }
+        temporaries(&self.options.directory).iter().try_for_each(|path| remove(path))?;
         for (_, generation) in self.generations(Shelf::Tracked) {
             let below = fs::read_dir(&generation).map_err(|source| Error::at(&generation, source))?;
             let below = below.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());

@@ -156,6 +156,7 @@ impl Run<'_> {
         if let (Some(tree), true, true) = (known, changes.add.is_empty(), changes.drop.is_empty()) {
             return Ok(Snapshot { tree, left_out, rules, taken });
         }
+        self.repository.writes()?;
         self.store(changes).await?;
         let tree = self.git(&["write-tree"], Input::Lock(self.lock.try_clone().ok()), ADD_DEADLINE).await?;
         let tree = String::from_utf8_lossy(&tree);
@@ -164,6 +165,7 @@ impl Run<'_> {
             message: format!("`{}` is not a tree", tree.trim()),
         })?;
         self.repository.commit(&self.objects, tree)?;
+        self.repository.is_written()?;
         Ok(Snapshot { tree, left_out, rules, taken })
     }
 
@@ -210,9 +212,7 @@ impl Run<'_> {
         let is_measured =
             cost_bytes > MEASURED_BYTES.min(self.repository.options.quota.total_bytes / BATCHES / 2);
         let before = if is_measured { self.disk_use().await? } else { 0 };
-        self.repository.writes()?;
         self.add_now(files.iter().map(|file| file.path.clone()).collect()).await?;
-        self.repository.is_written()?;
         let mut unused = if index_bytes > SETTLED_BYTES { index_bytes / 2 } else { 0 };
         if is_measured {
             let index = 2 * self.index_bytes();
