@@ -99,11 +99,8 @@ impl Error {
             Self::UnknownProvider { nearest, .. } => did_you_mean(nearest),
             Self::NoKey { advice, .. } => Some(advice.clone()),
             Self::Config(error) => error.hint(),
-            Self::NotFound { .. }
-            | Self::Busy { .. }
-            | Self::Invalid { .. }
-            | Self::Store(_)
-            | Self::Provider(_) => None,
+            Self::NotFound { .. } | Self::Busy { .. } | Self::Invalid { .. } | Self::Provider(_) => None,
+            Self::Store(error) => error.hint().map(str::to_owned),
         }
     }
 }

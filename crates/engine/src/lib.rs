@@ -19,7 +19,7 @@ mod run;
 mod session;
 mod toolbox;
 
-pub use codewright_store::{Published, SessionFilter, Subscription};
+pub use codewright_store::{Foreign, Logged, Published, Salvage, SessionFilter, Subscription};
 pub use credential::vault;
 pub use engine::{Engine, Options};
 pub use error::Error;

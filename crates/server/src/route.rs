@@ -17,6 +17,7 @@ mod event;
 mod instance;
 mod permission;
 mod session;
+mod sync;
 
 use session::change;
 
@@ -81,6 +82,8 @@ fn table() -> Vec<Route> {
         route("POST", "/session/{sessionID}/share", post(change::share)),
         route("DELETE", "/session/{sessionID}/share", delete(change::unshare)),
         route("POST", "/session/{sessionID}/init", post(change::init)),
+        route("POST", "/sync/replay", post(sync::replay)),
+        route("POST", "/sync/history", post(sync::history)),
         route("PUT", "/auth/{providerID}", put(auth::set)),
         route("DELETE", "/auth/{providerID}", delete(auth::remove)),
         route("GET", "/provider/auth", get(auth::methods)),

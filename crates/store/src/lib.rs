@@ -22,7 +22,8 @@
 
 #![warn(missing_docs)]
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,11 +38,13 @@ mod lease;
 mod node;
 mod record;
 mod sqlite;
+mod sync;
 mod upcast;
 
 pub use error::{Cause, Error};
 pub use feed::{Published, Subscription};
 pub use lease::{Claim, Holder, Lease};
+pub use sync::{Foreign, Logged};
 
 use feed::Feed;
 use sqlite::Sqlite;
@@ -58,6 +61,41 @@ pub struct Store {
     log: Sqlite,
     feed: Arc<Feed>,
     ids: Ids,
+}
+
+/// What was saved of a damaged store.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Salvage {
+    /// How many sessions there are now.
+    pub sessions: u64,
+    /// How many messages there are now.
+    pub messages: u64,
+    /// How many events could be read.
+    pub events: u64,
+    /// How many events are known to be lost.
+    pub events_lost: u64,
+    /// Whether all of the log could be read, so that everything follows from it.
+    pub is_whole: bool,
+    /// Where the damaged file is kept.
+    pub kept_at: PathBuf,
+}
+
+impl std::fmt::Display for Salvage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { sessions, messages, events, events_lost, is_whole, kept_at } = self;
+        write!(
+            f,
+            "the store was damaged and has been repaired: {sessions} sessions with {messages} messages were kept, "
+        )?;
+        if *is_whole {
+            f.write_str("nothing is lost")?;
+        } else if *events_lost > 0 {
+            write!(f, "{events_lost} of {} changes are lost", events + events_lost)?;
+        } else {
+            f.write_str("whatever could not be read is lost")?;
+        }
+        write!(f, "; the damaged file is kept as `{}`", kept_at.display())
+    }
 }
 
 /// What ids and times of events are made with.
@@ -119,10 +157,18 @@ impl Store {
     /// Opens the store in a file, which is created with its directories if it is not there.
     ///
     /// What is created is for the user alone. Any number of processes may open one file.
+    /// A damaged file is replaced by what can be read of it and kept under a dated name,
+    /// unless another process is using it; see [`Store::salvage`].
     pub async fn open(path: &Path, ids: Ids, clock: Clock) -> Result<Self, Error> {
         let feed = Arc::new(Feed::new());
         let stamps = Stamps { ids: ids.clone(), clock };
         Ok(Self { log: Sqlite::open(path, stamps, Arc::clone(&feed)).await?, feed, ids })
+    }
+
+    /// What was saved when this store was opened, if its file was damaged.
+    #[must_use]
+    pub fn salvage(&self) -> Option<&Salvage> {
+        self.log.salvage()
     }
 
     /// An empty store that is gone with its last clone, for tests.
@@ -279,6 +325,19 @@ impl Store {
         self.log.messages(session, limit).await
     }
 
+    /// The newest `limit` messages before one, oldest first, and whether there are older ones.
+    ///
+    /// `before` is a message's time of creation and id; without it the page ends with
+    /// the newest. What was stored since does not shift the pages before it.
+    pub async fn messages_before(
+        &self,
+        session: &SessionId,
+        limit: usize,
+        before: Option<(u64, MessageId)>,
+    ) -> Result<(Vec<MessageWithParts>, bool), Error> {
+        self.log.messages_before(session, limit, before).await
+    }
+
     /// One message of a session with its parts, if it exists.
     pub async fn message(
         &self,
@@ -316,6 +375,20 @@ impl Store {
     /// Makes all projections anew from the log, or changes nothing; returns how many events it has.
     pub async fn replay(&self) -> Result<u64, Error> {
         self.log.replay().await
+    }
+
+    /// Takes over events of another store, all that are new or none; returns those.
+    ///
+    /// The events of a session come in order and without gaps, from the first that is
+    /// not known here or from any before it; those that are known are skipped.
+    pub async fn replay_foreign(&self, events: Vec<Foreign>) -> Result<Vec<Arc<Envelope>>, Error> {
+        self.log.replay_foreign(events).await
+    }
+
+    /// The events behind those that are known, given as the last `seq` of each session,
+    /// in the order of the log. A long history comes in pieces: ask again with what came.
+    pub async fn history(&self, known: HashMap<String, u64>) -> Result<Vec<Logged>, Error> {
+        self.log.history(known).await
     }
 
     /// Finishes what was asked, moves everything into the one file, and ends the feed.

@@ -24,4 +24,5 @@ mod serve;
 mod storage;
 mod support;
 mod title;
+mod together;
 mod tools;

@@ -1,5 +1,6 @@
 //! The store at its face: real files, threads and restarts.
 
+mod damage;
 mod face;
 mod feed;
 mod lease;
@@ -7,3 +8,4 @@ mod opening;
 mod process;
 mod replay;
 mod support;
+mod sync;
