@@ -10,6 +10,7 @@ pub(crate) mod decode;
 mod place;
 mod report;
 mod spread;
+pub(crate) mod store;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -48,12 +49,19 @@ struct Program {
 /// Measures, prints, and says whether every run did its work.
 pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     let mut options = Options::parse(rest)?;
+    let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
+    let (has_decode, has_store) = (wanted(decode::NAME), wanted(store::NAME));
     let named = options.only.len();
-    options.only.retain(|name| name != decode::NAME);
-    let has_decode = named == 0 || options.only.len() < named;
-    if has_decode && named > 0 && options.only.is_empty() {
+    options.only.retain(|name| name != decode::NAME && name != store::NAME);
+    if named > 0 && options.only.is_empty() {
         print(&report::head(&[], options.runs)?)?;
-        print(&decode::measured(options.runs)?)?;
+        if has_decode {
+            print(&decode::measured(options.runs)?)?;
+        }
+        if has_store {
+            let program = options.program.map_or_else(|| release("codewright"), Ok)?;
+            print(&store::measured(&program, options.runs)?)?;
+        }
         print(&report::foot(&[])?)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -79,6 +87,9 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     }
     if has_decode {
         print(&decode::measured(options.runs)?)?;
+    }
+    if has_store {
+        print(&store::measured(&ours, options.runs)?)?;
     }
     let failures = measured.failures(&programs);
     print(&report::foot(&failures)?)?;

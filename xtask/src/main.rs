@@ -31,7 +31,7 @@ Commands:
       --against PATH  Another program with the same command line, run in turn
                       with the first; its figures are also shown as ratios
       --runs N        Counted runs a case, after one that is not (default 7)
-      --only NAME     version, hi, edit, stream, pipe, size or decode; edit, stream
+      --only NAME     version, hi, edit, stream, pipe, size, decode or store; edit, stream
                       and pipe measure hi too, as their figures are beyond its;
                       decode is not of the program but of its decoders alone
       Ends with 1 if a run failed, never because a limit was exceeded.
@@ -73,6 +73,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "models" => models::main(rest)?,
         // The parts of a benchmark that run as processes of their own.
         bench::decode::COMMAND => bench::decode::main(rest)?,
+        bench::store::COMMAND => bench::store::main(rest)?,
         measure::COMMAND => measure::main(rest)?,
         model::COMMAND => model::main()?,
         "help" | "-h" | "--help" => std::io::stdout().write_all(HELP.as_bytes())?,

@@ -32,6 +32,7 @@ use codewright_proto::{
     ProjectId, Session, SessionId, Signal, Todo,
 };
 
+mod backend;
 mod error;
 mod feed;
 mod lease;
@@ -46,6 +47,7 @@ pub use feed::{Published, Subscription};
 pub use lease::{Claim, Holder, Lease};
 pub use sync::{Foreign, Logged};
 
+use backend::Backend;
 use feed::Feed;
 use sqlite::Sqlite;
 
@@ -58,7 +60,7 @@ const HOLDER_POLL: Duration = Duration::from_millis(50);
 /// An open store. Clones share it. A runtime with time is needed to wait for it.
 #[derive(Clone)]
 pub struct Store {
-    log: Sqlite,
+    log: Arc<dyn Backend>,
     feed: Arc<Feed>,
     ids: Ids,
 }
@@ -162,7 +164,8 @@ impl Store {
     pub async fn open(path: &Path, ids: Ids, clock: Clock) -> Result<Self, Error> {
         let feed = Arc::new(Feed::new());
         let stamps = Stamps { ids: ids.clone(), clock };
-        Ok(Self { log: Sqlite::open(path, stamps, Arc::clone(&feed)).await?, feed, ids })
+        let log = Arc::new(Sqlite::open(path, stamps, Arc::clone(&feed)).await?);
+        Ok(Self { log, feed, ids })
     }
 
     /// What was saved when this store was opened, if its file was damaged.
@@ -175,7 +178,8 @@ impl Store {
     pub async fn in_memory(ids: Ids, clock: Clock) -> Result<Self, Error> {
         let feed = Arc::new(Feed::new());
         let stamps = Stamps { ids: ids.clone(), clock };
-        Ok(Self { log: Sqlite::in_memory(stamps, Arc::clone(&feed)).await?, feed, ids })
+        let log = Arc::new(Sqlite::in_memory(stamps, Arc::clone(&feed)).await?);
+        Ok(Self { log, feed, ids })
     }
 
     /// Stores events, all or none, and publishes them in this order.
@@ -253,14 +257,14 @@ impl Store {
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
         self.log.watch();
-        Subscription::new(Arc::clone(&self.feed), self.log.clone())
+        Subscription::new(Arc::clone(&self.feed), Arc::clone(&self.log))
     }
 
     /// Begins to read the feed behind an event: what followed it comes from the log first.
     #[must_use]
     pub fn subscribe_after(&self, position: u64) -> Subscription {
         self.log.watch();
-        Subscription::after(Arc::clone(&self.feed), self.log.clone(), position)
+        Subscription::after(Arc::clone(&self.feed), Arc::clone(&self.log), position)
     }
 
     /// The position of the last event that this store knows of: its own, those that were
@@ -273,7 +277,7 @@ impl Store {
     /// Events of the whole log behind a position: at most `limit`, fewer where they
     /// are large, none only at the end.
     pub async fn events(&self, after_position: u64, limit: usize) -> Result<Vec<Envelope>, Error> {
-        self.log.events(after_position, limit).await
+        self.log.events_between(after_position, u64::MAX, limit).await
     }
 
     /// Events of one session, deleted or not, from a `seq` on; pages like [`Store::events`].

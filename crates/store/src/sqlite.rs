@@ -1,7 +1,6 @@
 //! The store on SQLite: one thread that writes, a few connections that read.
 //!
-//! These methods are what another backend has to offer; nothing above this file
-//! knows SQL. Several processes may use one file at the same time.
+//! Nothing above this file knows SQL. Several processes may use one file at the same time.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -28,6 +27,7 @@ use tail::Tail;
 use writer::{Append, Command, Work, Writer};
 
 mod apply;
+mod backend;
 mod damage;
 mod draft;
 mod lease;
@@ -211,7 +211,7 @@ impl Sqlite {
         // The lease is made on the writer's thread: whoever stops waiting drops it there.
         self.on_writer(move |connection| {
             Ok(match lease::take(connection, &node, &of)? {
-                lease::Taken::Ours(fence) => Claim::Held(Lease::new(log, of, fence)),
+                lease::Taken::Ours(fence) => Claim::Held(Lease::new(Arc::new(log), of, fence)),
                 lease::Taken::Held(holder) => Claim::HeldBy(holder),
             })
         })
@@ -338,10 +338,6 @@ impl Sqlite {
             // The runtime ends.
             Err(_) => Err(Error::Closed),
         }
-    }
-
-    pub(crate) async fn events(&self, after: u64, limit: usize) -> Result<Vec<Envelope>, Error> {
-        self.events_between(after, i64::MAX as u64, limit).await
     }
 
     pub(crate) async fn events_between(

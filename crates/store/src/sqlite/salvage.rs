@@ -238,7 +238,7 @@ fn page(old: &Connection, table: &str, from: i64) -> (Vec<OldRow>, bool) {
     let mut found = Vec::new();
     let sql = format!("SELECT rowid AS rowid_, * FROM {table} WHERE rowid >= ?1 ORDER BY rowid LIMIT {PAGE}");
     let Ok(mut statement) = old.prepare_cached(&sql) else { return (found, true) };
-    let names: Vec<_> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let names: Vec<_> = statement.column_names().map(str::to_owned).collect();
     let Ok(mut rows) = statement.query([from]) else { return (found, true) };
     loop {
         match rows.next() {
