@@ -9,8 +9,10 @@ mod case;
 pub(crate) mod decode;
 mod place;
 mod report;
+pub(crate) mod snapshot;
 mod spread;
 pub(crate) mod store;
+mod undo;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -29,8 +31,21 @@ use crate::model::Model;
 const RUNS: usize = 7;
 /// More runs say no more.
 const RUNS_LIMIT: usize = 1000;
+/// What is measured of a room and not of the whole program.
+const PARTS: [Part; 4] = [
+    Part { name: decode::NAME, measured: decode::measured },
+    Part { name: snapshot::NAME, measured: snapshot::measured },
+    Part { name: undo::NAME, measured: undo::measured },
+    Part { name: store::NAME, measured: store::measured },
+];
 /// A program that does nothing.
 const NOTHING: &str = "/bin/true";
+
+struct Part {
+    name: &'static str,
+    /// Measures so many runs; the lines to be shown.
+    measured: fn(usize) -> Result<String>,
+}
 
 struct Options {
     program: Option<PathBuf>,
@@ -49,22 +64,19 @@ struct Program {
 /// Measures, prints, and says whether every run did its work.
 pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     let mut options = Options::parse(rest)?;
-    let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
-    let (has_decode, has_store) = (wanted(decode::NAME), wanted(store::NAME));
-    let named = options.only.len();
-    options.only.retain(|name| name != decode::NAME && name != store::NAME);
-    if named > 0 && options.only.is_empty() {
+    let named = std::mem::take(&mut options.only);
+    let (parts, cases): (Vec<_>, Vec<_>) =
+        named.iter().cloned().partition(|name| PARTS.iter().any(|part| part.name == name));
+    let parts = PARTS.iter().filter(|part| named.is_empty() || parts.iter().any(|name| name == part.name));
+    if !named.is_empty() && cases.is_empty() {
         print(&report::head(&[], options.runs)?)?;
-        if has_decode {
-            print(&decode::measured(options.runs)?)?;
-        }
-        if has_store {
-            let program = options.program.map_or_else(|| release("codewright"), Ok)?;
-            print(&store::measured(&program, options.runs)?)?;
+        for part in parts {
+            print(&(part.measured)(options.runs)?)?;
         }
         print(&report::foot(&[])?)?;
         return Ok(ExitCode::SUCCESS);
     }
+    options.only = cases;
     let cases = case::chosen(&options.only)?;
     let ours = match options.program {
         Some(path) => path,
@@ -85,11 +97,8 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
         measured.insert(case, runs);
         print(&report::case(case, &programs, &measured))?;
     }
-    if has_decode {
-        print(&decode::measured(options.runs)?)?;
-    }
-    if has_store {
-        print(&store::measured(&ours, options.runs)?)?;
+    for part in parts {
+        print(&(part.measured)(options.runs)?)?;
     }
     let failures = measured.failures(&programs);
     print(&report::foot(&failures)?)?;

@@ -31,9 +31,12 @@ Commands:
       --against PATH  Another program with the same command line, run in turn
                       with the first; its figures are also shown as ratios
       --runs N        Counted runs a case, after one that is not (default 7)
-      --only NAME     version, hi, edit, stream, pipe, size, decode or store; edit, stream
+      --only NAME     version, hi, edit, stream, pipe, size, decode, snapshot, undo or
+                      store; edit, stream
                       and pipe measure hi too, as their figures are beyond its;
-                      decode is not of the program but of its decoders alone
+                      decode, snapshot, undo and store are not of the program but of one room
+                      alone: its decoders, its store, a snapshot beside `git status`, and random
+                      histories of edits that are undone
       Ends with 1 if a run failed, never because a limit was exceeded.
   crash [--bin PATH] [--kills N] [--sessions N] [--seed N]
       Kills the program at random moments while N sessions (default 4) answer,
@@ -74,6 +77,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         // The parts of a benchmark that run as processes of their own.
         bench::decode::COMMAND => bench::decode::main(rest)?,
         bench::store::COMMAND => bench::store::main(rest)?,
+        bench::snapshot::COMMAND => bench::snapshot::main(rest)?,
         measure::COMMAND => measure::main(rest)?,
         model::COMMAND => model::main()?,
         "help" | "-h" | "--help" => std::io::stdout().write_all(HELP.as_bytes())?,

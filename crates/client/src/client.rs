@@ -14,14 +14,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use codewright_proto::{
-    ApiError, FileDiff, HealthReply, MessageId, MessageWithParts, Part, PartId, PathReply, PermissionAnswer,
-    PermissionId, PermissionRequest, Project, PromptInput, Session, SessionId, SessionInput, SessionPatch,
-    SessionStatus, Todo,
+    ApiError, FileDiff, HealthReply, KeptFile, MessageId, MessageWithParts, Part, PartId, PathReply,
+    PermissionAnswer, PermissionId, PermissionRequest, Project, PromptInput, RevertInput, Session, SessionId,
+    SessionInput, SessionPatch, SessionStatus, SummarizeInput, Todo, UnrevertInput,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 use tower::Service;
@@ -34,6 +34,8 @@ use crate::{Error, SessionQuery};
 
 /// How long an ordinary call may take.
 const DEADLINE: Duration = Duration::from_secs(30);
+/// How long taking files back or forth may take.
+const FILE_DEADLINE: Duration = Duration::from_secs(300);
 /// How long the server may be silent while a prompt is answered.
 const SILENCE: Duration = Duration::from_secs(60);
 /// The longest answer that is read.
@@ -206,6 +208,37 @@ impl Client {
         self.0.value(Call { query, ..Call::new(Method::GET, &session_path(id, "/diff")) }).await
     }
 
+    /// Puts a summary in the place of the conversation so far, and waits for it.
+    pub async fn summarize(&self, id: &SessionId, input: &SummarizeInput) -> Result<bool, Error> {
+        let call = Call::new(Method::POST, &session_path(id, "/summarize")).with_body(input);
+        let answer = self.0.exchange(call, Patience::Silence(SILENCE)).await?;
+        serde_json::from_slice(&answer.bytes).map_err(|error| self.0.late_error(&answer, &error))
+    }
+
+    /// Takes a session and its files back to the moment before a message or part.
+    pub async fn revert(&self, id: &SessionId, input: &RevertInput) -> Result<Session, Error> {
+        let call = Call::new(Method::POST, &session_path(id, "/revert")).with_body(input);
+        self.patient(call).await
+    }
+
+    /// Takes a session forth again; with it the files that did not come along.
+    pub async fn unrevert(
+        &self,
+        id: &SessionId,
+        input: &UnrevertInput,
+    ) -> Result<(Session, Vec<KeptFile>), Error> {
+        #[derive(Deserialize)]
+        struct Unreverted {
+            #[serde(flatten)]
+            session: Session,
+            #[serde(default)]
+            kept: Vec<KeptFile>,
+        }
+        let call = Call::new(Method::POST, &session_path(id, "/unrevert")).with_body(input);
+        let Unreverted { session, kept } = self.patient(call).await?;
+        Ok((session, kept))
+    }
+
     /// Removes a message; files stay as they are.
     pub async fn remove_message(&self, id: &SessionId, message: &MessageId) -> Result<bool, Error> {
         self.0.value(Call::new(Method::DELETE, &message_path(id, message, ""))).await
@@ -306,6 +339,13 @@ impl Client {
         }
         let opened = Events::open(Arc::clone(server), response.into_body());
         timeout_at(deadline, opened).await.map_err(|_| server.timeout(DEADLINE))?
+    }
+
+    /// A call whose work on files may take longer than an ordinary one.
+    async fn patient<T: DeserializeOwned>(&self, call: Call) -> Result<T, Error> {
+        let name = format!("{} {}", call.method, call.path);
+        let answer = self.0.exchange(call, Patience::Whole(FILE_DEADLINE)).await?;
+        serde_json::from_slice(&answer.bytes).map_err(|error| self.0.not_understood(&name, &answer, &error))
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {

@@ -48,6 +48,7 @@ pub const AWS: &[&str] = &[
     "AWS_EC2_METADATA_DISABLED",
     "AWS_EC2_METADATA_SERVICE_ENDPOINT",
     "AWS_ENDPOINT_URL_SSO",
+    "AWS_ENDPOINT_URL_SSO_OIDC",
     "AWS_ENDPOINT_URL_STS",
 ];
 
@@ -64,6 +65,12 @@ pub const GOOGLE_APPLICATION_CREDENTIALS: &str = "GOOGLE_APPLICATION_CREDENTIALS
 pub const CLOUDSDK_CONFIG: &str = "CLOUDSDK_CONFIG";
 /// The host that tells a machine of Google's who it is.
 pub const GCE_METADATA_HOST: &str = "GCE_METADATA_HOST";
+/// The GitLab of a company, in place of the public one.
+pub const GITLAB_INSTANCE_URL: &str = "GITLAB_INSTANCE_URL";
+/// A company's own gateway to models behind its GitLab.
+pub const GITLAB_AI_GATEWAY_URL: &str = "GITLAB_AI_GATEWAY_URL";
+/// The client that a company's GitLab knows this program by.
+pub const GITLAB_OAUTH_CLIENT_ID: &str = "GITLAB_OAUTH_CLIENT_ID";
 
 /// A configuration file, read after the global ones.
 pub const CONFIG: &str = "OPENCODE_CONFIG";
@@ -196,6 +203,15 @@ impl Env {
         self.get(name).filter(|value| !value.is_empty())
     }
 
+    /// These variables with others over them; names that steer this program or the system are passed over.
+    #[must_use]
+    pub fn with<'a>(&self, others: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut values = self.values.clone();
+        let others = others.into_iter().filter(|(name, _)| !is_steering(name));
+        values.extend(others.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        Self { values }
+    }
+
     /// Whether a switch is on: `1` or `true`, in any case.
     #[must_use]
     pub fn is_on(&self, name: &str) -> bool {
@@ -226,6 +242,17 @@ impl Env {
     }
 }
 
+/// Whether a variable decides what programs do, and is no mere token.
+#[must_use]
+pub fn is_steering(name: &str) -> bool {
+    const SYSTEM: [&str; 9] =
+        ["HOME", "PATH", "SHELL", "USER", "LOGNAME", "TMPDIR", "IFS", "ENV", "BASH_ENV"];
+    const PREFIXES: [&str; 5] = ["XDG_", "LD_", "DYLD_", "GIT_", "SSL_"];
+    let own = name.starts_with(OWN_PREFIX) || name.starts_with(ORIGINAL_PREFIX);
+    let is_token = name.ends_with("_KEY") || name.ends_with("_TOKEN");
+    (own && !is_token) || SYSTEM.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
 impl fmt::Debug for Env {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.values.keys()).finish()
@@ -252,6 +279,22 @@ mod tests {
         let env = Env::from_pairs([("OPENCODE_CONFIG", "theirs"), ("CODEWRIGHT_CONFIG", "")]);
         assert_eq!(env.get(CONFIG), Some(""));
         assert_eq!(env.filled(CONFIG), None);
+    }
+
+    #[test]
+    fn tokens_are_laid_over_and_what_steers_is_not() {
+        let env = Env::from_pairs([("ACME_TOKEN", "old"), ("HOME", "/home/me")]);
+        let others = [
+            ("ACME_TOKEN", "new"),
+            ("HOME", "/evil"),
+            ("OPENCODE_CONFIG", "/evil"),
+            ("OPENCODE_API_KEY", "k"),
+            ("LD_PRELOAD", "x"),
+        ];
+        let found = env.with(others);
+        let found = ["ACME_TOKEN", "HOME", "OPENCODE_CONFIG", "OPENCODE_API_KEY", "LD_PRELOAD"]
+            .map(|name| found.get(name));
+        assert_eq!(found, [Some("new"), Some("/home/me"), None, Some("k"), None]);
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub use config::{
 pub use dirs::Dirs;
 pub use env::Env;
 pub use error::{Error, FileProblem, Place};
-pub use load::{LoadInput, Loaded, Source, load};
+pub use load::{LoadInput, Loaded, Remote, Source, load, load_over};
 pub use nearest::nearest;
 pub use ordered::Ordered;
 pub use permission::permission_rules;

@@ -1,6 +1,6 @@
 //! Finds the configuration of a directory and merges it.
 //!
-//! From the weakest to the strongest: OpenCode's global files, ours, the file named by
+//! From the weakest to the strongest: what organisations serve to those who signed in, OpenCode's global files, ours, the file named by
 //! `OPENCODE_CONFIG`, project files from the worktree's root down to the directory, those in
 //! `.opencode` likewise, the directory named by `OPENCODE_CONFIG_DIR`, the text in
 //! `OPENCODE_CONFIG_CONTENT`, the rules in `OPENCODE_PERMISSION`.
@@ -49,6 +49,29 @@ pub struct LoadInput<'a> {
     pub dirs: &'a Dirs,
 }
 
+/// A document that an organisation serves: it describes providers and models, and nothing that runs.
+#[derive(Clone)]
+pub struct Remote {
+    /// Where it was got.
+    pub url: String,
+    /// The document.
+    pub text: String,
+    /// The variables it may use: its own token, and none of the user's.
+    pub env: Env,
+}
+
+/// What a served document may say.
+const REMOTE_KEYS: [&str; 8] = [
+    "$schema",
+    "provider",
+    "model",
+    "small_model",
+    "enabled_providers",
+    "disabled_providers",
+    "default_agent",
+    "share",
+];
+
 /// The configuration of a directory and where it came from.
 #[derive(Debug, Clone)]
 pub struct Loaded {
@@ -69,12 +92,20 @@ pub enum Source {
     File(PathBuf),
     /// The text of a variable.
     Variable(String),
+    /// What an organisation serves at this address.
+    Remote(String),
 }
 
 /// Reads, checks and merges the configuration that holds in a directory.
 pub fn load(input: LoadInput<'_>) -> Result<Loaded, Error> {
+    load_over(input, &[])
+}
+
+/// Reads, checks and merges as [`load`] does, over what organisations serve.
+pub fn load_over(input: LoadInput<'_>, remote: &[Remote]) -> Result<Loaded, Error> {
     let LoadInput { env, dirs, .. } = input;
     let mut layers = Layers::new(input);
+    remote.iter().for_each(|remote| layers.remote(remote));
     layers.files(&dirs.config, &GLOBAL_FILES)?;
     layers.files(&dirs.own_config, &OWN_FILES)?;
     layers.named_file()?;
@@ -143,6 +174,38 @@ impl<'a> Layers<'a> {
             self.warnings.push(format!("`{name}` names `{path}`, which does not exist"));
         }
         Ok(())
+    }
+
+    /// A document that cannot be used is left out: a server must not keep anybody from working.
+    fn remote(&mut self, remote: &Remote) {
+        let Remote { url, text, env } = remote;
+        if text.contains("{file:") {
+            self.warnings.push(format!("`{url}` asks for a file of this machine, and is left out"));
+            return;
+        }
+        let origin = Origin::new(url, text);
+        let mut inserter = Inserter::new(env, &self.input.dirs.home, self.input.directory);
+        let mut document = match origin.read(&schema::CONFIG, Some(&mut inserter)) {
+            Ok(node) => node.into_map(),
+            Err(error) => {
+                self.warnings.push(format!("what `{url}` serves is left out: {error}"));
+                return;
+            }
+        };
+        let mut others: Vec<_> = document
+            .keys()
+            .filter(|key| !REMOTE_KEYS.contains(&key.as_str()))
+            .take(MAX_STRANGERS)
+            .cloned()
+            .collect();
+        if !others.is_empty() {
+            others.sort_unstable();
+            let others = others.join("`, `");
+            self.warnings.push(format!("`{url}` serves `{others}`, which only your own files may set"));
+        }
+        document.retain(|key, _| REMOTE_KEYS.contains(&key.as_str()));
+        merge::lay(&mut self.merged, normal(document));
+        self.sources.push(Source::Remote(url.clone()));
     }
 
     fn variable(&mut self, name: &str, text: &str) -> Result<(), Error> {

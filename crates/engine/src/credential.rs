@@ -5,8 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use codewright_config::{Dirs, Env};
-use codewright_llm::oauth::{Begun, Kind, Method, methods};
+use codewright_llm::Client;
+use codewright_llm::oauth::{Begun, Endpoints, Kind, Method, SignIn, methods};
 use codewright_llm::vault::{self, Credential, Vault};
+use codewright_proto::Clock;
 use serde_json::{Value, json};
 
 use crate::{Engine, Error};
@@ -14,7 +16,18 @@ use crate::{Engine, Error};
 /// How long a sign-in that was begun is kept for whoever finishes it.
 const SIGN_IN_LIFE: Duration = Duration::from_secs(15 * 60);
 /// Providers with a sign-in of their own, as they are offered.
-const SIGN_IN_PROVIDERS: [&str; 3] = ["openai", "github-copilot", "poe"];
+const SIGN_IN_PROVIDERS: [&str; 10] = [
+    "openai",
+    "github-copilot",
+    "gitlab",
+    "poe",
+    "cloudflare-workers-ai",
+    "cloudflare-ai-gateway",
+    "azure",
+    "digitalocean",
+    "snowflake-cortex",
+    "xai",
+];
 /// The longest text of a bad credential that is told back.
 const SHOWN_LIMIT_CHARS: usize = 200;
 
@@ -23,6 +36,21 @@ const SHOWN_LIMIT_CHARS: usize = 200;
 pub fn vault(dirs: &Dirs, env: &Env) -> Vault {
     let given = env.filled(codewright_config::env::AUTH_CONTENT).map(str::to_owned);
     Vault::new(dirs.data.join("auth.json"), dirs.opencode_data.join("auth.json"), given)
+}
+
+/// What signs in and keeps tokens good, in this environment.
+#[must_use]
+pub fn sign_in(client: Client, dirs: &Dirs, env: &Env, clock: &Clock) -> SignIn {
+    let clock = clock.clone();
+    let mut endpoints = Endpoints::default();
+    let set = |place: &mut String, name: &str| {
+        if let Some(written) = env.filled(name) {
+            written.clone_into(place);
+        }
+    };
+    set(&mut endpoints.gitlab, codewright_config::env::GITLAB_INSTANCE_URL);
+    set(&mut endpoints.gitlab_client, codewright_config::env::GITLAB_OAUTH_CLIENT_ID);
+    SignIn::new(client, vault(dirs, env), move || clock.now_ms()).at(endpoints)
 }
 
 /// Sign-ins that wait to be finished: one a provider, and only providers that have any.

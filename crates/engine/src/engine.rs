@@ -5,11 +5,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use codewright_config::{Dirs, Env};
 use codewright_llm::oauth::SignIn;
+use codewright_llm::vault::{Stamp, Stored};
 use codewright_proto::{
     Clock, Envelope, Event, Ids, Message, MessageId, MessageWithParts, PermissionAnswer, PermissionId,
     PermissionRequest, PromptInput, Session, SessionId, SessionInput, SessionStatus,
@@ -19,12 +20,12 @@ use codewright_tools::{Environment, FileLocks};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::credential::{SignIns, vault};
+use crate::credential::{SignIns, sign_in};
 use crate::models::source::Source;
 use crate::permission::gate::Gate;
 use crate::place::Place;
 use crate::run::{Runs, Turn};
-use crate::session::doors::Doors;
+use crate::session::doors::{Doors, Entered};
 use crate::toolbox::Toolbox;
 use crate::{Error, admit, session};
 
@@ -39,6 +40,9 @@ const ABORT_WAIT: Duration = Duration::from_secs(10);
 
 /// How often a change of a session is tried that other processes keep overtaking.
 const UPDATE_ATTEMPTS: u32 = 100;
+
+/// How often a prompt that finds its session taken back again looks anew.
+const LOOKS: usize = 8;
 
 /// What an engine is made of.
 #[derive(Debug)]
@@ -62,6 +66,13 @@ pub struct Engine(pub(crate) Arc<Inner>);
 /// A directory that is open, or being opened.
 type PlaceCell = Arc<tokio::sync::OnceCell<Arc<Place>>>;
 
+/// Credentials as they were when somebody last looked.
+#[derive(Default)]
+struct Seen {
+    stamp: Option<Stamp>,
+    stored: Stored,
+}
+
 pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) llm: codewright_llm::Client,
@@ -84,6 +95,8 @@ pub(crate) struct Inner {
     pub(crate) tasks: TaskTracker,
     directory: PathBuf,
     places: tokio::sync::Mutex<HashMap<PathBuf, (u64, PlaceCell)>>,
+    /// The credentials that the places were opened with.
+    seen: Mutex<Seen>,
     /// Session rows are read, changed and written whole; one change at a time.
     sessions: tokio::sync::Mutex<()>,
 }
@@ -108,10 +121,7 @@ impl Engine {
         let llm = codewright_llm::Client::new(&format!("codewright/{version}"))?;
         Ok(Self(Arc::new(Inner {
             gate: Gate::new(store.clone(), ids.clone()),
-            sign_in: SignIn::new(llm.clone(), vault(&dirs, &env), {
-                let clock = clock.clone();
-                move || clock.now_ms()
-            }),
+            sign_in: sign_in(llm.clone(), &dirs, &env, &clock),
             sign_ins: SignIns::default(),
             llm,
             catalog: Source::new(&dirs),
@@ -131,6 +141,7 @@ impl Engine {
             tasks: TaskTracker::new(),
             directory,
             places: tokio::sync::Mutex::default(),
+            seen: Mutex::default(),
             sessions: tokio::sync::Mutex::default(),
         })))
     }
@@ -297,11 +308,24 @@ impl Engine {
     }
 
     async fn admit(&self, id: &SessionId, input: PromptInput) -> Result<(MessageId, Option<Turn>), Error> {
-        let _entered = self.0.doors.enter(id).await?;
+        let _entered = self.enter(id).await?;
         let session = self.0.session(id).await?;
         let wants_answer = input.no_reply != Some(true);
         let message = admit::admit(&self.0, &session, input).await?;
         Ok((message, wants_answer.then(|| self.0.runs.wake(&self.0, id))))
+    }
+
+    /// Goes into a session to add to it; what it was taken back by is gone then.
+    pub(crate) async fn enter(&self, id: &SessionId) -> Result<Entered, Error> {
+        for _ in 0..LOOKS {
+            session::revert::clean_up(&self.0, id).await?;
+            let entered = self.0.doors.enter(id).await?;
+            // Between the two somebody may have taken it back again.
+            if self.0.session(id).await?.revert.is_none() {
+                return Ok(entered);
+            }
+        }
+        Err(Error::busy(id))
     }
 
     pub(crate) async fn stop(&self, id: &SessionId) {
@@ -363,9 +387,31 @@ impl Inner {
 
     /// Opened by the first who needs it; others wait for that directory only.
     pub(crate) async fn place(&self, directory: &Path) -> Result<Arc<Place>, Error> {
+        self.notice_credentials().await;
         let cell = self.place_cell(directory).await;
         let open = async { Place::open(self, directory).await.map(Arc::new) };
         cell.get_or_try_init(|| open).await.cloned()
+    }
+
+    /// Opens directories anew when another process has signed in or out; two looks at files decide.
+    async fn notice_credentials(&self) {
+        let vault = self.sign_in.vault();
+        let stamp = vault.stamp();
+        if self.seen.lock().unwrap_or_else(PoisonError::into_inner).stamp == Some(stamp) {
+            return;
+        }
+        // Whoever opens a directory says what is wrong with a file.
+        let Ok(stored) = vault.read() else { return };
+        let changed = {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_first = seen.stamp.replace(stamp).is_none();
+            let changed = !is_first && !seen.stored.is_like(&stored);
+            seen.stored = stored;
+            changed
+        };
+        if changed {
+            self.forget_places().await;
+        }
     }
 
     /// Opens directories anew from now on; whoever holds one keeps it as it was.

@@ -63,6 +63,9 @@ pub enum Error {
     /// The store failed; the operator looks at the disk.
     #[error(transparent)]
     Store(#[from] codewright_store::Error),
+    /// Files cannot be taken back or forth; the user looks at what is in the way.
+    #[error(transparent)]
+    Snapshot(#[from] codewright_snapshot::Error),
     /// The provider failed; the same request may work later or never.
     #[error(transparent)]
     Provider(#[from] codewright_llm::Error),
@@ -87,8 +90,9 @@ impl Error {
         match self {
             Self::NoProvider { looked_for } => Some(format!(
                 "looked for:\n{}\n\nSet a key (for example ANTHROPIC_API_KEY or OPENAI_API_KEY), name a provider in \
-                 opencode.json, or start a local model server. `codewright demo` shows the program at work without any \
-                 of these.",
+                 opencode.json, or start a local model server. `codewright models opencode` lists models that cost \
+                 nothing and need no key: name one with `--model`. `codewright demo` shows the program at work without \
+                 any of these.",
                 looked_for.iter().map(|line| format!("  - {line}")).collect::<Vec<_>>().join("\n")
             )),
             Self::UnknownModel { nearest, advice, .. } => {
@@ -99,7 +103,11 @@ impl Error {
             Self::UnknownProvider { nearest, .. } => did_you_mean(nearest),
             Self::NoKey { advice, .. } => Some(advice.clone()),
             Self::Config(error) => error.hint(),
-            Self::NotFound { .. } | Self::Busy { .. } | Self::Invalid { .. } | Self::Provider(_) => None,
+            Self::NotFound { .. }
+            | Self::Busy { .. }
+            | Self::Invalid { .. }
+            | Self::Snapshot(_)
+            | Self::Provider(_) => None,
             Self::Store(error) => error.hint().map(str::to_owned),
         }
     }

@@ -14,13 +14,15 @@ mod models;
 mod permission;
 mod place;
 mod prompts;
+mod remote;
 mod request;
 mod run;
 mod session;
 mod toolbox;
 
 pub use codewright_store::{Foreign, Logged, Published, Salvage, SessionFilter, Subscription};
-pub use credential::vault;
+pub use credential::{sign_in, vault};
 pub use engine::{Engine, Options};
 pub use error::Error;
 pub use place::Place;
+pub use session::revert::Restored;

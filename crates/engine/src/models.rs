@@ -18,12 +18,14 @@ use crate::Error;
 use crate::engine::Inner;
 
 mod aws;
+mod gitlab;
 mod json;
 mod listed;
 pub(crate) mod signed_in;
 pub(crate) mod source;
 mod vertex;
 
+use gitlab::Duo;
 pub(crate) use listed::{Listed, prices};
 use signed_in::{Credentials, SignedIn};
 use vertex::{Maker, Vertex};
@@ -45,6 +47,18 @@ const SPECIAL: [&str; 6] = ["latest", "preview", "live", "tts", "image", "audio"
 const AZURE: &str = "@ai-sdk/azure";
 /// The variable that names a user's server at Azure.
 const AZURE_RESOURCE: &str = "AZURE_RESOURCE_NAME";
+/// Variables of addresses, and what the same is called beside a stored key.
+const NOTES: [(&str, &str); 5] = [
+    (AZURE_RESOURCE, "resourceName"),
+    ("AZURE_COGNITIVE_SERVICES_RESOURCE_NAME", "resourceName"),
+    (CLOUDFLARE_ACCOUNT, "accountId"),
+    (CLOUDFLARE_GATEWAY, "gatewayId"),
+    ("SNOWFLAKE_ACCOUNT", "account"),
+];
+const CLOUDFLARE_ACCOUNT: &str = "CLOUDFLARE_ACCOUNT_ID";
+const CLOUDFLARE_GATEWAY: &str = "CLOUDFLARE_GATEWAY_ID";
+/// The provider whose models without a price are there for everybody, and the key they are asked with.
+const ZEN: (&str, &str) = ("opencode", "public");
 
 /// The providers of a directory, in the order they are offered.
 pub(crate) struct Models {
@@ -76,6 +90,8 @@ pub(crate) struct Provider {
     models: OnceLock<Vec<Listed>>,
     /// Whether models that are not listed may be asked as well.
     open: bool,
+    /// Whether only the models without a price are there, because nobody gave a key.
+    is_free: bool,
 }
 
 /// What a provider is made of.
@@ -92,6 +108,8 @@ struct Ground {
     signed_in: Option<SignedIn>,
     /// Where Vertex AI is, for a provider that is asked there.
     vertex: Option<Vertex>,
+    /// What GitLab's gateway is asked with, for a provider behind it.
+    duo: Option<Result<Duo, String>>,
     catalog: Arc<Catalog>,
 }
 
@@ -100,7 +118,7 @@ impl Models {
     pub(crate) async fn open(
         inner: &Inner,
         config: &Config,
-        auth: &Credentials,
+        (auth, env): (&Credentials, &Env),
         looked_for: &[PathBuf],
     ) -> Self {
         let catalog = inner.catalog.open().catalog;
@@ -122,7 +140,7 @@ impl Models {
             small: config.small_model.clone(),
             looked_for,
         };
-        models.providers = models.configured(config, auth, &inner.env);
+        models.providers = models.configured(config, auth, env);
         if models.providers.iter().all(Provider::is_ambient)
             && !inner.env.is_on(codewright_config::env::DISABLE_LOCAL_SERVERS)
         {
@@ -147,7 +165,7 @@ impl Models {
         let of_catalog = of_catalog.map(|facts| (facts.id.as_str(), facts.key_variables().collect()));
         for (id, variables) in of_rows.chain(of_catalog) {
             let keyed = variables.iter().any(|name| env.filled(name).is_some()) || auth.has(id);
-            let keyed = keyed || (id == aws::PROVIDER && aws::is_configured(env));
+            let keyed = keyed || id == ZEN.0 || (id == aws::PROVIDER && aws::is_configured(env));
             if keyed && self.choice.allows(id) && config.provider.get(id).is_none() {
                 providers.push(provider(id, None, &self.catalog, (auth, env)));
             }
@@ -169,6 +187,10 @@ impl Models {
         if let Some(listed) = provider.listed(model_id) {
             let model = listed.model.as_ref().map_err(problem)?;
             return provider.paid(model.clone());
+        }
+        if provider.is_free && provider.is_priced(model_id) {
+            let advice = key_advice(provider_id, &key_names(provider.ground.row, None));
+            return Err(Error::NoKey { provider: provider_id.to_owned(), advice });
         }
         if !provider.open || model_id.is_empty() {
             return Err(self.unknown(provider_id, model_id));
@@ -196,14 +218,15 @@ impl Models {
             })?;
             return Ok((model.provider_id, model.model_id));
         }
-        let usable = self.providers.iter().filter(|provider| provider.template.is_ok());
+        // Nobody's words go to a server that nobody has chosen.
+        let usable = self.providers.iter().filter(|provider| provider.template.is_ok() && !provider.is_free);
         let keyed = usable.clone().filter(|provider| provider.missing_key.is_none());
         let first =
             keyed.clone().find_map(|provider| Some((provider, provider.first(ModelFacts::is_agentic)?)));
         if let Some((provider, listed)) = first {
             return Ok((provider.id.clone(), listed.facts.id.clone()));
         }
-        match (keyed.clone().next(), self.providers.first()) {
+        match (keyed.clone().next(), self.providers.iter().find(|provider| !provider.is_free)) {
             (_, None) => Err(Error::NoProvider { looked_for: self.looked_for.clone() }),
             (Some(provider), _) => Err(Error::invalid(format!(
                 "no model is chosen: set `model` in opencode.json or pass `--model {}/…`",
@@ -276,7 +299,7 @@ impl Models {
         if let Some(facts) = self.catalog.provider(provider_id).filter(|_| row.is_none_or(|row| !row.local)) {
             return off(&key_advice(provider_id, &key_names(row, Some(facts))));
         }
-        if self.providers.is_empty() {
+        if self.providers.iter().all(|provider| provider.is_free) {
             return Error::NoProvider { looked_for: self.looked_for.clone() };
         }
         let wanted = format!("{provider_id}/{model_id}");
@@ -357,7 +380,8 @@ impl Choice {
 impl Provider {
     /// There only because the machine has keys that are good for much else, as many have.
     fn is_ambient(&self) -> bool {
-        self.id == aws::PROVIDER && self.source == "custom" && self.ground.key.is_none()
+        let of_cloud = self.id == aws::PROVIDER && self.source == "custom" && self.ground.key.is_none();
+        of_cloud || (self.is_free && self.source == "custom")
     }
 
     /// Its models: the configuration's, then the catalog's.
@@ -379,11 +403,21 @@ impl Provider {
             }
             models.retain(|listed| {
                 let id = &listed.facts.id;
+                let is_priced = listed.facts.cost.as_ref().is_none_or(|cost| cost.input != 0.0);
+                if self.is_free && is_priced {
+                    return false;
+                }
                 let wanted = written.whitelist.as_ref().is_none_or(|list| list.contains(id));
                 wanted && !written.blacklist.contains(id)
             });
             models
         })
+    }
+
+    /// Whether the catalog knows the model, which is not there because it has a price.
+    fn is_priced(&self, id: &str) -> bool {
+        let known = self.ground.catalog.models(ZEN.0).unwrap_or_default();
+        known.iter().any(|known| known.id == id)
     }
 
     fn listed(&self, id: &str) -> Option<&Listed> {
@@ -435,9 +469,12 @@ fn provider(
         found("env", names.iter().find_map(|name| env.filled(name)).map(str::to_owned))
             .or_else(|| found("api", auth.key(id)))
     });
-    let variables =
-        facts.into_iter().flat_map(|facts| &facts.env).map(String::as_str).chain([AZURE_RESOURCE]);
-    let variables = variables.filter_map(|name| Some((name.to_owned(), env.filled(name)?.to_owned())));
+    let is_free =
+        known == ZEN.0 && key.is_none() && signed_in.is_none() && written.options.base_url.is_none();
+    let key = key.or_else(|| is_free.then(|| ZEN.1.to_owned()));
+    let names_of = facts.into_iter().flat_map(|facts| &facts.env).map(String::as_str);
+    let names_of = names_of.chain(NOTES.iter().map(|(name, _)| *name));
+    let variables = names_of.filter_map(|name| Some((name.to_owned(), variable(name, id, (auth, env))?)));
     let needs_key = row.is_none_or(|row| !row.local) && written.options.base_url.is_none();
     let headers = &written.options.headers;
     let shown_otherwise = ["authorization", "x-api-key", "api-key"]
@@ -445,6 +482,11 @@ fn provider(
         .any(|header| headers.keys().any(|name| name.eq_ignore_ascii_case(header)));
     let npm = written.npm.as_deref().or(row.map(|row| row.npm)).or(facts.map(|facts| facts.npm.as_str()));
     let vertex = npm.and_then(Maker::of_npm).map(|_| Vertex::find(id, &written, env));
+    let duo = npm
+        .filter(|npm| {
+            catalog::protocol_of_npm(npm).is_some() && catalog::unpinned(npm).ends_with(catalog::GITLAB)
+        })
+        .and_then(|_| Duo::find(id, &written, key.as_deref(), (auth, env)));
     // Amazon's keys may be in many places, which are looked at when a request needs them.
     let is_cloud = known == aws::PROVIDER;
     let is_keyless = signed_in.is_some() || vertex.is_some() || is_cloud || shown_otherwise;
@@ -463,6 +505,7 @@ fn provider(
         cloud: aws::Cloud::new(&written, env),
         signed_in,
         vertex,
+        duo,
         catalog: Arc::clone(catalog),
         written,
     };
@@ -475,9 +518,22 @@ fn provider(
         template: ground.asked(None, None),
         // The catalog describes a provider's own server: another one, or one on this machine, may have more.
         open: (!lists || local || elsewhere || is_cloud) && ground.written.whitelist.is_none(),
+        is_free,
         models: OnceLock::new(),
         ground,
     }
+}
+
+/// What an address's variable stands for: what is set, or what was noted beside the stored key.
+fn variable(name: &str, id: &str, (auth, env): (&Credentials, &Env)) -> Option<String> {
+    let noted = NOTES.iter().find(|(known, _)| *known == name).and_then(|(_, note)| auth.note(id, note));
+    // It becomes part of an address, and nothing else of that may come with it.
+    let noted = noted.map(|text| text.trim_end_matches(".snowflakecomputing.com").to_owned());
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let noted = noted.filter(|text| text.bytes().all(fits));
+    let set = || env.filled(name).map(str::to_owned);
+    // The resource that a key of Azure's was stored with is the one that takes it.
+    if name == AZURE_RESOURCE { noted.or_else(set) } else { set().or(noted) }
 }
 
 /// The variables that may hold a provider's key, the first one found counting.
@@ -508,7 +564,9 @@ impl Ground {
     /// The template, asked with the sign-in if there is one; `of_model` is what is written of the one model.
     fn asked(&self, other: Option<Other<'_>>, of_model: Option<&ModelConfig>) -> Result<Model, String> {
         let mut model = self.template(other)?;
-        if let Some(signed_in) = &self.signed_in {
+        if let Some(duo) = &self.duo {
+            duo.as_ref().map_err(Clone::clone)?.apply(&mut model);
+        } else if let Some(signed_in) = &self.signed_in {
             let of_model = of_model.and_then(|written| written.rest.get("provider")?.get("api")?.as_str());
             let provider = [&self.written.options.base_url, &self.written.api];
             let addresses = provider.into_iter().flatten().map(String::as_str).chain(of_model);
@@ -543,6 +601,11 @@ impl Ground {
         model.api_key = self.key.clone().map(Secret::from);
         if let Some((vertex, maker)) = vertex {
             vertex.reach(maker, &mut model)?;
+        }
+        if self.is_cloudflare() {
+            // The usual header is for the key of whom the gateway asks, if it does not have that itself.
+            model.auth = codewright_llm::Auth::Header("cf-aig-authorization");
+            model.api_key = self.key.as_ref().map(|key| Secret::from(format!("Bearer {key}")));
         }
         model.headers = pairs(&written.options.headers);
         model.quirks = catalog::quirks(id, npm);
@@ -584,12 +647,11 @@ impl Ground {
         if protocol == Protocol::Bedrock {
             return Ok(self.option("endpoint").map_or_else(|| self.cloud.bedrock_url(), str::to_owned));
         }
-        let variable = || {
-            let mut variables = self.variables.iter();
-            variables.find(|(name, _)| name == AZURE_RESOURCE).map(|(_, value)| value.as_str())
-        };
-        if is_azure && let Some(resource) = self.option("resourceName").or_else(variable) {
+        if is_azure && let Some(resource) = self.named("resourceName", AZURE_RESOURCE) {
             return Ok(format!("https://{resource}.openai.azure.com/openai"));
+        }
+        if self.is_cloudflare() {
+            return self.cloudflare();
         }
         let of_facts = self.facts.as_ref().and_then(|facts| facts.api.as_deref());
         let mut known = [of_model, row.map(|row| row.base_url), of_facts].into_iter().flatten();
@@ -618,6 +680,32 @@ impl Ground {
                 ))
             }
         }
+    }
+
+    /// A part of an address: an option, or a variable.
+    fn named(&self, option: &str, variable: &str) -> Option<&str> {
+        let variable = || self.variables.iter().find(|(name, _)| name == variable);
+        self.option(option).or_else(|| variable().map(|(_, value)| value.as_str()))
+    }
+
+    /// Whether the provider is Cloudflare's gateway to others.
+    fn is_cloudflare(&self) -> bool {
+        catalog::unpinned(self.npm()) == catalog::CLOUDFLARE_GATEWAY
+    }
+
+    /// The address of a user's gateway at Cloudflare.
+    fn cloudflare(&self) -> Result<String, String> {
+        let id = &self.id;
+        let part = |option: &str, variable: &str| {
+            self.named(option, variable).ok_or_else(|| {
+                format!(
+                    "provider `{id}`: set {variable}, or `provider.{id}.options.{option}` in opencode.json"
+                )
+            })
+        };
+        let account = part("accountId", CLOUDFLARE_ACCOUNT)?;
+        let gateway = part("gatewayId", CLOUDFLARE_GATEWAY)?;
+        Ok(format!("https://gateway.ai.cloudflare.com/v1/{account}/{gateway}/compat"))
     }
 
     /// An option that only the protocol understands.
@@ -883,9 +971,92 @@ pub(super) mod tests {
         );
     }
 
+    #[test]
+    fn what_was_noted_beside_a_key_takes_part_in_the_address() {
+        let cloudflare = "https://api.cloudflare.com/client/v4/accounts/";
+        let key = |notes: Value| json!({ "type": "api", "key": "k", "metadata": notes });
+        for (id, entry, env, url) in [
+            (
+                "azure",
+                key(json!({ "resourceName": "noted" })),
+                vec![],
+                "https://noted.openai.azure.com/openai",
+            ),
+            (
+                "azure",
+                key(json!({ "resourceName": "noted" })),
+                vec![("AZURE_RESOURCE_NAME", "set")],
+                "https://noted.openai.azure.com/openai",
+            ),
+            (
+                "cloudflare-workers-ai",
+                key(json!({ "accountId": "me" })),
+                vec![],
+                &format!("{cloudflare}me/ai/v1"),
+            ),
+            (
+                "cloudflare-workers-ai",
+                key(json!({ "accountId": "me" })),
+                vec![("CLOUDFLARE_ACCOUNT_ID", "set")],
+                &format!("{cloudflare}set/ai/v1"),
+            ),
+            (
+                "cloudflare-ai-gateway",
+                key(json!({ "accountId": "me", "gatewayId": "gate" })),
+                vec![],
+                "https://gateway.ai.cloudflare.com/v1/me/gate/compat",
+            ),
+            (
+                "snowflake-cortex",
+                key(json!({ "account": "org-me.snowflakecomputing.com" })),
+                vec![],
+                "https://org-me.snowflakecomputing.com/api/v2/cortex/v1",
+            ),
+            (
+                "snowflake-cortex",
+                json!({ "type": "oauth", "access": "a", "refresh": "r", "expires": 0, "accountId": "org-me" }),
+                vec![],
+                "https://org-me.snowflakecomputing.com/api/v2/cortex/v1",
+            ),
+        ] {
+            let template = stored(id, &entry, json!({}), &env).template.unwrap();
+            assert_eq!(template.base_url, url, "{id} {entry}");
+            assert_eq!(template.api_key.is_some(), entry["type"] == "api");
+        }
+        // What is no name cannot lead the key elsewhere.
+        let entry = key(json!({ "resourceName": "evil.example/#" }));
+        stored("azure", &entry, json!({}), &[]).template.unwrap_err();
+        let entry = key(json!({ "accountId": "me", "gatewayId": "gate" }));
+        let template = stored("cloudflare-ai-gateway", &entry, json!({}), &[]).template.unwrap();
+        assert_eq!(template.auth, codewright_llm::Auth::Header("cf-aig-authorization"));
+        assert_eq!(template.api_key.unwrap().expose(), "Bearer k");
+    }
+
+    #[test]
+    fn the_free_models_of_zen_need_no_key_and_are_never_chosen() {
+        let free = set_up("opencode", json!({}), &[]);
+        let shown: Vec<_> = free.models().iter().filter(|listed| listed.shown).collect();
+        assert!(
+            !shown.is_empty() && shown.iter().all(|listed| listed.model.as_ref().unwrap().cost.input == 0.0)
+        );
+        let model = free.listed("big-pickle").unwrap().model.clone().unwrap();
+        assert_eq!(model.api_key.as_ref().unwrap().expose(), "public");
+        let models = models(vec![free]);
+        assert!(matches!(models.default_model(), Err(Error::NoProvider { .. })));
+        assert!(matches!(models.find("opencode", "claude-opus-5"), Err(Error::NoKey { .. })));
+        assert!(matches!(models.find("opencode", "no-such"), Err(Error::UnknownModel { .. })));
+        let keyed = set_up("opencode", json!({}), &[("OPENCODE_API_KEY", "k")]);
+        assert!(keyed.listed("claude-opus-5").is_some() && !keyed.is_free);
+    }
+
     /// The provider of a configuration, as one who is signed in to it has it.
     fn signed_in(id: &str, config: Value, env: &[(&str, &str)]) -> Provider {
         let tokens = json!({ "type": "oauth", "access": "a", "refresh": "r", "expires": 0 });
+        stored(id, &tokens, config, env)
+    }
+
+    /// The provider of a configuration, with this entry in `auth.json`.
+    fn stored(id: &str, tokens: &Value, config: Value, env: &[(&str, &str)]) -> Provider {
         let nowhere = PathBuf::from("/nowhere");
         let given = json!({ id: tokens }).to_string();
         let vault = codewright_llm::vault::Vault::new(nowhere.clone(), nowhere, Some(given));

@@ -2,6 +2,7 @@
 //!
 //! Opened once and then only read; what a place says never changes while it is held.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
@@ -9,14 +10,15 @@ use std::time::Duration;
 
 use codewright_config::{AgentSpec, LoadInput, Loaded, Worktree};
 use codewright_proto::{PathReply, Project, ProjectId, ProjectTime};
+use codewright_snapshot::Snapshots;
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
-use crate::Error;
 use crate::engine::Inner;
 use crate::models::Models;
 use crate::models::signed_in::Credentials;
 use crate::request::instructions::{Instruction, instructions};
+use crate::{Error, remote};
 
 /// How long git may take to name the first commit; only asked once for each repository.
 const GIT_DEADLINE: Duration = Duration::from_secs(5);
@@ -30,6 +32,8 @@ pub struct Place {
     pub(crate) worktree: Worktree,
     pub(crate) project: Project,
     pub(crate) models: Models,
+    /// What the files were.
+    pub(crate) snapshots: Snapshots,
     /// Background work that the end of the program waits for.
     pub(crate) tasks: TaskTracker,
     agents: Vec<AgentSpec>,
@@ -50,14 +54,16 @@ impl Place {
         }
         let worktree = codewright_config::find_worktree(&directory);
         let project = project(inner, &worktree).await?;
-        let input =
-            LoadInput { directory: &directory, worktree: &worktree.root, env: &inner.env, dirs: &inner.dirs };
-        let Loaded { config, looked_for, warnings, .. } = codewright_config::load(input)?;
         let stored = inner.sign_in.vault().read().map_err(|error| Error::invalid(error.to_string()))?;
+        let env = remote::environment(&inner.env, &stored);
+        let (served, unserved) = remote::served(inner, &stored).await;
+        let input =
+            LoadInput { directory: &directory, worktree: &worktree.root, env: &env, dirs: &inner.dirs };
+        let Loaded { config, looked_for, warnings, .. } = codewright_config::load_over(input, &served)?;
         let credentials = Credentials { stored, sign_in: Some(inner.sign_in.clone()) };
         let agents = codewright_config::agents(&config, &inner.dirs, &worktree.root)?;
-        let models = Models::open(inner, &config, &credentials, &looked_for).await;
-        let warnings = warnings.into_iter().chain(credentials.stored.warnings);
+        let models = Models::open(inner, &config, (&credentials, &env), &looked_for).await;
+        let warnings = unserved.into_iter().chain(warnings).chain(credentials.stored.warnings);
         let warnings = warnings.chain(inner.catalog.open().warning).take(MAX_WARNINGS).collect();
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let path = PathReply {
@@ -68,6 +74,7 @@ impl Place {
             directory: text(&directory),
         };
         Ok(Self {
+            snapshots: snapshots(inner, &project, &worktree, &directory),
             project,
             models,
             tasks: inner.tasks.clone(),
@@ -102,6 +109,10 @@ impl Place {
     #[must_use]
     pub fn config_json(&self) -> Value {
         self.raw_config.clone()
+    }
+
+    pub(crate) fn raw_config(&self) -> &Value {
+        &self.raw_config
     }
 
     /// The agents, as `GET /agent` lists them.
@@ -173,6 +184,15 @@ impl Place {
     pub(crate) fn instructions(&self) -> (Vec<Instruction>, Vec<String>) {
         instructions(&self.global_rules, &self.worktree.root, &self.directory)
     }
+}
+
+/// The snapshots of a directory; nothing is made before the first one.
+fn snapshots(inner: &Inner, project: &Project, worktree: &Worktree, directory: &Path) -> Snapshots {
+    let mut options =
+        codewright_snapshot::Options::new(&inner.dirs.data, project.id.as_str(), &worktree.root, directory);
+    options.home = inner.dirs.home.canonicalize().ok();
+    options.search = inner.env.get("PATH").map(OsString::from);
+    Snapshots::new(options)
 }
 
 /// The project of a worktree: remembered, or named after the repository's first commit.

@@ -8,6 +8,10 @@ pub(crate) const TITLE: &str = include_str!("../prompts/title.txt");
 /// The line before the user's text in a title request.
 pub(crate) const TITLE_REQUEST: &str = "Give this conversation a title:\n";
 
+pub(crate) const COMPACTION: &str = include_str!("../prompts/compaction.txt");
+/// What stands behind the conversation that is to be summarised.
+pub(crate) const COMPACTION_REQUEST: &str = include_str!("../prompts/compaction-request.txt");
+
 /// What all base prompts share.
 const STOCK: &str = include_str!("../prompts/stock.txt");
 const STOCK_PLACE: &str = "{{stock}}";

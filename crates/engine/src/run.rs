@@ -4,6 +4,7 @@
 //! message: the loop reads the transcript afresh before every step. Letting go is
 //! conditional on nothing having arrived since, so no prompt is ever stranded.
 
+pub(crate) mod compact;
 pub(crate) mod next;
 pub(crate) mod recorder;
 pub(crate) mod retry;
@@ -146,11 +147,18 @@ impl Run {
             if self.cancel.is_cancelled() {
                 return Ok(());
             }
-            let transcript = self.inner.store.transcript(&self.id).await?;
+            let mut transcript = self.inner.store.transcript(&self.id).await?;
             match next(&transcript) {
-                Next::Idle => return Ok(()),
+                Next::Idle => return compact::tidy(&self.inner, &self.id, &mut transcript).await,
+                Next::Compact { asked } => {
+                    set_status(&self.inner, &self.id, SessionStatus::Busy);
+                    compact::compact(&self.inner, &self.id, (transcript, asked), &self.cancel).await?;
+                }
                 Next::Step => {
                     set_status(&self.inner, &self.id, SessionStatus::Busy);
+                    if compact::make_room(&self.inner, &self.id, &mut transcript).await? {
+                        continue;
+                    }
                     step::step(&self.inner, &self.id, transcript, &self.cancel).await?;
                 }
             }

@@ -3,6 +3,8 @@
 mod change;
 pub(crate) mod doors;
 mod fork;
+pub(crate) mod revert;
+mod summarize;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -68,6 +68,10 @@ pub fn quirks(id: &str, npm: Option<&str>) -> Vec<Quirk> {
     quirks
 }
 
+/// The library for GitLab's gateway to models.
+pub const GITLAB: &str = "gitlab-ai-provider";
+/// The library for Cloudflare's gateway to models.
+pub const CLOUDFLARE_GATEWAY: &str = "ai-gateway-provider";
 const COMPATIBLE: &str = "@ai-sdk/openai-compatible";
 const UNKNOWN: &[Quirk] = &[Quirk::PrintedCalls];
 
@@ -76,6 +80,8 @@ const UNKNOWN: &[Quirk] = &[Quirk::PrintedCalls];
 pub fn protocol_of_npm(npm: &str) -> Option<Protocol> {
     match unpinned(npm) {
         "@ai-sdk/anthropic" | "@ai-sdk/google-vertex/anthropic" => Some(Protocol::Anthropic),
+        // Each of its models has a maker's protocol of its own.
+        GITLAB | "@gitlab/gitlab-ai-provider" => Some(Protocol::Anthropic),
         "@ai-sdk/amazon-bedrock" => Some(Protocol::Bedrock),
         "@ai-sdk/cohere" => Some(Protocol::Cohere),
         "@ai-sdk/openai" | "@ai-sdk/azure" | "@ai-sdk/xai" => Some(Protocol::OpenAiResponses),
@@ -112,6 +118,7 @@ const CHAT_LIBRARIES: &[&str] = &[
     "@ai-sdk/togetherai",
     "@ai-sdk/vercel",
     "@aihubmix/ai-sdk-provider",
+    "ai-gateway-provider",
     "@openrouter/ai-sdk-provider",
     "ai-sdk-ollama",
     "ollama-ai-provider",
@@ -130,7 +137,7 @@ mod tests {
         assert_eq!(ids.len(), providers().len());
         for row in providers() {
             // Only there does the address hold a name of the user's.
-            if row.id != "azure" {
+            if !["azure", "cloudflare-ai-gateway", "snowflake-cortex"].contains(&row.id) {
                 let url = reqwest::Url::parse(row.base_url).unwrap();
                 assert_eq!(url.scheme(), if row.local { "http" } else { "https" }, "{}", row.id);
             }

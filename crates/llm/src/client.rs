@@ -2,13 +2,14 @@
 //!
 //! A client is cheap to make and to clone; connections are made when first
 //! needed and kept. Dropping a future or a stream ends its request, and that is
-//! the way to cancel one. Nothing is ever repeated here.
+//! the way to cancel one. Nothing is repeated here, but for a request whose pass
+//! had ended and could be replaced.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use reqwest::Url;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
@@ -22,6 +23,7 @@ mod connections;
 mod decode;
 pub(crate) mod exchange;
 mod framing;
+mod gitlab;
 mod google;
 pub(crate) mod network;
 mod stream;
@@ -84,36 +86,52 @@ impl Client {
         let headers = headers(model, request)?;
         let body = serde_json::to_vec(&protocol::lower(request, model))
             .map_err(|why| Error::rejected(format!("the request cannot be written as JSON: {why}")))?;
+        let outgoing = Outgoing { url, headers, body };
+        match self.attempt(model, outgoing.clone()).await {
+            Err((error, used)) if matches!(error, Error::Auth { .. }) => {
+                if !auth::refused(model, used.as_ref()).await {
+                    return Err(error);
+                }
+                self.attempt(model, outgoing).await.map_err(|(error, _)| error)
+            }
+            outcome => outcome.map_err(|(error, _)| error),
+        }
+    }
+
+    /// Sends a request once; an error comes with what was shown to prove who asks.
+    async fn attempt(
+        &self,
+        model: &Model,
+        mut outgoing: Outgoing,
+    ) -> Result<(reqwest::Response, Instant), (Error, Option<HeaderValue>)> {
         let begun = Instant::now();
         let wait = model.timeouts.total.unwrap_or(model.timeouts.first_byte).min(model.timeouts.first_byte);
         let connect = model.timeouts.connect;
+        let mut used = None;
         let sent = async {
-            let mut outgoing = Outgoing { url: url.clone(), headers, body };
             auth::authorize(model, &mut outgoing, &self.connections).await?;
             let Outgoing { url, headers, body } = outgoing;
+            used = headers.get(AUTHORIZATION).cloned();
             let sent = self.connections.to(&url, connect)?.post(url.clone()).headers(headers).body(body);
             sent.send().await.map_err(|why| network::not_reached(&why, &url, connect))
         };
         let response = match timeout_at(begun + wait, sent).await {
-            Ok(response) => response?,
+            Ok(response) => response.map_err(|error| (error, None))?,
             Err(_) => {
                 let seconds = wait.as_secs_f64();
-                return Err(Error::busy(format!("the server did not begin to answer within {seconds} s")));
+                let late = Error::busy(format!("the server did not begin to answer within {seconds} s"));
+                return Err((late, None));
             }
         };
         if response.status().is_success() {
             return Ok((response, begun));
         }
-        let error = refused(response, model).await;
-        if matches!(error, Error::Auth { .. }) {
-            auth::refused(model);
-        }
-        Err(error)
+        Err((refused(response, model).await, used))
     }
 }
 
 /// A request as it is about to be sent; a signature covers all of it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Outgoing {
     url: Url,
     headers: HeaderMap,
@@ -170,11 +188,33 @@ pub fn check_url(base_url: &str) -> Result<(), Error> {
 /// # Errors
 /// When the server cannot be reached in time, refuses, or sends more.
 pub async fn fetch(client: &Client, url: &str, limit: usize, timeout: Duration) -> Result<String, Error> {
+    fetch_with(client, url, &[], (limit, timeout)).await
+}
+
+/// Gets a text as [`fetch`] does, asking with these headers.
+///
+/// # Errors
+/// When a header cannot be sent, the server cannot be reached in time, refuses, or sends more.
+pub async fn fetch_with(
+    client: &Client,
+    url: &str,
+    headers: &[(String, String)],
+    (limit, timeout): (usize, Duration),
+) -> Result<String, Error> {
+    let mut asked = HeaderMap::new();
+    for (name, value) in headers {
+        let header = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(value).ok());
+        let bad =
+            || Error::rejected(format!("the header `{}` cannot be sent: bad name or value", cut(name, 100)));
+        let (name, mut value) = header.ok_or_else(bad)?;
+        value.set_sensitive(true);
+        asked.insert(name, value);
+    }
     let address = Url::parse(url)
         .map_err(|why| Error::rejected(format!("the address `{}` is not valid: {why}", cut(url, 200))))?;
     let shown = shown(&address);
     let get = async {
-        let sent = client.connections.to(&address, timeout)?.get(address.clone());
+        let sent = client.connections.to(&address, timeout)?.get(address.clone()).headers(asked);
         let mut response = sent.send().await.map_err(|why| network::not_reached(&why, &address, timeout))?;
         let status = response.status();
         if !status.is_success() {

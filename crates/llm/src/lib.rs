@@ -16,6 +16,7 @@ mod error;
 mod event;
 mod eventstream;
 pub mod family;
+pub mod gitlab;
 mod google;
 mod loose;
 mod model;
@@ -29,7 +30,7 @@ mod sse;
 pub mod vault;
 
 pub use aws::{Aws, Keys, Sources};
-pub use client::{Client, EventStream, check_url, decode, fetch, list_models};
+pub use client::{Client, EventStream, check_url, decode, fetch, fetch_with, list_models};
 pub use error::{Error, Failure};
 pub use event::{FinishReason, ModelEvent, Usage};
 pub use google::GoogleCredentials;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::gitlab::GitLab;
 use crate::oauth::SignIn;
 use crate::{Aws, GoogleCredentials, Quirk};
 
@@ -48,6 +49,8 @@ pub enum Auth {
     },
     /// A token that Google's credentials are good for, as `authorization: Bearer …`; a key is not used.
     Google(GoogleCredentials),
+    /// A pass to GitLab's gateway, as `authorization: Bearer …`; a key is not used.
+    GitLab(GitLab),
 }
 
 /// Where below the base URL a request goes.

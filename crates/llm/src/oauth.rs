@@ -21,9 +21,15 @@ use crate::{Client, Error, Failure, Request, Secret};
 mod browser;
 mod copilot;
 mod device;
+mod digitalocean;
+mod gitlab;
 mod method;
 mod openai;
 mod poe;
+mod snowflake;
+mod standard;
+pub mod well_known;
+mod xai;
 
 pub use method::{Kind, Method, Prompt, methods};
 
@@ -35,24 +41,41 @@ const MARGIN: Duration = Duration::from_secs(60);
 const RENEWAL_WAIT: Duration = Duration::from_secs(70);
 /// How often it is looked whether that has ended.
 const RENEWAL_CHECK: Duration = Duration::from_millis(20);
+/// Providers whose tokens end and can be renewed.
+const RENEWED: [&str; 4] = ["gitlab", "openai", "snowflake-cortex", "xai"];
 
 /// Servers that sign users in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoints {
+    /// The page where DigitalOcean asks the user.
+    pub digitalocean_page: String,
+    /// The GitLab of users who name none.
+    pub gitlab: String,
+    /// The client that GitLab knows us by.
+    pub gitlab_client: String,
     /// OpenAI's, without a slash at its end.
     pub openai: String,
     /// The page where Poe asks the user.
     pub poe_page: String,
     /// Where Poe gives keys.
     pub poe_token: String,
+    /// Snowflake's, with `{account}` where the account's name belongs.
+    pub snowflake: String,
+    /// xAI's, without a slash at its end.
+    pub xai: String,
 }
 
 impl Default for Endpoints {
     fn default() -> Self {
         Self {
+            digitalocean_page: "https://cloud.digitalocean.com/v1/oauth/authorize".to_owned(),
+            gitlab: gitlab::INSTANCE.to_owned(),
+            gitlab_client: gitlab::CLIENT_ID.to_owned(),
             openai: "https://auth.openai.com".to_owned(),
             poe_page: "https://poe.com/oauth/authorize".to_owned(),
             poe_token: "https://api.poe.com/token".to_owned(),
+            snowflake: "https://{account}.snowflakecomputing.com".to_owned(),
+            xai: "https://auth.x.ai".to_owned(),
         }
     }
 }
@@ -123,6 +146,10 @@ impl SignIn {
             Kind::OpenAiBrowser => openai::browser(&self.0.endpoints).await,
             Kind::OpenAiDevice => openai::device(client, &self.0.endpoints).await,
             Kind::Copilot => copilot::device(client, inputs).await,
+            Kind::DigitalOcean => digitalocean::browser(&self.0.endpoints).await,
+            Kind::Snowflake => snowflake::browser(&self.0.endpoints, inputs).await,
+            Kind::Xai => xai::device(client, &self.0.endpoints).await,
+            Kind::GitLab => gitlab::browser(&self.0.endpoints, inputs).await,
             Kind::Poe => poe::browser(&self.0.endpoints).await,
         }
     }
@@ -149,6 +176,18 @@ impl SignIn {
             }
             Flow::OpenAiDevice(device) => openai::poll(client, &self.0.endpoints, device, now_ms).await,
             Flow::Copilot(device) => copilot::poll(client, device).await,
+            Flow::DigitalOcean(browser) => {
+                return Ok(digitalocean::credential(browser.brought(pasted).await?, now_ms));
+            }
+            Flow::Snowflake(begun) => {
+                let code = begun.browser.code(pasted).await?;
+                snowflake::exchange(client, &self.0.endpoints, &begun, &code, now_ms).await
+            }
+            Flow::Xai(device) => xai::poll(client, &self.0.endpoints, device, now_ms).await,
+            Flow::GitLab(begun) => {
+                let code = begun.browser.code(pasted).await?;
+                gitlab::exchange(client, &begun, &code, now_ms).await
+            }
             Flow::Poe(browser) => {
                 let code = browser.code(pasted).await?;
                 poe::exchange(client, &self.0.endpoints, &browser, &code, now_ms).await
@@ -227,7 +266,13 @@ impl SignIn {
             return Ok(old);
         }
         let now_ms = (self.0.now_ms)();
-        let tokens = openai::renew(&self.0.client, &self.0.endpoints, &old, now_ms).await;
+        let (client, endpoints) = (&self.0.client, &self.0.endpoints);
+        let tokens = match provider {
+            "gitlab" => gitlab::renew(client, endpoints, &old, now_ms).await,
+            "snowflake-cortex" => snowflake::renew(client, endpoints, &old, now_ms).await,
+            "xai" => xai::renew(client, endpoints, &old, now_ms).await,
+            _ => openai::renew(client, endpoints, &old, now_ms).await,
+        };
         let tokens = tokens.map_err(|error| explained(error, provider))?;
         let (vault, name, credential) =
             (self.0.vault.clone(), provider.to_owned(), Credential::OAuth(tokens.clone()));
@@ -265,7 +310,7 @@ impl SignIn {
     /// Whether tokens have to be renewed. GitHub's do not end, and Poe's cannot be renewed.
     fn is_due(&self, provider: &str, tokens: &Tokens) -> bool {
         let margin_ms = MARGIN.as_millis() as u64;
-        provider == "openai" && tokens.expires_ms < (self.0.now_ms)().saturating_add(margin_ms)
+        RENEWED.contains(&provider) && tokens.expires_ms < (self.0.now_ms)().saturating_add(margin_ms)
     }
 }
 
@@ -304,13 +349,18 @@ enum Flow {
     OpenAiBrowser(Browser),
     OpenAiDevice(openai::Device),
     Copilot(copilot::Device),
+    DigitalOcean(Browser),
+    GitLab(gitlab::Begun),
+    Snowflake(snowflake::Begun),
+    Xai(xai::Device),
     Poe(Browser),
 }
 
 /// Whether sign-ins to a provider can be used, and not only keys.
 #[must_use]
 pub fn is_known(provider: &str) -> bool {
-    methods(provider).iter().any(|method| method.kind != Kind::Api)
+    // What DigitalOcean gives is stored and used as a key.
+    methods(provider).iter().any(|method| !matches!(method.kind, Kind::Api | Kind::DigitalOcean))
 }
 
 /// The address of Copilot's models for a sign-in.
@@ -381,6 +431,25 @@ fn field(answer: &Value, name: &str) -> Result<String, Error> {
 fn seconds(answer: &Value, name: &str) -> Option<u64> {
     let value = answer.get(name)?;
     value.as_f64().map(|number| number as u64).or_else(|| value.as_str()?.trim().parse().ok())
+}
+
+/// The scheme and the host of an address that secrets are sent to: a secure one, or one on this machine.
+pub(crate) fn origin(written: &str, what: &str) -> Result<String, Error> {
+    let url = reqwest::Url::parse(written.trim()).ok();
+    let url = url.filter(|url| url.has_host() && url.username().is_empty() && url.password().is_none());
+    let url = url.filter(|url| match url.scheme() {
+        "https" => true,
+        "http" => url.host_str().is_some_and(is_local),
+        _ => false,
+    });
+    // What was written may hold a password.
+    let wrong =
+        || Error::rejected(format!("the address of {what} must begin with https:// and hold no password"));
+    url.map(|url| url.origin().ascii_serialization()).ok_or_else(wrong)
+}
+
+fn is_local(host: &str) -> bool {
+    host == "localhost" || host == "127.0.0.1" || host == "[::1]"
 }
 
 fn secret(text: String) -> Secret {

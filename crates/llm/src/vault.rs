@@ -6,6 +6,7 @@
 //! is the one place of the room that touches the disk, and the paths are given to it.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fmt, io};
@@ -91,6 +92,21 @@ impl Stored {
         self.entries.get(name(provider)).map(|(credential, _)| credential)
     }
 
+    /// Whether the same keys and accounts are there; tokens, which are renewed now and then, do not count.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        let alike = |one: &Credential, other: &Credential| match (one, other) {
+            (Credential::OAuth(one), Credential::OAuth(other)) => one.extra == other.extra,
+            (one, other) => one == other,
+        };
+        self.entries.len() == other.entries.len()
+            && self
+                .entries
+                .iter()
+                .zip(&other.entries)
+                .all(|((one, (mine, _)), (other, (theirs, _)))| one == other && alike(mine, theirs))
+    }
+
     /// Every provider there is a credential for, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Credential, Source)> {
         self.entries.iter().map(|(provider, (credential, source))| (provider.as_str(), credential, *source))
@@ -112,6 +128,10 @@ impl Stored {
         }
     }
 }
+
+/// Inode, length and time of the two files, as far as they are there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stamp([Option<(u64, u64, i64, i64)>; 2]);
 
 /// Where credentials are read and written. Clones share everything.
 #[derive(Clone)]
@@ -147,6 +167,17 @@ impl Vault {
             stored.read(file::read(path)?, source, &path.display().to_string());
         }
         Ok(stored)
+    }
+
+    /// What the files look like from outside: it differs when one was replaced.
+    #[must_use]
+    pub fn stamp(&self) -> Stamp {
+        let of = |path: &PathBuf| {
+            let file = std::fs::metadata(path).ok()?;
+            Some((file.ino(), file.len(), file.mtime(), file.mtime_nsec()))
+        };
+        // What a variable gives is changed by this process alone.
+        if self.0.given.is_some() { Stamp::default() } else { Stamp([of(&self.0.original), of(&self.0.own)]) }
     }
 
     /// The file that is written.

@@ -7,7 +7,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::future::Future;
+use std::future::pending;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -27,6 +27,10 @@ const MAX_OUTPUT_BYTES: usize = 128 * 1024 * 1024;
 const MAX_MESSAGE_BYTES: usize = 8 * 1024;
 /// Time between the polite signal and the final one.
 const GRACE: Duration = Duration::from_millis(500);
+/// How often a run is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// It is ended when it was found waiting, and no further than before, so often in a row.
+const STALLED_LOOKS: u32 = 8;
 /// Where programs are looked for unless the caller says.
 const SEARCH: &str = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin";
 
@@ -82,13 +86,14 @@ impl Git {
             let out = out.ok_or_else(|| failed("it printed too much".to_owned()))?;
             if status.success() { Ok(out) } else { Err(failed(said.trim().to_owned())) }
         };
-        let result = bounded(work, deadline, cancel).await;
-        let late = match result {
-            Ok(done) => {
+        let late = tokio::select! {
+            done = work => {
                 group.0 = None;
                 return done;
             }
-            Err(late) => late,
+            () = cancel.cancelled() => Late::Cancelled,
+            () = sleep(deadline) => Late::Deadline,
+            () = stalled(group.0) => Late::Stalled,
         };
         group.signal(Signal::SIGTERM);
         // Git removes its lock files on this signal; whether it did is looked at before the next run.
@@ -96,7 +101,14 @@ impl Git {
         drop(group);
         match late {
             Late::Cancelled => Err(Error::Cancelled),
-            Late::Deadline => Err(failed(format!("it took longer than {} s", deadline.as_secs()))),
+            Late::Stalled => {
+                let reason = format!("`git {name}` waits for a file that is a pipe or does not answer");
+                Err(Error::Off { reason })
+            }
+            Late::Deadline => {
+                let reason = format!("`git {name}` took longer than {} s", deadline.as_secs());
+                Err(Error::Off { reason })
+            }
         }
     }
 
@@ -151,17 +163,27 @@ impl Git {
 enum Late {
     Cancelled,
     Deadline,
+    Stalled,
 }
 
-async fn bounded<T>(
-    work: impl Future<Output = T>,
-    deadline: Duration,
-    cancel: &CancellationToken,
-) -> Result<T, Late> {
-    tokio::select! {
-        done = work => Ok(done),
-        () = cancel.cancelled() => Err(Late::Cancelled),
-        () = sleep(deadline) => Err(Late::Deadline),
+/// Ends when the process has done nothing for a while and waits for nothing that comes by itself.
+///
+/// Git opens the lists of a directory whatever they are, and one that is a pipe holds it for ever.
+/// Where the system does not tell, only the deadline helps.
+async fn stalled(process: Option<Pid>) {
+    let Some(process) = process else { return pending().await };
+    let path = format!("/proc/{process}/stat");
+    let (mut last, mut still) = (None, 0);
+    while still < STALLED_LOOKS {
+        sleep(LOOK_EVERY).await;
+        let Ok(text) = std::fs::read_to_string(&path) else { return pending().await };
+        // The name in parentheses may hold anything; then come the state and numbers, of which
+        // the twelfth and thirteenth are the time spent.
+        let fields: Vec<_> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let now = fields.get(11).zip(fields.get(12)).map(|(user, system)| format!("{user} {system}"));
+        let is_still = fields.first() == Some(&"S") && now == last;
+        still = if is_still { still + 1 } else { 0 };
+        last = now;
     }
 }
 

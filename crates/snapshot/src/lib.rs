@@ -37,6 +37,8 @@ mod objects;
 mod options;
 mod plan;
 mod quota;
+#[cfg(test)]
+mod random;
 mod repository;
 mod restore;
 mod step;
@@ -59,11 +61,16 @@ pub use step::{Effect, Step, StepChange};
 pub use track::{MAX_TRACKED_BYTES, MAX_TRACKED_FILES, Snapshot};
 
 use objects::Objects;
-use repository::{Repository, Shelf};
+use repository::Repository;
 use step::Sapling;
 
 /// Files of one step whose contents are kept; further ones are named only.
 const MAX_STEP_FILES: usize = 10_000;
+
+/// Files of which a patch is made; further ones are named only.
+const MAX_PATCHES: usize = 5000;
+/// Once the patches take so much, further files are named only.
+const MAX_PATCHES_BYTES: usize = 16 * 1024 * 1024;
 
 /// The snapshots of one directory.
 #[derive(Debug, Clone)]
@@ -97,6 +104,11 @@ impl Snapshots {
         }
     }
 
+    /// The root that paths are relative to.
+    pub fn worktree(&self) -> &Path {
+        self.root()
+    }
+
     /// The files of the scope as they are now.
     ///
     /// One process while nothing changed since the last time, three otherwise.
@@ -105,14 +117,28 @@ impl Snapshots {
         if let Some(reason) = self.off().clone() {
             return Err(Error::Off { reason });
         }
-        self.repository.prepare()?;
-        let lock = self.repository.lock(cancel).await?;
-        self.repository.recover()?;
-        let result = track::track(&self.repository, &lock, cancel).await;
+        let result = self.track_now(cancel).await;
         if let Err(Error::Off { reason }) = &result {
             *self.off() = Some(reason.clone());
+            self.repository.give_up(reason)?;
         }
         result
+    }
+
+    async fn track_now(&self, cancel: &CancellationToken) -> Result<Snapshot, Error> {
+        self.repository.prepare()?;
+        if let Some(reason) = self.repository.given_up() {
+            *self.off() = Some(reason.clone());
+            return Err(Error::Off { reason });
+        }
+        let lock = self.repository.lock(cancel).await?;
+        self.repository.recover()?;
+        track::track(&self.repository, &lock, cancel).await
+    }
+
+    /// Why there are no snapshots here, if that is known.
+    pub fn why_off(&self) -> Option<String> {
+        self.off().clone()
     }
 
     /// What differs between two trees, ordered by path.
@@ -120,11 +146,15 @@ impl Snapshots {
         self.objects().differences(from, to).await
     }
 
-    /// What differs between two trees, as patches.
+    /// What differs between two trees, as patches; of very many files only the names.
     pub async fn diff_full(&self, from: TreeId, to: TreeId) -> Result<Vec<FileDiff>, Error> {
         let mut objects = self.objects();
-        let mut diffs = Vec::new();
+        let (mut diffs, mut patches_bytes) = (Vec::new(), 0);
         for change in objects.differences(from, to).await? {
+            if diffs.len() >= MAX_PATCHES || patches_bytes >= MAX_PATCHES_BYTES {
+                diffs.push(named(&change));
+                continue;
+            }
             let before = match change.before {
                 Some(content) => objects.file(content, from).await?.bytes,
                 None => Vec::new(),
@@ -133,7 +163,9 @@ impl Snapshots {
                 Some(content) => objects.file(content, to).await?.bytes,
                 None => Vec::new(),
             };
-            diffs.push(file_diff(&change, &before, &after));
+            let diff = file_diff(&change, &before, &after);
+            patches_bytes += diff.patch.as_ref().map_or(0, String::len);
+            diffs.push(diff);
         }
         Ok(diffs)
     }
@@ -186,6 +218,9 @@ impl Snapshots {
             step.left_out.insert(effect.path, Reason::Outside);
             return Ok(());
         };
+        if effect.before == effect.after {
+            return Ok(());
+        }
         let size = |file: &Option<File>| file.as_ref().map_or(0, |file| file.bytes.len() as u64);
         if size(&effect.before).max(size(&effect.after)) > MAX_FILE_BYTES {
             step.left_out.insert(path, Reason::TooLarge);
@@ -199,8 +234,8 @@ impl Snapshots {
                 .flatten()
                 .map(|file| object::cost(file.bytes.len() as u64))
                 .sum();
-            quota::reserve(&repository.options, cost)?;
-            let shelf = repository.newest(Shelf::Effects)?;
+            let _lock = repository.lock_effects()?;
+            let shelf = repository.room_for_effects(cost + object::fan_out(2))?;
             let keep = |file: Option<File>| match file {
                 Some(file) => store(&shelf, &file).map(Some),
                 None => Ok(None),
@@ -267,8 +302,10 @@ impl Snapshots {
             }
             let names: u64 = files.iter().map(|path| path.as_os_str().len() as u64 + 64).sum();
             let depth: u64 = files.iter().map(|path| path.components().count() as u64).sum();
-            quota::reserve(&repository.options, 2 * (names + (depth + 1) * object::cost(0)))?;
-            let shelf = repository.newest(Shelf::Effects)?;
+            let _lock = repository.lock_effects()?;
+            let trees = 2 * (depth + 1);
+            let shelf =
+                repository.room_for_effects(2 * names + trees * object::cost(0) + object::fan_out(trees))?;
             let mut write = |entries| {
                 let bytes = object::tree(entries);
                 object::write(&shelf, "tree", &bytes).map_err(|source| Error::at(&shelf, source))
@@ -291,7 +328,8 @@ impl Snapshots {
         let (root, scope) = (self.root().to_owned(), self.repository.options.scope.clone());
         let repository = Arc::clone(&self.repository);
         blocking(move || {
-            let (orders, mut outcome) = restore::check(&root, &scope, goals, respect);
+            let (mut orders, mut outcome) = restore::check(&root, &scope, goals, respect);
+            orders.keep_only(|content| repository.has(content.id), &mut outcome);
             let mut contents = |goal: &Goal| {
                 let content = goal.target?;
                 let object = repository.object(content.id).ok()??;
@@ -387,14 +425,25 @@ fn store(shelf: &Path, file: &File) -> Result<Content, Error> {
 }
 
 fn file_diff(change: &FileChange, before: &[u8], after: &[u8]) -> FileDiff {
-    let name = change.path.to_string_lossy().into_owned();
+    let mut diff = named(change);
     let texts = std::str::from_utf8(before).ok().zip(std::str::from_utf8(after).ok());
-    let diff = texts.map(|(before, after)| codewright_workspace::unified(&name, before, after));
+    let (Some((before, after)), Some(name)) = (texts, &diff.file) else { return diff };
+    let unified = codewright_workspace::unified(name, before, after);
+    // Clients know the names by the tab behind them.
+    let (plain, tabbed) = (format!("--- {name}\n+++ {name}\n"), format!("--- {name}\t\n+++ {name}\t\n"));
+    diff.patch = Some(unified.patch.replacen(&plain, &tabbed, 1));
+    diff.additions = unified.additions as u64;
+    diff.deletions = unified.deletions as u64;
+    diff
+}
+
+/// A file without its patch.
+fn named(change: &FileChange) -> FileDiff {
     FileDiff {
-        file: Some(name),
-        additions: diff.as_ref().map_or(0, |diff| diff.additions as u64),
-        deletions: diff.as_ref().map_or(0, |diff| diff.deletions as u64),
-        patch: Some(diff.map(|diff| diff.patch).unwrap_or_default()),
+        file: Some(change.path.to_string_lossy().into_owned()),
+        patch: Some(String::new()),
+        additions: 0,
+        deletions: 0,
         status: Some(change.status().to_owned()),
     }
 }

@@ -24,6 +24,8 @@ pub(crate) const MAX_OBJECT_BYTES: u64 = 64 * 1024 * 1024;
 const MAX_HEADER_BYTES: u64 = 32;
 /// The least a file takes on the disk.
 const BLOCK_BYTES: u64 = 4096;
+/// Objects are spread over so many directories.
+const DIRECTORIES: u64 = 256;
 /// Objects are written once and read rarely.
 const LEVEL: Compression = Compression::fast();
 /// The mode of an object's file, as git sets it.
@@ -48,11 +50,15 @@ pub(crate) fn hash(kind: &str, bytes: &[u8]) -> ObjectId {
     ObjectId(id)
 }
 
-/// The most disk space an object of this many bytes takes, its directory included.
+/// The most disk space an object of this many bytes takes.
 pub(crate) fn cost(bytes: u64) -> u64 {
     // Stored blocks of the compression add 5 bytes for each 16 KiB, and there is a header.
-    let file = bytes + bytes / 1024 + 128;
-    file.next_multiple_of(BLOCK_BYTES) + BLOCK_BYTES
+    (bytes + bytes / 1024 + 128).next_multiple_of(BLOCK_BYTES)
+}
+
+/// The most disk space that the directories of so many objects take.
+pub(crate) fn fan_out(objects: u64) -> u64 {
+    objects.min(DIRECTORIES) * BLOCK_BYTES
 }
 
 /// Where an object lies within a directory of objects.

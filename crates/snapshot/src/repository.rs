@@ -8,17 +8,22 @@
 //! objects/                        empty but for the list of generations, for use by hand
 //! tracked/0001 …                  objects of whole snapshots
 //! effects/0001 …                  objects of what the agent changed, never borrowed
-//! lock                            held by whoever tracks, and by each git it started
+//! writing                         there while git writes objects
+//! off                             why snapshots were given up here, for a day
+//! total grants/                   what all this takes at most, see the quota
+//! lock effects.lock               held by whoever tracks, and by each git it started
 //! ```
 //!
 //! A git that outlives us still holds the lock, so whoever gets it knows that a
 //! lock file of the index or a temporary object is nobody's.
 
+use std::collections::HashSet;
 use std::fs::{self, TryLockError};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -28,14 +33,21 @@ use crate::git::Git;
 use crate::id::ObjectId;
 use crate::object::{self, Object};
 use crate::options::Options;
+use crate::quota::{Ledger, touch, used};
 use crate::{Error, TreeId};
 
 /// How long the lock is waited for.
 const LOCK_WAIT: Duration = Duration::from_secs(20);
 /// Time between two tries.
 const LOCK_RETRY: Duration = Duration::from_millis(10);
+/// A small file gets its name within this time.
+const FINISHED_AFTER: Duration = Duration::from_secs(60);
+/// Snapshots that cost too much are tried again after this time.
+const TRIED_AGAIN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+/// New effects go into a new generation after this time.
+const EFFECTS_SHELF: Duration = Duration::from_secs(24 * 60 * 60);
 /// A list of ignored files is read up to here.
-const MAX_EXCLUDE_BYTES: u64 = 256 * 1024;
+const MAX_EXCLUDE_BYTES: u64 = 64 * 1024;
 /// A file that says where a repository is.
 const MAX_POINTER_BYTES: u64 = 4096;
 /// A `HEAD` before the first snapshot, or after the index was given up.
@@ -104,8 +116,19 @@ impl Shelf {
 pub(crate) struct Repository {
     pub(crate) options: Options,
     pub(crate) git: Git,
+    pub(crate) ledger: Ledger,
     /// The user's own repository, if the worktree has one.
     user: Option<PathBuf>,
+    /// What this process has done once.
+    done: Mutex<Done>,
+}
+
+#[derive(Debug, Default)]
+struct Done {
+    is_opened: bool,
+    are_effects_clean: bool,
+    /// Generations that were read.
+    read: HashSet<PathBuf>,
 }
 
 impl Repository {
@@ -116,12 +139,13 @@ impl Repository {
             worktree: options.worktree.clone(),
         };
         let user = user_repository(&options.worktree);
-        Self { options, git, user }
+        Self { options, git, ledger: Ledger::default(), user, done: Mutex::default() }
     }
 
     /// Makes what is missing and repairs what is not as it has to be.
     pub(crate) fn prepare(&self) -> Result<(), Error> {
         let own = &self.options.directory;
+        self.open()?;
         for directory in ["info", "refs", "objects/info"] {
             let path = own.join(directory);
             fs::create_dir_all(&path).map_err(|source| Error::at(&path, source))?;
@@ -139,10 +163,83 @@ impl Repository {
         Ok(())
     }
 
+    /// Says once that the repository is in use, and clears small files that were never finished.
+    fn open(&self) -> Result<(), Error> {
+        let own = &self.options.directory;
+        let mut done = self.done();
+        if done.is_opened {
+            return Ok(());
+        }
+        fs::create_dir_all(own).map_err(|source| Error::at(own, source))?;
+        touch(&own.join("used"))?;
+        done.is_opened = true;
+        for directory in [own.clone(), own.join("info"), own.join("objects/info")] {
+            for path in temporaries(&directory) {
+                // Another process may be about to give it its name; a moment is long enough for that.
+                let is_left = used(&path) < used(&own.join("used")) - FINISHED_AFTER;
+                if is_left {
+                    remove(&path)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn done(&self) -> MutexGuard<'_, Done> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why snapshots were given up here not long ago.
+    pub(crate) fn given_up(&self) -> Option<String> {
+        let path = self.options.directory.join("off");
+        let age = used(&self.options.directory.join("used")).duration_since(used(&path));
+        let is_recent = !age.is_ok_and(|age| age > TRIED_AGAIN_AFTER);
+        let reason = String::from_utf8(small(&path, MAX_POINTER_BYTES)?).ok()?;
+        is_recent.then_some(reason)
+    }
+
+    /// Remembers that snapshots cost too much here, so that it is not found out anew each time.
+    pub(crate) fn give_up(&self, reason: &str) -> Result<(), Error> {
+        keep(&self.options.directory.join("off"), reason.as_bytes()).map(drop)
+    }
+
     /// Gives up the index, so that the next snapshot is made anew.
     pub(crate) fn forget(&self) -> Result<(), Error> {
-        remove(&self.options.directory.join("index"))?;
-        keep(&self.options.directory.join("HEAD"), UNBORN.as_bytes()).map(drop)
+        forget(&self.options.directory)
+    }
+
+    /// The directory for effects that take so much, which is reserved.
+    pub(crate) fn room_for_effects(&self, bytes: u64) -> Result<PathBuf, Error> {
+        self.open()?;
+        let newest = self.newest(Shelf::Effects)?;
+        let now = used(&self.options.directory.join("used"));
+        if now.duration_since(used(&newest.join("born"))).is_ok_and(|age| age > EFFECTS_SHELF) {
+            self.next(Shelf::Effects)?;
+        }
+        match self.ledger.reserve(&self.options, bytes) {
+            // What is being written to is never dropped, so that it has to be old for that.
+            Err(Error::Quota { .. }) => {
+                let next = self.next(Shelf::Effects)?;
+                self.ledger.reserve(&self.options, bytes)?;
+                Ok(next)
+            }
+            result => result.and_then(|()| self.newest(Shelf::Effects)),
+        }
+    }
+
+    /// Lets others know that effects are being written; what nobody writes any more is cleared once.
+    pub(crate) fn lock_effects(&self) -> Result<fs::File, Error> {
+        self.open()?;
+        let path = self.options.directory.join("effects.lock");
+        let lock = open_lock(&path)?;
+        if !self.done().are_effects_clean && lock.try_lock().is_ok() {
+            for (_, directory) in self.generations(Shelf::Effects) {
+                temporaries(&directory).iter().try_for_each(|path| remove(path))?;
+            }
+        }
+        self.done().are_effects_clean = true;
+        wait(&path, || lock.try_lock_shared())?;
+        Ok(lock)
     }
 
     /// Where git looks for objects that need not be written again: the user's repository.
@@ -174,6 +271,8 @@ impl Repository {
         let number = self.generations(shelf).pop().map_or(1, |(number, _)| number.saturating_add(1));
         let path = self.options.directory.join(shelf.name()).join(format!("{number:04}"));
         fs::create_dir_all(&path).map_err(|source| Error::at(&path, source))?;
+        touch(&path.join("born"))?;
+        touch(&path.join("used"))?;
         self.list_generations()?;
         Ok(path)
     }
@@ -220,7 +319,43 @@ impl Repository {
         for name in ["index.lock", "HEAD.lock"] {
             remove(&self.options.directory.join(name))?;
         }
-        Ok(())
+        let mark = self.mark();
+        if !mark.exists() {
+            return Ok(());
+        }
+        for (_, generation) in self.generations(Shelf::Tracked) {
+            let below = fs::read_dir(&generation).map_err(|source| Error::at(&generation, source))?;
+            let below = below.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
+            for directory in below.chain([generation.clone()]) {
+                temporaries(&directory).iter().try_for_each(|path| remove(path))?;
+            }
+        }
+        remove(&mark)
+    }
+
+    /// Says that git is about to write objects, until [`Self::is_written`]; the lock is held.
+    pub(crate) fn writes(&self) -> Result<(), Error> {
+        touch(&self.mark())
+    }
+
+    /// Says that git wrote its objects and left nothing else.
+    pub(crate) fn is_written(&self) -> Result<(), Error> {
+        remove(&self.mark())
+    }
+
+    fn mark(&self) -> PathBuf {
+        self.options.directory.join("writing")
+    }
+
+    /// Whether the newest snapshots are so old that new ones go elsewhere, to let them be dropped.
+    pub(crate) fn is_due(&self, objects: &Path) -> bool {
+        let now = used(&self.options.directory.join("used"));
+        now.duration_since(used(&objects.join("born"))).is_ok_and(|age| age > self.options.quota.keep)
+    }
+
+    /// Whether an object is ours.
+    pub(crate) fn has(&self, id: ObjectId) -> bool {
+        self.all_objects().iter().any(|directory| object::place(directory, id).is_file())
     }
 
     /// An object of ours.
@@ -228,6 +363,10 @@ impl Repository {
         for directory in self.all_objects() {
             let read = object::read(&directory, id).map_err(|source| Error::at(&directory, source))?;
             if read.is_some() {
+                if self.done().read.insert(directory.clone()) {
+                    // It is missed the less the longer this is ago; a read does not fail for it.
+                    touch(&directory.join("used")).unwrap_or_default();
+                }
                 return Ok(read);
             }
         }
@@ -281,6 +420,20 @@ impl Repository {
     }
 }
 
+/// Gives up the index of a repository whose lock is held.
+pub(crate) fn forget(repository: &Path) -> Result<(), Error> {
+    remove(&repository.join("index"))?;
+    keep(&repository.join("HEAD"), UNBORN.as_bytes()).map(drop)
+}
+
+/// Files of a directory that have not got their name yet.
+fn temporaries(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let is_temporary =
+        |entry: &fs::DirEntry| entry.file_name().as_bytes().starts_with(object::TEMPORARY.as_bytes());
+    entries.filter(is_temporary).map(|entry| entry.path()).collect()
+}
+
 /// The generations of a shelf, oldest first.
 pub(crate) fn generations(repository: &Path, shelf: Shelf) -> Vec<(u32, PathBuf)> {
     let Ok(entries) = fs::read_dir(repository.join(shelf.name())) else { return Vec::new() };
@@ -291,6 +444,21 @@ pub(crate) fn generations(repository: &Path, shelf: Shelf) -> Vec<(u32, PathBuf)
     let mut found: Vec<_> = entries.flatten().filter_map(|entry| number(entry.path())).collect();
     found.sort_unstable();
     found
+}
+
+/// Tries to get a lock until its time is up.
+pub(crate) fn wait(path: &Path, mut attempt: impl FnMut() -> Result<(), TryLockError>) -> Result<(), Error> {
+    let end = Instant::now() + LOCK_WAIT;
+    loop {
+        match attempt() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(source)) => return Err(Error::at(path, source)),
+            Err(TryLockError::WouldBlock) if Instant::now() > end => {
+                return Err(Error::Busy { directory: path.to_owned() });
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_RETRY),
+        }
+    }
 }
 
 /// Opens a file that is only locked.

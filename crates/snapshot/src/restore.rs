@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::disk::{self, Found, Stamp};
-use crate::id::File;
+use crate::id::{Content, File};
 use crate::plan::{Disk, Goal, Reason, Respect, Verdict, judge};
 
 /// What became of each file.
@@ -49,6 +49,16 @@ pub(crate) struct Orders {
 }
 
 impl Orders {
+    /// Lets go of what cannot be written because its content is gone.
+    pub(crate) fn keep_only(&mut self, is_kept: impl Fn(Content) -> bool, outcome: &mut Outcome) {
+        let (kept, gone) = std::mem::take(&mut self.writes)
+            .into_iter()
+            .partition(|order| order.goal.target.is_none_or(&is_kept));
+        self.writes = kept;
+        let gone: Vec<Order> = gone;
+        outcome.kept.extend(gone.into_iter().map(|order| (order.goal.path, Reason::Gone)));
+    }
+
     /// Names the files as if it were done.
     pub(crate) fn foretell(self, outcome: &mut Outcome) {
         for order in self.writes {

@@ -63,6 +63,10 @@ impl Step {
         after: Option<Content>,
         made: usize,
     ) {
+        // Writing what is there already says nothing of who wrote it.
+        if before == after {
+            return;
+        }
         self.made.extend(path.ancestors().skip(1).take(made).map(Path::to_owned));
         match self.changes.get_mut(&path) {
             Some(change) => {

@@ -4,11 +4,13 @@
 //! While nothing changed this is one process, which reads no file; otherwise
 //! three. What may not be stored is sorted out before git sees it.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::unistd::{AccessFlags, access};
@@ -18,7 +20,7 @@ use crate::git::{Call, Input};
 use crate::object;
 use crate::quota;
 use crate::repository::{Repository, Shelf};
-use crate::{Error, TreeId};
+use crate::{Error, TreeId, blocking};
 
 /// Larger files are left out.
 pub const MAX_TRACKED_BYTES: u64 = 2 * 1024 * 1024;
@@ -30,6 +32,12 @@ const STATUS_DEADLINE: Duration = Duration::from_secs(60);
 const ADD_DEADLINE: Duration = Duration::from_secs(300);
 /// Names that git refused are sorted out so often; then the snapshot fails.
 const REFUSALS: usize = 8;
+/// When everything does not fit at once, a portion is this part of the quota.
+const BATCHES: u64 = 16;
+/// What took more than this, by the estimate, is measured afterwards.
+const MEASURED_BYTES: u64 = 64 * 1024 * 1024;
+/// What was reserved for the index is given back above this.
+const SETTLED_BYTES: u64 = 1024 * 1024;
 /// Names of files that were left out; more are not named.
 const MAX_NAMED: usize = 1000;
 /// What an entry takes in the index, and in the tree, at most, beside its name.
@@ -60,39 +68,58 @@ struct Status {
 /// What is done to the index.
 #[derive(Debug, Default)]
 struct Changes {
-    add: Vec<PathBuf>,
+    add: Vec<Fresh>,
     drop: Vec<PathBuf>,
     left_out: Vec<PathBuf>,
-    cost_bytes: u64,
+}
+
+/// A file that is to be stored.
+#[derive(Debug)]
+struct Fresh {
+    path: PathBuf,
+    bytes: u64,
 }
 
 /// Takes a snapshot; the caller holds the lock.
 pub(crate) async fn track(
-    repository: &Repository,
+    repository: &Arc<Repository>,
     lock: &fs::File,
     cancel: &CancellationToken,
 ) -> Result<Snapshot, Error> {
     let mut run = Run { repository, lock, cancel, objects: repository.newest(Shelf::Tracked)? };
-    match run.once().await {
-        // The index may name objects that are gone, or be damaged: it is made anew.
-        Err(Error::Git { .. }) if !cancel.is_cancelled() => {
+    if repository.is_due(&run.objects) {
+        run.begin()?;
+    }
+    let result = match run.once().await {
+        // The index may name objects that are gone, or be damaged; or what it names leaves no room.
+        Err(Error::Git { .. } | Error::Quota { .. }) => {
             repository.recover()?;
-            repository.forget()?;
-            run.objects = repository.next(Shelf::Tracked)?;
+            run.begin()?;
             run.once().await
         }
+        result => result,
+    };
+    match result {
+        Err(error @ Error::Quota { .. }) => Err(Error::Off { reason: error.to_string() }),
         result => result,
     }
 }
 
 struct Run<'a> {
-    repository: &'a Repository,
+    repository: &'a Arc<Repository>,
     lock: &'a fs::File,
     cancel: &'a CancellationToken,
     objects: PathBuf,
 }
 
 impl Run<'_> {
+    /// Makes the index anew, with all its objects in a new generation.
+    fn begin(&mut self) -> Result<(), Error> {
+        self.repository.forget()?;
+        self.objects = self.repository.next(Shelf::Tracked)?;
+        Ok(())
+    }
+
     async fn once(&self) -> Result<Snapshot, Error> {
         let status = self.status().await?;
         let count = entries(&self.repository.options.directory.join("index")) + status.fresh.len();
@@ -104,8 +131,7 @@ impl Run<'_> {
         let known = known.and_then(|commit| self.repository.tree_of(commit));
         let (worktree, scope) =
             (self.repository.options.worktree.clone(), self.repository.options.scope.clone());
-        let sorted = tokio::task::spawn_blocking(move || sort(&worktree, &scope, status));
-        let mut changes = sorted.await.map_err(|_| Error::Cancelled)?;
+        let mut changes = blocking(move || Ok(sort(&worktree, &scope, status))).await?;
         let left_out = std::mem::take(&mut changes.left_out);
         if let (Some(tree), true, true) = (known, changes.add.is_empty(), changes.drop.is_empty()) {
             return Ok(Snapshot { tree, left_out });
@@ -138,27 +164,79 @@ impl Run<'_> {
     }
 
     /// Puts the changes into the index, and the files' contents into the repository.
-    async fn store(&self, mut changes: Changes) -> Result<(), Error> {
-        let index = fs::metadata(self.repository.options.directory.join("index"));
-        let cost_bytes = changes.cost_bytes + 2 * index.map_or(0, |index| index.len());
-        quota::reserve(&self.repository.options, cost_bytes)?;
+    async fn store(&self, changes: Changes) -> Result<(), Error> {
         if !changes.drop.is_empty() {
+            self.reserve(self.index_bytes()).await?;
             self.update(&["update-index", "-z", "--force-remove", "--stdin"], &changes.drop).await?;
         }
+        match self.add(&changes.add).await {
+            // Most of it may be in the user's repository and need no room; that is known afterwards.
+            Err(Error::Quota { .. }) => {
+                let quota = &self.repository.options.quota;
+                let room_bytes = quota.total_bytes.min(quota.repository_bytes) / BATCHES;
+                for batch in batches(&changes.add, room_bytes) {
+                    self.add(batch).await?;
+                }
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
+    /// Stores files, and gives back the room that they did not take.
+    async fn add(&self, files: &[Fresh]) -> Result<(), Error> {
+        let (index_bytes, cost_bytes) = (self.index_bytes(), cost(files));
+        self.reserve(cost_bytes + index_bytes).await?;
+        let is_measured =
+            cost_bytes > MEASURED_BYTES.min(self.repository.options.quota.total_bytes / BATCHES / 2);
+        let before = if is_measured { self.disk_use().await? } else { 0 };
+        self.repository.writes()?;
+        self.add_now(files.iter().map(|file| file.path.clone()).collect()).await?;
+        self.repository.is_written()?;
+        let mut unused = if index_bytes > SETTLED_BYTES { index_bytes / 2 } else { 0 };
+        if is_measured {
+            let index = 2 * self.index_bytes();
+            let taken = self.disk_use().await?.saturating_sub(before) + index;
+            unused = (cost_bytes + index_bytes).saturating_sub(taken);
+        }
+        if unused == 0 {
+            return Ok(());
+        }
+        let repository = Arc::clone(self.repository);
+        blocking(move || repository.ledger.give_back(&repository.options, unused)).await
+    }
+
+    async fn add_now(&self, mut paths: Vec<PathBuf>) -> Result<(), Error> {
         let args = ["update-index", "-z", "--add", "--remove", "--replace", "--stdin"];
         for _ in 0..REFUSALS {
-            if changes.add.is_empty() {
+            if paths.is_empty() {
                 return Ok(());
             }
-            let Err(error) = self.update(&args, &changes.add).await else { return Ok(()) };
+            let Err(error) = self.update(&args, &paths).await else { return Ok(()) };
             let Some(refused) = refused(&error) else { return Err(error) };
-            let count = changes.add.len();
-            changes.add.retain(|path| path.as_os_str().as_bytes() != refused.as_bytes());
-            if changes.add.len() == count {
+            let count = paths.len();
+            paths.retain(|path| path.to_string_lossy() != refused);
+            if paths.len() == count {
                 return Err(error);
             }
         }
-        self.update(&args, &changes.add).await
+        self.update(&args, &paths).await
+    }
+
+    async fn reserve(&self, bytes: u64) -> Result<(), Error> {
+        let repository = Arc::clone(self.repository);
+        blocking(move || repository.ledger.reserve(&repository.options, bytes)).await
+    }
+
+    async fn disk_use(&self) -> Result<u64, Error> {
+        let objects = self.objects.clone();
+        blocking(move || Ok(quota::disk_use(&objects))).await
+    }
+
+    /// Git writes the index beside the old one, and what stands in it may stand in a new tree.
+    fn index_bytes(&self) -> u64 {
+        let index = fs::metadata(self.repository.options.directory.join("index"));
+        object::cost(2 * index.map_or(0, |index| index.len()))
     }
 
     async fn update(&self, args: &[&str], paths: &[PathBuf]) -> Result<(), Error> {
@@ -218,10 +296,7 @@ fn sort(worktree: &Path, scope: &Path, status: Status) -> Changes {
     let inner = scope.strip_prefix(worktree).unwrap_or(Path::new(""));
     for path in status.changed {
         match look(worktree, &path) {
-            Look::Fits { bytes } => {
-                changes.cost_bytes += cost(&path, bytes);
-                changes.add.push(path);
-            }
+            Look::Fits { bytes } => changes.add.push(Fresh { path, bytes }),
             Look::TooLarge => {
                 changes.left_out.push(path.clone());
                 changes.drop.push(path);
@@ -234,26 +309,41 @@ fn sort(worktree: &Path, scope: &Path, status: Status) -> Changes {
             continue;
         }
         match look(worktree, &path) {
-            Look::Fits { bytes } => {
-                changes.cost_bytes += cost(&path, bytes);
-                changes.add.push(path);
-            }
+            Look::Fits { bytes } => changes.add.push(Fresh { path, bytes }),
             Look::TooLarge => changes.left_out.push(path),
             Look::Unfit => {}
         }
-    }
-    if !changes.drop.is_empty() && changes.cost_bytes == 0 {
-        changes.cost_bytes = object::cost(0);
     }
     changes.left_out.truncate(MAX_NAMED);
     changes
 }
 
-/// The most that storing a file takes: its bytes, and its place in the index and in the trees above it.
-fn cost(path: &Path, bytes: u64) -> u64 {
-    let names = path.as_os_str().len() as u64 + ENTRY_BYTES;
-    let trees = path.components().count() as u64 * object::cost(0);
-    object::cost(bytes) + 3 * names + trees
+/// The most that storing files takes: their bytes, and their places in the index and in the trees above.
+fn cost(files: &[Fresh]) -> u64 {
+    let mut directories = HashSet::new();
+    let mut bytes = 2 * object::cost(0);
+    for file in files {
+        directories.extend(file.path.ancestors().skip(1));
+        bytes += object::cost(file.bytes) + 3 * (file.path.as_os_str().len() as u64 + ENTRY_BYTES);
+    }
+    let directories = directories.len() as u64;
+    bytes + directories * object::cost(0) + object::fan_out(files.len() as u64 + directories)
+}
+
+/// The files in portions that take about so much each.
+fn batches(files: &[Fresh], room_bytes: u64) -> Vec<&[Fresh]> {
+    let mut batches = Vec::new();
+    let (mut start, mut sum) = (0, 0);
+    for (at, file) in files.iter().enumerate() {
+        let bytes = cost(std::slice::from_ref(file));
+        if sum + bytes > room_bytes && at > start {
+            batches.push(&files[start..at]);
+            (start, sum) = (at, 0);
+        }
+        sum += bytes;
+    }
+    batches.push(&files[start..]);
+    batches
 }
 
 enum Look {
@@ -267,7 +357,11 @@ enum Look {
 
 fn look(worktree: &Path, path: &Path) -> Look {
     let whole = worktree.join(path);
-    let Ok(metadata) = fs::symlink_metadata(&whole) else { return Look::Unfit };
+    let Ok(metadata) = fs::symlink_metadata(&whole) else {
+        // Git refuses to look behind a link.
+        let is_behind = path.ancestors().skip(1).any(|above| worktree.join(above).is_symlink());
+        return if is_behind { Look::Unfit } else { Look::Fits { bytes: 0 } };
+    };
     if metadata.is_symlink() {
         return Look::Fits { bytes: metadata.len() };
     }

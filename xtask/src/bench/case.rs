@@ -159,7 +159,8 @@ pub(super) fn chosen(names: &[String]) -> Result<Vec<Case>> {
         let case = Case::ALL.into_iter().find(|case| case.name() == name);
         let case = case.with_context(|| {
             let known = Case::ALL.map(Case::name).join(", ");
-            format!("`--only {name}` names no case; there are {known}, {}", super::decode::NAME)
+            let parts = super::PARTS.map(|part| part.name).join(", ");
+            format!("`--only {name}` names no case; there are {known}, {parts}")
         })?;
         cases.push(case);
         if matches!(case, Case::Edit | Case::Stream | Case::Pipe) {

@@ -50,7 +50,8 @@ struct Row {
 }
 
 /// Builds the measuring program, lets it measure, and gives back the lines to be shown.
-pub(super) fn measured(program: &Path, runs: usize) -> Result<String> {
+pub(super) fn measured(runs: usize) -> Result<String> {
+    let program = super::release("codewright")?;
     let part = super::release("xtask")?;
     let output = Command::new(part).arg(COMMAND).arg(program).arg(runs.to_string()).output()?;
     let said = String::from_utf8_lossy(&output.stderr);
@@ -69,7 +70,7 @@ pub(super) fn measured(program: &Path, runs: usize) -> Result<String> {
 }
 
 /// Measures, and prints the rows as JSON.
-pub(crate) fn main(rest: &[String]) -> Result<std::process::ExitCode> {
+pub(crate) fn main(rest: &[String]) -> Result<()> {
     let [program, runs] = rest else { anyhow::bail!("`{COMMAND}` takes a program and a number") };
     let runs: usize = runs.parse()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -77,8 +78,7 @@ pub(crate) fn main(rest: &[String]) -> Result<std::process::ExitCode> {
     rows.extend(runtime.block_on(answers(Path::new(program), runs))?);
     let mut out = std::io::stdout().lock();
     serde_json::to_writer(&mut out, &rows)?;
-    out.flush()?;
-    Ok(std::process::ExitCode::SUCCESS)
+    Ok(out.flush()?)
 }
 
 async fn opened(path: &Path) -> Result<Store> {

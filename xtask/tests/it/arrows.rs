@@ -72,6 +72,7 @@ const ROOMS: &[Room] = &[
             "codewright-llm",
             "codewright-store",
             "codewright-server",
+            "codewright-snapshot",
             "codewright-scripted",
             "codewright-testkit",
         ],

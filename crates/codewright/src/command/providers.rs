@@ -6,13 +6,12 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use codewright_config::{Dirs, Env};
-use codewright_engine::vault;
 use codewright_llm::Client;
 use codewright_llm::catalog::{self, Catalog};
 use codewright_llm::oauth::{Kind, Method, Prompt, SignIn, is_known, methods};
 use codewright_llm::vault::{Credential, Source, Stored};
 use codewright_proto::Clock;
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use crate::clean::clean_line;
 use crate::cli::{ProvidersArgs, ProvidersCommand};
@@ -20,6 +19,7 @@ use crate::connection::VERSION;
 use crate::style;
 
 mod terminal;
+mod well_known;
 
 /// The longest key that is read.
 const KEY_LIMIT_BYTES: u64 = 64 * 1024;
@@ -29,13 +29,13 @@ const TRIES: usize = 3;
 pub(crate) fn main(args: ProvidersArgs) -> anyhow::Result<ExitCode> {
     let env = Env::from_process();
     let dirs = Dirs::new(&env)?;
-    let clock = Clock::system();
     let client = Client::new(&format!("codewright/{VERSION}"))?;
-    let sign_in = SignIn::new(client, vault(&dirs, &env), move || clock.now_ms());
+    let sign_in = codewright_engine::sign_in(client, &dirs, &env, &Clock::system());
     match args.command {
         ProvidersCommand::List(_) => list(&sign_in, &env),
         ProvidersCommand::Login { url, provider, method, .. } => {
-            login(&sign_in, url.as_deref().or(provider.as_deref()), method.as_deref())
+            let named = url.as_deref().or(provider.as_deref());
+            login(&sign_in, &env, named, method.as_deref())
         }
         ProvidersCommand::Logout { provider, .. } => logout(&sign_in, provider.as_deref()),
     }
@@ -77,13 +77,15 @@ fn list(sign_in: &SignIn, env: &Env) -> anyhow::Result<ExitCode> {
     Ok(crate::print(&text))
 }
 
-fn login(sign_in: &SignIn, provider: Option<&str>, method: Option<&str>) -> anyhow::Result<ExitCode> {
+fn login(
+    sign_in: &SignIn,
+    env: &Env,
+    provider: Option<&str>,
+    method: Option<&str>,
+) -> anyhow::Result<ExitCode> {
     let provider = match provider {
-        Some(url) if url.contains("://") => bail!(
-            "signing in at `{}` is not in this version; name a provider: `codewright providers login NAME`",
-            clean_line(url)
-        ),
-        Some(provider) => provider.trim().to_owned(),
+        Some(url) if url.contains("://") => return login_at(sign_in, env, url),
+        Some(provider) => id_of(provider.trim()),
         None => pick_provider()?,
     };
     if provider.is_empty() {
@@ -93,8 +95,24 @@ fn login(sign_in: &SignIn, provider: Option<&str>, method: Option<&str>) -> anyh
     let index = pick_method(&provider, ways, method)?;
     let way = ways.get(index).context("the method was picked from the list")?;
     let credential = match way.kind {
-        Kind::Api => Credential::Api { key: key(&provider)?.as_str().into(), extra: Map::new() },
-        Kind::OpenAiBrowser | Kind::OpenAiDevice | Kind::Copilot | Kind::Poe => {
+        Kind::Api => {
+            // A key that is piped in comes alone; what belongs to it is in the environment then.
+            let answers = if std::io::stdin().is_terminal() {
+                ask_prompts(way.prompts)?
+            } else {
+                from_environment(way.prompts, env)
+            };
+            let extra = noted(answers);
+            Credential::Api { key: key(&provider)?.as_str().into(), extra }
+        }
+        Kind::OpenAiBrowser
+        | Kind::OpenAiDevice
+        | Kind::Copilot
+        | Kind::DigitalOcean
+        | Kind::GitLab
+        | Kind::Poe
+        | Kind::Snowflake
+        | Kind::Xai => {
             let inputs = ask_prompts(way.prompts)?;
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let credential = runtime.block_on(by_sign_in(sign_in, &provider, index, &inputs));
@@ -106,6 +124,19 @@ fn login(sign_in: &SignIn, provider: Option<&str>, method: Option<&str>) -> anyh
     sign_in.vault().set(&provider, &credential)?;
     let name = clean_line(&name(&provider));
     Ok(crate::print(&format!("└  Signed in to {name}; kept in {}\n", sign_in.vault().path().display())))
+}
+
+/// Signs in at an organisation's address.
+fn login_at(sign_in: &SignIn, env: &Env, url: &str) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let client = Client::new(&format!("codewright/{VERSION}"))?;
+    let signed_in = runtime.block_on(well_known::sign_in(&client, url, env));
+    // A thread may still wait for a line of the terminal.
+    runtime.shutdown_background();
+    let (url, credential) = signed_in?;
+    sign_in.vault().set(&url, &credential)?;
+    let (url, path) = (clean_line(&url), sign_in.vault().path().display());
+    Ok(crate::print(&format!("└  Signed in at {url}; kept in {path}\n")))
 }
 
 async fn by_sign_in(
@@ -144,7 +175,8 @@ async fn by_sign_in(
 fn logout(sign_in: &SignIn, provider: Option<&str>) -> anyhow::Result<ExitCode> {
     let stored = sign_in.vault().read()?;
     let provider = match provider {
-        Some(provider) => provider.to_owned(),
+        Some(provider) if stored.get(provider).is_some() => provider.to_owned(),
+        Some(provider) => id_of(provider),
         None => pick_stored(&stored)?,
     };
     if !sign_in.vault().remove(&provider)? {
@@ -158,6 +190,18 @@ fn logout(sign_in: &SignIn, provider: Option<&str>) -> anyhow::Result<ExitCode> 
     }
     let name = clean_line(&name(&provider));
     Ok(crate::print(&format!("└  Signed out of {name}\n")))
+}
+
+/// The id of a provider that is named by it or by the name shown to people; an unknown one is the configuration's.
+fn id_of(named: &str) -> String {
+    let catalog = Catalog::embedded();
+    let rows = || catalog::providers().iter().map(|row| (row.id, row.name));
+    let known = || rows().chain(catalog.providers().map(|facts| (facts.id.as_str(), facts.name.as_str())));
+    if known().any(|(id, _)| id == named) {
+        return named.to_owned();
+    }
+    let found = known().find(|(id, name)| id.eq_ignore_ascii_case(named) || name.eq_ignore_ascii_case(named));
+    found.map_or(named, |(id, _)| id).to_owned()
 }
 
 /// The name shown to people.
@@ -237,6 +281,30 @@ fn pick_stored(stored: &Stored) -> anyhow::Result<String> {
         Picked::Number(index) => Ok(names[index].clone()),
         Picked::Text(text) => Ok(text),
     }
+}
+
+/// What is kept beside a key, in the original's form.
+fn noted(answers: BTreeMap<String, String>) -> Map<String, Value> {
+    let notes = answers.into_iter().filter(|(_, answer)| !answer.is_empty());
+    let notes: Map<_, _> = notes.map(|(name, answer)| (name, Value::String(answer))).collect();
+    let notes = if notes.is_empty() { None } else { Some(("metadata".to_owned(), Value::Object(notes))) };
+    notes.into_iter().collect()
+}
+
+/// The answers that variables give.
+fn from_environment(prompts: &[Prompt], env: &Env) -> BTreeMap<String, String> {
+    const VARIABLES: [(&str, &str); 5] = [
+        ("instanceUrl", codewright_config::env::GITLAB_INSTANCE_URL),
+        ("resourceName", "AZURE_RESOURCE_NAME"),
+        ("accountId", "CLOUDFLARE_ACCOUNT_ID"),
+        ("gatewayId", "CLOUDFLARE_GATEWAY_ID"),
+        ("account", "SNOWFLAKE_ACCOUNT"),
+    ];
+    let answers = prompts.iter().filter_map(|prompt| {
+        let (key, variable) = VARIABLES.iter().find(|(key, _)| *key == prompt.key)?;
+        Some(((*key).to_owned(), env.filled(variable)?.to_owned()))
+    });
+    answers.collect()
 }
 
 fn ask_prompts(prompts: &[Prompt]) -> anyhow::Result<BTreeMap<String, String>> {

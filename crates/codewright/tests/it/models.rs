@@ -80,8 +80,11 @@ fn a_key_is_enough_for_all_models_of_its_provider() -> Result<()> {
     {
         assert!(found.contains(&expected), "{expected} is not in {found:?}");
     }
-    assert!(found.is_sorted() && found.iter().all(|line| line.starts_with("anthropic/")), "{found:?}");
-    assert_eq!(models(&project, ["anthropic"]).finish()?.success()?.stdout, done.stdout);
+    // Those of OpenCode Zen that cost nothing are there for everybody.
+    let (free, paid): (Vec<&str>, Vec<&str>) = found.iter().partition(|line| line.starts_with("opencode/"));
+    assert!(found.is_sorted() && paid.iter().all(|line| line.starts_with("anthropic/")), "{found:?}");
+    assert!(!free.is_empty());
+    assert_eq!(lines(&models(&project, ["anthropic"]).finish()?.success()?), paid);
     Ok(())
 }
 
@@ -115,6 +118,15 @@ fn what_cannot_be_listed_is_named() -> Result<()> {
         check_has(&done.stderr, &expected);
         assert_eq!(done.stdout, "");
     }
+    // Some models are there for everybody, unless that is switched off.
+    let done = program(&project, ["models"]).finish()?.success()?;
+    assert!(done.stdout.lines().all(|line| line.starts_with("opencode/")), "{}", done.stdout);
+    check_has(&done.stdout, &["opencode/big-pickle"]);
+    assert!(!done.stdout.contains("claude"), "what has a price needs a key: {}", done.stdout);
+    let done = program(&project, ["run", "-m", "opencode/claude-opus-4-6", "hi"]).finish()?;
+    check_code(&done, 1);
+    check_has(&done.stderr, &["the provider `opencode` is not set up", "OPENCODE_API_KEY"]);
+    project.write_config(&json!({ "disabled_providers": ["opencode"] }))?;
     let done = program(&project, ["models"]).finish()?;
     check_code(&done, 1);
     check_has(&done.stderr, &["no model provider was found"]);
@@ -139,10 +151,12 @@ fn a_model_that_is_not_there_is_named_with_its_likes() -> Result<()> {
 #[test]
 fn configuration_changes_and_adds_models() -> Result<()> {
     let project = Project::plain()?;
-    project.write_config(&json!({ "disabled_providers": ["openai"], "provider": { "anthropic": {
+    project.write_config(
+        &json!({ "disabled_providers": ["openai", "opencode"], "provider": { "anthropic": {
         "whitelist": ["mine", "claude-opus-4-6"],
         "models": { "mine": { "name": "Mine" }, "claude-opus-4-6": { "cost": { "input": 1.5 } } },
-    } } }))?;
+    } } }),
+    )?;
     let done = models(&project, ["--verbose"]).env("OPENAI_API_KEY", "k").finish()?.success()?;
     let names: Vec<_> =
         lines(&done).into_iter().filter(|line| line.contains('/') && !line.contains(' ')).collect();
@@ -157,7 +171,8 @@ fn the_server_lists_every_provider() -> Result<()> {
     let (_server, url) = serve(program(&project, ["serve"]).env(KEY, "secret-key"))?;
     let listed = get(&url, "/provider")?;
     assert_eq!(keys(&listed), "all connected default");
-    assert_eq!(listed["connected"], json!(["anthropic"]));
+    assert_eq!(listed["connected"], json!(["anthropic", "opencode"]));
+    assert_eq!(listed["default"]["opencode"], "big-pickle");
     assert_eq!(listed["default"]["anthropic"], "claude-sonnet-4-6");
     let all = listed["all"].as_array().context("no list")?;
     assert!(all.len() > 100, "{}", all.len());
@@ -172,7 +187,10 @@ fn the_server_lists_every_provider() -> Result<()> {
     assert_eq!(tiers[0]["tier"], json!({ "type": "context", "size": 200_000 }));
     let usable = get(&url, "/config/providers")?;
     assert_eq!(usable["providers"][0]["source"], "env");
-    assert_eq!(usable["providers"].as_array().map(Vec::len), Some(1));
+    assert_eq!(usable["providers"].as_array().map(Vec::len), Some(2));
+    assert_eq!(usable["providers"][1]["options"], json!({ "apiKey": "public" }));
+    let free = usable["providers"][1]["models"].as_object().context("no models")?;
+    assert!(free.values().all(|model| model["cost"]["input"] == 0), "{free:?}");
     assert!(!format!("{listed}{usable}").contains("secret-key"));
     Ok(())
 }

@@ -32,7 +32,8 @@ fn keeps_quiet(done: &Finished) {
 #[test]
 fn a_key_is_piped_in_listed_without_it_and_forgotten() {
     let project = Project::plain().unwrap();
-    let login = run(&project, &["providers", "login", "-p", "groq"]).stdin(format!("{CANARY}\n"));
+    // By its id, or by the name that is shown.
+    let login = run(&project, &["providers", "login", "-p", "GROQ"]).stdin(format!("{CANARY}\n"));
     let done = login.finish().unwrap().success().unwrap();
     keeps_quiet(&done);
     assert!(done.stdout.contains("Signed in to Groq"), "{}", done.stdout);
@@ -76,7 +77,7 @@ fn what_is_wrong_is_named_with_what_to_do() {
             "",
             "there are: ChatGPT Pro/Plus (browser)",
         ),
-        (&["providers", "login", "https://ai.example.org"], "", "is not in this version"),
+        (&["providers", "login", "http://ai.example.org"], "", "must begin with https://"),
     ] {
         let done = run(&project, args).stdin(stdin).finish().unwrap();
         keeps_quiet(&done);

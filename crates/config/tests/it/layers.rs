@@ -48,7 +48,7 @@ fn each_file_wins_over_those_before_it() {
         assert_eq!(loaded.config.username.as_deref(), Some(FILES[last]));
         let read = loaded.sources.iter().map(|source| match source {
             Source::File(path) => path.as_path(),
-            Source::Variable(name) => panic!("{name}"),
+            Source::Variable(name) | Source::Remote(name) => panic!("{name}"),
         });
         assert_eq!(below(read, &place), FILES[..=last]);
         assert_eq!(below(loaded.looked_for.iter().map(AsRef::as_ref), &place), FILES);

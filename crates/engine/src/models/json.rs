@@ -4,7 +4,7 @@ use codewright_llm::Cost;
 use codewright_llm::catalog::{LONG_TOKENS, ModelFacts, modalities};
 use serde_json::{Map, Value, json};
 
-use super::{Listed, Provider};
+use super::{Listed, Provider, ZEN};
 
 /// A provider with the models it offers.
 pub(super) fn provider(provider: &Provider) -> Value {
@@ -15,7 +15,8 @@ pub(super) fn provider(provider: &Provider) -> Value {
         "name": provider.name,
         "source": provider.source,
         "env": provider.env,
-        "options": {},
+        // That key is everybody's; it tells clients that nobody gave one.
+        "options": if provider.is_free { json!({ "apiKey": ZEN.1 }) } else { json!({}) },
         "models": models.collect::<Map<_, _>>(),
     })
 }

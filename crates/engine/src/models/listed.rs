@@ -10,7 +10,7 @@ use codewright_llm::catalog::{self, CostFacts, ModelFacts, Thinker};
 use codewright_llm::{Auth, Cost, Model};
 use serde_json::{Map, Value};
 
-use super::{ASSUMED_CONTEXT, Ground, merge, pairs, signed_in};
+use super::{ASSUMED_CONTEXT, Ground, gitlab, merge, pairs, signed_in};
 
 /// A model that a provider lists.
 #[derive(Clone)]
@@ -42,7 +42,7 @@ impl Listed {
         let api = own.and_then(|own| own.api.as_deref()).unwrap_or_else(|| ground.api());
         let api_id = written.and_then(|written| written.id.as_deref()).unwrap_or(id);
         let thinker = Thinker {
-            npm: catalog::unpinned(npm),
+            npm: ground.duo.as_ref().map_or(catalog::unpinned(npm), |_| gitlab::spoken(api_id)),
             api_id,
             options: known.filter(|known| known.reasoning).map(|known| known.reasoning_options.as_slice()),
             output_limit: facts.limit.output,
@@ -61,9 +61,12 @@ impl Listed {
             id.clone_into(&mut model.id);
             model.api_id = match &model.auth {
                 Auth::Aws(aws) => aws.model_id(api_id),
-                Auth::Protocol | Auth::Bearer | Auth::Header(_) | Auth::Google(_) | Auth::SignIn { .. } => {
-                    api_id.to_owned()
-                }
+                Auth::Protocol
+                | Auth::Bearer
+                | Auth::Header(_)
+                | Auth::Google(_)
+                | Auth::GitLab(_)
+                | Auth::SignIn { .. } => api_id.to_owned(),
             };
             facts.name.clone_into(&mut model.name);
             model.limits = facts.limits();
@@ -75,6 +78,9 @@ impl Listed {
                 merge(&mut model.options, &written.options);
             }
             signed_in::fit(&mut model);
+            if let Some(Ok(duo)) = &ground.duo {
+                duo.fit(&mut model);
+            }
             Arc::new(model)
         });
         let (npm, api) = (npm.to_owned(), api.to_owned());

@@ -1,5 +1,6 @@
 //! What stands in for a key: the stored credentials, and sign-ins that a provider is used by.
 
+use codewright_llm::gitlab::Who;
 use codewright_llm::oauth::{SignIn, copilot_url, is_known};
 use codewright_llm::vault::{Credential, Stored};
 use codewright_llm::{Auth, Cost, Model, Protocol};
@@ -33,6 +34,20 @@ impl Credentials {
         }
     }
 
+    /// What was noted when a key was stored or somebody signed in, such as an account.
+    pub(super) fn note(&self, provider: &str, name: &str) -> Option<String> {
+        let noted = match self.stored.get(provider)? {
+            Credential::Api { extra, .. } => extra.get("metadata")?.get(name)?.as_str(),
+            Credential::OAuth(tokens) if name == "account" => tokens.text("accountId"),
+            Credential::OAuth(tokens) if name == "instanceUrl" => {
+                tokens.text("enterpriseUrl").or_else(|| tokens.text(name))
+            }
+            Credential::OAuth(tokens) => tokens.text(name),
+            Credential::WellKnown { .. } => None,
+        };
+        noted.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
+    }
+
     /// A sign-in that requests to the provider can be sent with.
     pub(super) fn signed_in(&self, provider: &str) -> Option<SignedIn> {
         let Some(Credential::OAuth(tokens)) = self.stored.get(provider) else { return None };
@@ -51,6 +66,11 @@ impl Credentials {
 }
 
 impl SignedIn {
+    /// Who asks GitLab's gateway.
+    pub(super) fn who(self) -> Who {
+        Who::SignedIn(self.sign_in, self.provider)
+    }
+
     /// Makes what a provider's models have in common ask with the sign-in. An address that was
     /// configured stays.
     pub(super) fn apply(&self, template: &mut Model, is_address_configured: bool) {
@@ -90,7 +110,12 @@ pub(super) fn takes(model: &Model) -> bool {
 fn account(model: &Model) -> Option<&str> {
     match &model.auth {
         Auth::SignIn { provider, .. } => Some(provider),
-        Auth::Protocol | Auth::Bearer | Auth::Header(_) | Auth::Aws(_) | Auth::Google(_) => None,
+        Auth::Protocol
+        | Auth::Bearer
+        | Auth::Header(_)
+        | Auth::Aws(_)
+        | Auth::Google(_)
+        | Auth::GitLab(_) => None,
     }
 }
 

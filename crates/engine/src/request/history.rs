@@ -1,8 +1,9 @@
 //! The conversation as a model is shown it.
 //!
 //! Pure: stored messages in, request messages out. Whatever state a transcript was
-//! left in, every call in the result is answered exactly once, no message is
-//! empty, and what a given-up attempt said does not appear.
+//! left in, every call in the result is answered exactly once, no message is empty,
+//! the user speaks first and the model never last, what a given-up attempt said does
+//! not appear, and what a summary stands for is left out.
 
 use codewright_llm::{AssistantContent, File, FileData, Message, ToolResult, UserContent};
 use codewright_proto::{
@@ -16,6 +17,16 @@ use super::system::date;
 const INTERRUPTED: &str = "The call was interrupted before it finished; it may have had an effect.";
 /// What stands for a tool's output that said nothing: some providers refuse an empty one.
 const NO_OUTPUT: &str = "(no output)";
+/// What stands for an output that was cleared to make room.
+const CLEARED: &str = "[Old tool result content cleared]";
+/// What a summary answers.
+const SUMMARY_QUESTION: &str = "What did we do so far?";
+/// What stands before work that was handed to another agent.
+const HANDED_OVER: &str = "I handed this work to another agent.";
+/// What stands first where the conversation would begin with the model.
+const NO_BEGINNING: &str = "(What was said before this is not kept.)";
+/// What stands last where the conversation would end with the model.
+const GO_ON: &str = "Go on from there.";
 
 /// Turns a transcript into the messages of a request.
 ///
@@ -25,13 +36,57 @@ const NO_OUTPUT: &str = "(no output)";
 pub(crate) fn history(transcript: &[MessageWithParts]) -> Vec<Message> {
     let mut messages = Vec::new();
     let mut today = transcript.first().map(|first| date(first.info.created()));
-    for stored in transcript {
+    for stored in visible(transcript) {
         match &stored.info {
             Stored::User(_) => push_user(&mut messages, stored, &mut today),
             Stored::Assistant(info) => push_assistant(&mut messages, info, stored),
         }
     }
+    if matches!(messages.first(), Some(Message::Assistant(_) | Message::Tool(_))) {
+        messages.insert(0, Message::User(vec![UserContent::Text(NO_BEGINNING.to_owned())]));
+    }
+    if matches!(messages.last(), Some(Message::Assistant(_))) {
+        messages.push(Message::User(vec![UserContent::Text(GO_ON.to_owned())]));
+    }
     messages
+}
+
+/// The messages that count: all, or from the last finished summary on.
+///
+/// A summary stands for everything before the message that asked for it, except the
+/// tail which that message keeps. A summary that failed stands for nothing and is left
+/// out, and so is one that a later summary covers.
+pub(crate) fn visible(transcript: &[MessageWithParts]) -> Vec<&MessageWithParts> {
+    let is_summary = |message: &MessageWithParts| matches!(&message.info, Stored::Assistant(info) if info.summary == Some(true));
+    let Some((asked, answer, tail)) = last_summary(transcript) else {
+        let said = |message: &&MessageWithParts| !is_summary(message) && !asks_only_for_summary(message);
+        return transcript.iter().filter(said).collect();
+    };
+    let kept = transcript[tail..asked].iter().chain(&transcript[asked + 1..]);
+    let kept = kept.filter(|message| !is_summary(message) && !asks_only_for_summary(message));
+    [&transcript[asked], &transcript[answer]].into_iter().chain(kept).collect()
+}
+
+/// Where the last finished summary was asked for, where it stands, and where the tail it keeps begins.
+fn last_summary(transcript: &[MessageWithParts]) -> Option<(usize, usize, usize)> {
+    transcript.iter().enumerate().rev().find_map(|(answer, message)| {
+        let Stored::Assistant(info) = &message.info else { return None };
+        if info.summary != Some(true) || info.finish.is_none() || info.error.is_some() {
+            return None;
+        }
+        let asked = transcript.iter().position(|message| *message.info.id() == info.parent_id)?;
+        let tail = transcript[asked].parts.iter().find_map(|part| match &part.body {
+            PartBody::Compaction { tail_start_id, .. } => Some(tail_start_id.as_ref()),
+            _ => None,
+        })?;
+        let tail = tail.and_then(|id| transcript.iter().position(|message| message.info.id() == id));
+        Some((asked, answer, tail.unwrap_or(asked).min(asked)))
+    })
+}
+
+fn asks_only_for_summary(message: &MessageWithParts) -> bool {
+    let mut parts = message.parts.iter();
+    !message.parts.is_empty() && parts.all(|part| matches!(part.body, PartBody::Compaction { .. }))
 }
 
 fn push_user(messages: &mut Vec<Message>, stored: &MessageWithParts, today: &mut Option<String>) {
@@ -58,9 +113,9 @@ fn user_content(body: &PartBody) -> Option<UserContent> {
         PartBody::File { mime, filename, url, .. } => {
             Some(UserContent::File(file(mime, filename.as_deref(), url)))
         }
-        PartBody::Subtask { .. }
-        | PartBody::Agent { .. }
-        | PartBody::Compaction { .. }
+        PartBody::Compaction { .. } => Some(UserContent::Text(SUMMARY_QUESTION.to_owned())),
+        PartBody::Subtask { .. } => Some(UserContent::Text(HANDED_OVER.to_owned())),
+        PartBody::Agent { .. }
         | PartBody::Reasoning { .. }
         | PartBody::Tool(_)
         | PartBody::StepStart { .. }
@@ -133,6 +188,9 @@ fn tool_call(call: &ToolPart) -> AssistantContent {
 
 fn tool_result(call: &ToolPart) -> ToolResult {
     let (output, is_error, attachments) = match &call.state {
+        ToolState::Completed { time, .. } if time.compacted.is_some() => {
+            (CLEARED.to_owned(), false, Vec::new())
+        }
         ToolState::Completed { output, attachments, .. } => {
             let files = attachments.iter().flatten();
             (output.clone(), false, files.map(|f| file(&f.mime, f.filename.as_deref(), &f.url)).collect())
@@ -151,4 +209,124 @@ fn file(mime: &str, filename: Option<&str>, url: &str) -> File {
         None => FileData::Url(url.to_owned()),
     };
     File { mime: mime.to_owned(), filename: filename.map(str::to_owned), data }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A conversation in short: `u` user, `a` answer, `q` question for a summary, `s` summary, `x` failed
+    /// summary, `t` an answer with a call. A question may keep a tail from the message at a number on.
+    fn talk(text: &str) -> Vec<MessageWithParts> {
+        let id = |at: usize| format!("msg_00000000{at:04}aaaaaaaaaaaaaa");
+        let mut last_user = 0;
+        let words = text.split_whitespace().enumerate();
+        let build = words.map(|(at, word)| {
+            let (kind, rest) = word.split_at(1);
+            if matches!(kind, "u" | "q") {
+                last_user = at;
+            }
+            let text = json!({ "type": "text", "text": word });
+            let part = match kind {
+                "q" if rest.is_empty() => json!({ "type": "compaction", "auto": false }),
+                "q" => {
+                    json!({ "type": "compaction", "auto": true, "tail_start_id": id(rest.parse().unwrap()) })
+                }
+                "t" => json!({ "type": "tool", "callID": format!("c{at}"), "tool": "read", "state": {
+                    "status": "completed", "input": {}, "output": "long", "title": "", "metadata": {},
+                    "time": { "start": 1, "end": 2, "compacted": rest.parse::<u64>().ok() },
+                } }),
+                _ => text,
+            };
+            let mut part = part;
+            part["id"] = json!(format!("prt_00000000{at:04}aaaaaaaaaaaaaa"));
+            part["sessionID"] = json!("ses_000000000000aaaaaaaaaaaaaa");
+            part["messageID"] = json!(id(at));
+            let mut info = json!({
+                "id": id(at), "sessionID": "ses_000000000000aaaaaaaaaaaaaa", "time": { "created": at },
+                "role": if matches!(kind, "u" | "q") { "user" } else { "assistant" },
+                "agent": "build", "model": { "providerID": "p", "modelID": "m" },
+            });
+            if info["role"] == "assistant" {
+                let more = json!({
+                    "parentID": id(last_user), "modelID": "m", "providerID": "p", "mode": "build", "cost": 0,
+                    "path": { "cwd": "/", "root": "/" },
+                    "tokens": { "input": 0, "output": 0, "reasoning": 0, "cache": { "read": 0, "write": 0 } },
+                });
+                info.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            }
+            if matches!(kind, "a" | "s" | "t") {
+                info["finish"] = json!("stop");
+            }
+            if matches!(kind, "s" | "x") {
+                info["summary"] = json!(true);
+            }
+            serde_json::from_value(json!({ "info": info, "parts": [part] })).unwrap()
+        });
+        build.collect()
+    }
+
+    /// The same form, of what is sent: words, and `R` with the output for a result.
+    fn sent(messages: &[Message]) -> String {
+        let words = messages.iter().flat_map(|message| match message {
+            Message::User(content) => content
+                .iter()
+                .map(|content| match content {
+                    UserContent::Text(text) => text.clone(),
+                    UserContent::File(_) => "file".to_owned(),
+                })
+                .collect::<Vec<_>>(),
+            Message::Assistant(content) => content
+                .iter()
+                .filter_map(|content| match content {
+                    AssistantContent::Text(text) => Some(text.clone()),
+                    _ => None,
+                })
+                .collect(),
+            Message::Tool(results) => results.iter().map(|result| format!("R:{}", result.output)).collect(),
+        });
+        words.collect::<Vec<_>>().join("|")
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        assert_eq!(sent(&history(&talk(text))), expected);
+    }
+
+    #[test]
+    fn a_summary_stands_for_what_was_before_it() {
+        let question = SUMMARY_QUESTION;
+        check("u0 a1 u2", "u0|a1|u2");
+        check("u0 a1 q s3 u4", &format!("{question}|s3|u4"));
+        check("u0 a1 q s3 u4 a5 q s7 u8", &format!("{question}|s7|u8"));
+    }
+
+    #[test]
+    fn a_summary_keeps_the_tail_that_was_asked_for() {
+        let question = SUMMARY_QUESTION;
+        check("u0 a1 u2 a3 q2 s5 u6", &format!("{question}|s5|u2|a3|u6"));
+        check("u0 a1 q s3 u4 a5 q1 s7 u8", &format!("{question}|s7|a1|u4|a5|u8"));
+        // A tail that is not there any more is none.
+        check("u0 a1 q9 s3 u4", &format!("{question}|s3|u4"));
+    }
+
+    #[test]
+    fn a_summary_that_failed_stands_for_nothing() {
+        check("u0 a1 q x3 u4", "u0|a1|u4");
+        check("u0 a1 q u3", "u0|a1|u3");
+        check("u0 a1 q s3 u4 a5 q x7 u8", &format!("{SUMMARY_QUESTION}|s3|u4|a5|u8"));
+    }
+
+    #[test]
+    fn a_cleared_output_is_said_to_be_cleared() {
+        check("u0 t a2 u3", "u0|R:long|a2|u3");
+        check("u0 t5 a2 u3", &format!("u0|R:{CLEARED}|a2|u3"));
+    }
+
+    #[test]
+    fn the_user_speaks_first_and_the_model_not_last() {
+        check("a0 u1", &format!("{NO_BEGINNING}|a0|u1"));
+        check("u0 a1", &format!("u0|a1|{GO_ON}"));
+    }
 }

@@ -5,6 +5,8 @@
 
 use codewright_proto::{Message, MessageWithParts, PartBody, ToolState};
 
+use super::compact::plan::{marker, open_request};
+
 /// What the model is told when a user refuses a call without a word. The turn ends with it.
 pub(crate) const REJECTED: &str = "The user rejected permission to use this specific tool call.";
 
@@ -13,17 +15,29 @@ pub(crate) const REJECTED: &str = "The user rejected permission to use this spec
 pub(crate) enum Next {
     /// Ask the model.
     Step,
+    /// Summarise what was said before the message at this place.
+    Compact {
+        /// Where the summary is asked for.
+        asked: usize,
+    },
     /// Wait for a prompt.
     Idle,
 }
 
 /// Decides what a session does next; the caller does it.
 ///
-/// A prompt that came after the last answer is always answered. A turn goes on
+/// A summary that was asked for goes before everything else. A prompt that came after the last
+/// answer is always answered. A turn goes on
 /// while the model calls tools, and ends when it stops, fails or is refused.
 pub(crate) fn next(transcript: &[MessageWithParts]) -> Next {
     let prompt = transcript.iter().rev().find(|message| matches!(message.info, Message::User(_)));
     let Some(prompt) = prompt else { return Next::Idle };
+    if let Some(asked) = open_request(transcript) {
+        return Next::Compact { asked };
+    }
+    if marker(prompt).is_some() {
+        return Next::Idle;
+    }
     let answer = transcript.iter().rev().find_map(|message| match &message.info {
         Message::Assistant(info) => Some((info, &message.parts)),
         Message::User(_) => None,

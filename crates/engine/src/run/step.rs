@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::recorder::{Call, CallUpdate, Record, Recorder};
-use super::{retry, set_status};
+use super::{compact, retry, set_status};
 use crate::engine::Inner;
 use crate::error::message_error;
 use crate::models::{merge, prices};
@@ -48,8 +48,15 @@ pub(crate) struct Step {
     pub(crate) rules: Arc<[Rule]>,
 }
 
+impl Step {
+    /// A request whose answer is words alone.
+    pub(crate) fn without_tools(place: Arc<Place>, model: Arc<Model>, request: Request) -> Self {
+        Self { place, model, request, offered: Vec::new(), rules: Arc::default() }
+    }
+}
+
 /// How an attempt at an answer ended.
-enum Attempt {
+pub(crate) enum Attempt {
     Answered,
     Failed(codewright_llm::Error),
     /// The provider took the request and its answer holds nothing.
@@ -78,6 +85,7 @@ pub(crate) async fn step(
         super::title::start(inner, &place, &session, &transcript);
     }
     let prepared = prepare(inner, place, &session, &prompt, &transcript);
+    let may_compact = prepared.as_ref().is_ok_and(|step| compact::may_follow(&step.place, &transcript));
     drop(transcript);
     let step = match prepared {
         Ok(step) => step,
@@ -101,6 +109,14 @@ pub(crate) async fn step(
             account(inner, id, recorder.message()).await
         }
         Attempt::Aborted => fail(inner, recorder, MessageError::aborted()).await,
+        // What was not answered is no failure of the answer: the prompt is given again after a summary.
+        Attempt::Failed(error @ codewright_llm::Error::Overflow { .. }) if may_compact => {
+            let error = message_error(&error);
+            inner.store.signal(Signal::SessionError { session_id: Some(id.clone()), error });
+            recorder.close(None);
+            flush(inner, &mut recorder).await?;
+            compact::ask(inner, id, (&prompt.agent, &prompt.model), compact::Cause::Refused).await
+        }
         Attempt::Failed(error) | Attempt::Silent(error) => {
             let mut known = message_error(&error);
             suggest(&step, &mut known);
@@ -219,7 +235,7 @@ fn merge_variant(place: &Place, model: &Model, name: &str, options: &mut Map<Str
 }
 
 /// Gets an answer, repeating what failed while that is safe and allowed.
-async fn answer(
+pub(crate) async fn answer(
     inner: &Arc<Inner>,
     step: &Step,
     recorder: &mut Recorder,
@@ -413,7 +429,7 @@ impl<'a> Conversation<'a> {
 }
 
 /// Stores and shows what was recorded, in its order.
-async fn flush(inner: &Inner, recorder: &mut Recorder) -> Result<(), Error> {
+pub(crate) async fn flush(inner: &Inner, recorder: &mut Recorder) -> Result<(), Error> {
     let mut events = Vec::new();
     for record in recorder.take() {
         match record {
@@ -433,7 +449,7 @@ async fn flush(inner: &Inner, recorder: &mut Recorder) -> Result<(), Error> {
 }
 
 /// Ends a step that has no answer, and tells everyone why.
-async fn fail(inner: &Inner, mut recorder: Recorder, error: MessageError) -> Result<(), Error> {
+pub(crate) async fn fail(inner: &Inner, mut recorder: Recorder, error: MessageError) -> Result<(), Error> {
     let session_id = Some(recorder.message().session_id.clone());
     recorder.close(Some(error.clone()));
     inner.store.signal(Signal::SessionError { session_id, error });
@@ -441,7 +457,7 @@ async fn fail(inner: &Inner, mut recorder: Recorder, error: MessageError) -> Res
 }
 
 /// Adds what the step used to its session.
-async fn account(inner: &Inner, id: &SessionId, message: &AssistantMessage) -> Result<(), Error> {
+pub(crate) async fn account(inner: &Inner, id: &SessionId, message: &AssistantMessage) -> Result<(), Error> {
     let now = inner.clock.now_ms();
     inner
         .update_session(id, |session| {
@@ -454,7 +470,7 @@ async fn account(inner: &Inner, id: &SessionId, message: &AssistantMessage) -> R
 }
 
 /// US dollars for the tokens of a step.
-fn cost(model: &Model, tokens: &TokenUsage) -> f64 {
+pub(crate) fn cost(model: &Model, tokens: &TokenUsage) -> f64 {
     let request = tokens.input + tokens.cache.read + tokens.cache.write;
     let price = prices(model, request);
     let dollars = tokens.input as f64 * price.input

@@ -27,9 +27,10 @@ impl Engine {
     /// What a prompt changed; without one, what is taken back at this moment.
     pub async fn diff(&self, id: &SessionId, message: Option<&MessageId>) -> Result<Vec<FileDiff>, Error> {
         let Some(message) = message else {
-            let session = self.0.store.session(id).await?;
-            let taken_back = session.filter(|session| session.revert.is_some());
-            return Ok(taken_back.and_then(|session| session.summary?.diffs).unwrap_or_default());
+            return match self.0.store.session(id).await? {
+                Some(session) => self.taken_back(&session).await,
+                None => Ok(Vec::new()),
+            };
         };
         let found = self.0.store.message(id, message).await?;
         Ok(match found.map(|found| found.info) {
@@ -101,7 +102,7 @@ impl Engine {
         self.0.session(id).await?;
         let _alone = self.0.doors.alone(&self.0, id).await?;
         let Some(found) = self.0.store.message(id, message).await? else { return Ok(true) };
-        remove_messages(&self.0, id, &[found.info], |_| {}).await?;
+        remove_messages(&self.0, id, (&[found.info], Vec::new()), |_| {}).await?;
         Ok(true)
     }
 
@@ -158,11 +159,12 @@ fn archived(time: f64) -> Result<Option<u64>, Error> {
     Ok(Some(time as u64).filter(|time| *time > 0))
 }
 
-/// Removes messages in one go, takes what they used off their session, and changes it further.
+/// Removes messages and what else goes with them as one, takes what they used off their session,
+/// and changes it further.
 pub(super) async fn remove_messages(
     inner: &Inner,
     id: &SessionId,
-    messages: &[Message],
+    (messages, more): (&[Message], Vec<Event>),
     change: impl Fn(&mut Session),
 ) -> Result<Session, Error> {
     let gone = messages
@@ -176,10 +178,10 @@ pub(super) async fn remove_messages(
         }
         change(session);
     };
-    inner.update_session_after(id, gone.collect(), change).await
+    inner.update_session_after(id, gone.chain(more).collect(), change).await
 }
 
-fn take_off(session: &mut Session, message: &AssistantMessage) {
+pub(super) fn take_off(session: &mut Session, message: &AssistantMessage) {
     let (all, less) = (&mut session.tokens, &message.tokens);
     all.total = None;
     all.input = all.input.saturating_sub(less.input);

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use codewright_proto::SessionId;
+use codewright_store::{Claim, Lease};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use tokio::time::timeout;
 
@@ -27,8 +28,12 @@ pub(crate) struct Doors(Mutex<HashMap<SessionId, Weak<RwLock<()>>>>);
 /// While this is held no operation rewrites the session.
 pub(crate) struct Entered(#[expect(dead_code, reason = "held, not read")] OwnedRwLockReadGuard<()>);
 
-/// While this is held the session is at rest and no prompt is taken in.
-pub(crate) struct Alone(#[expect(dead_code, reason = "held, not read")] OwnedRwLockWriteGuard<()>);
+/// While this is held the session is at rest, here and in other processes, and no prompt is taken in.
+pub(crate) struct Alone {
+    // Let go before the door is opened, so that a run that waits there finds the session free.
+    _lease: Lease,
+    _door: OwnedRwLockWriteGuard<()>,
+}
 
 impl Doors {
     /// Goes in to add to a session.
@@ -49,7 +54,10 @@ impl Doors {
         if inner.runs.is_running(id) {
             return Err(Error::busy(id));
         }
-        Ok(Alone(guard))
+        match inner.store.lease(id).await? {
+            Claim::Held(lease) => Ok(Alone { _lease: lease, _door: guard }),
+            Claim::HeldBy(_) => Err(Error::busy(id)),
+        }
     }
 
     fn door(&self, id: &SessionId) -> Arc<RwLock<()>> {

@@ -14,6 +14,7 @@ use codewright_proto::{
 use codewright_store::SessionFilter;
 
 use crate::engine::{Engine, Inner};
+use crate::session::revert;
 use crate::{Error, session};
 
 /// Events of one transaction while a large fork is written.
@@ -31,7 +32,8 @@ impl Engine {
         let inner = &self.0;
         let source = inner.session(id).await?;
         let place = inner.place(Path::new(&source.directory)).await?;
-        let transcript = inner.store.transcript(id).await?;
+        // What a session was taken back by is no part of it.
+        let transcript = revert::counted(&source, inner.store.transcript(id).await?);
         let end = match &until {
             None => transcript.len(),
             Some(until) => transcript

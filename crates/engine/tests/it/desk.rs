@@ -20,6 +20,7 @@ pub(crate) struct Desk {
     pub(crate) place: Arc<Place>,
     pub(crate) server: Server,
     pub(crate) project: PathBuf,
+    pub(crate) home: PathBuf,
     _folder: tempfile::TempDir,
 }
 
@@ -78,7 +79,7 @@ impl Desk {
         let options = Options { directory: project.clone(), env, dirs, version: "0.0.0-test", clock };
         let engine = Engine::open(options).await.unwrap();
         let place = engine.place(&project).await.unwrap();
-        Self { engine, place, server, project, _folder: folder }
+        Self { engine, place, server, project, home: root.join("home"), _folder: folder }
     }
 
     pub(crate) async fn session(&self) -> Session {

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod cache;
+mod compaction;
 mod desk;
 mod gemini;
 mod history;
@@ -9,3 +10,4 @@ mod permission;
 mod responses;
 mod sessions;
 mod turn;
+mod undo;

@@ -3,7 +3,9 @@
 //! Each function asks one of them, within its own deadline. `None` means that
 //! there is nobody to ask; whoever is there and refuses is an error.
 
+use std::io::Write as _;
 use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -11,7 +13,7 @@ use std::time::Duration;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use ring::digest;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 use tokio::time::{Instant, timeout};
 
@@ -19,9 +21,9 @@ use super::chain::{Search, refused};
 use super::profile::{Role, Sso};
 use super::sign::{self, Scope};
 use super::{Keys, profile, stamp};
-use crate::Error;
 use crate::client::network;
 use crate::error::cut;
+use crate::{Error, Secret};
 
 /// How long an instance's own service has to show that it is there, and to answer then.
 const INSTANCE_WAIT: Duration = Duration::from_secs(1);
@@ -30,6 +32,8 @@ const ANSWER_WAIT: Duration = Duration::from_secs(10);
 const PROCESS_WAIT: Duration = Duration::from_secs(60);
 /// Bytes of an answer, or of what a command prints, that are read.
 const ANSWER_LIMIT_BYTES: usize = 64 * 1024;
+/// What a renewed sign-in lasts when the server does not say.
+const SSO_LIFE_SECONDS: u64 = 3600;
 /// The name of this program in a role's history.
 const SESSION: &str = "codewright";
 const CONTAINER: &str = "http://169.254.170.2";
@@ -107,22 +111,29 @@ pub(super) async fn sso(search: &Search<'_>, sso: &Sso) -> Result<Keys, Error> {
     let name = digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, sso.cached_as.as_bytes());
     let home = search.sources.home.as_ref().ok_or_else(|| refused("there is no home directory"))?;
     let file = home.join(".aws/sso/cache").join(format!("{}.json", sign::hex(name.as_ref())));
-    let kept: Value = serde_json::from_str(&profile::read(&file).map_err(refused)?).unwrap_or_default();
-    let expires_ms = kept["expiresAt"].as_str().and_then(stamp::parse);
-    let token = kept["accessToken"]
-        .as_str()
-        .filter(|_| expires_ms.is_none_or(|end| search.now_ms < end))
-        .ok_or_else(|| {
-            let profile = &sso.profile;
-            refused(format!(
-                "the AWS profile `{profile}` is not signed in any more; run `aws sso login --profile {profile}`"
-            ))
-        })?;
+    let kept = || -> Result<Value, Error> {
+        Ok(serde_json::from_str(&profile::read(&file).map_err(refused)?).unwrap_or_default())
+    };
+    let mut token = good(&kept()?, search.now_ms);
+    if token.is_none() {
+        token = match renewed(search, sso, &file, kept()?).await {
+            Ok(token) => token,
+            Err(error @ Error::Busy { .. }) => return Err(error),
+            // Another program may have used the same sign-in to renew it meanwhile.
+            Err(_) => good(&kept()?, search.now_ms),
+        };
+    }
+    let token = token.ok_or_else(|| {
+        let profile = &sso.profile;
+        refused(format!(
+            "the AWS profile `{profile}` is not signed in any more; run `aws sso login --profile {profile}`"
+        ))
+    })?;
     let base = search.sources.variable("AWS_ENDPOINT_URL_SSO").map(str::to_owned);
     let base = base.unwrap_or_else(|| format!("https://portal.sso.{}.amazonaws.com", sso.region));
     let mut url = address(&format!("{}/federation/credentials", base.trim_end_matches('/')))?;
     url.query_pairs_mut().append_pair("account_id", &sso.account).append_pair("role_name", &sso.role);
-    let headers = [("x-amz-sso_bearer_token", token)];
+    let headers = [("x-amz-sso_bearer_token", token.expose())];
     let answer = ask(search, Ask { headers: &headers, ..Ask::get(url, ANSWER_WAIT) }).await?;
     let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
     let keys = &answer["roleCredentials"];
@@ -136,6 +147,62 @@ pub(super) async fn sso(search: &Search<'_>, sso: &Sso) -> Result<Keys, Error> {
         }),
         _ => Err(refused("AWS SSO answered without keys")),
     }
+}
+
+/// The token of a sign-in that still lasts.
+fn good(kept: &Value, now_ms: u64) -> Option<Secret> {
+    let end = kept["expiresAt"].as_str().and_then(stamp::parse);
+    let token = kept["accessToken"].as_str().filter(|token| !token.is_empty());
+    token.filter(|_| end.is_none_or(|end| now_ms < end)).map(Secret::from)
+}
+
+/// A new token for a sign-in that has ended, if it can be renewed; kept where Amazon's own programs look.
+async fn renewed(
+    search: &Search<'_>,
+    sso: &Sso,
+    file: &Path,
+    mut kept: Value,
+) -> Result<Option<Secret>, Error> {
+    let text = |name: &str| kept[name].as_str().filter(|text| !text.is_empty());
+    let known = text("clientId").zip(text("clientSecret")).zip(text("refreshToken"));
+    let is_known = text("registrationExpiresAt").and_then(stamp::parse).is_none_or(|end| search.now_ms < end);
+    let Some(((client, word), refresh)) = known.filter(|_| is_known) else { return Ok(None) };
+    let asked = json!({
+        "clientId": client, "clientSecret": word, "grantType": "refresh_token", "refreshToken": refresh,
+    });
+    let base = search.sources.variable("AWS_ENDPOINT_URL_SSO_OIDC").map(str::to_owned);
+    let base = base.unwrap_or_else(|| format!("https://oidc.{}.amazonaws.com", sso.region));
+    let url = address(&format!("{}/token", base.trim_end_matches('/')))?;
+    let headers = [("content-type", "application/json")];
+    let body = asked.to_string();
+    let answer =
+        ask(search, Ask { method: Method::POST, headers: &headers, body, ..Ask::get(url, ANSWER_WAIT) });
+    let answer: Value = serde_json::from_str(&answer.await?).unwrap_or_default();
+    let Some(token) = answer["accessToken"].as_str().filter(|token| !token.is_empty()) else {
+        return Err(refused("AWS SSO renewed a sign-in without a token"));
+    };
+    let token = Secret::from(token);
+    let life_ms = answer["expiresIn"].as_u64().unwrap_or(SSO_LIFE_SECONDS).saturating_mul(1000);
+    kept["accessToken"] = token.expose().into();
+    kept["expiresAt"] = stamp::plain(search.now_ms.saturating_add(life_ms)).into();
+    if let Some(next) = answer["refreshToken"].as_str().filter(|next| !next.is_empty()) {
+        kept["refreshToken"] = next.into();
+    }
+    // A token that cannot be kept is good all the same; the next search renews again.
+    drop(keep(file, &kept.to_string()));
+    Ok(Some(token))
+}
+
+/// Replaces a file at once, for the user alone to read.
+fn keep(file: &Path, text: &str) -> std::io::Result<()> {
+    let beside = file.with_extension(format!("{}.tmp", std::process::id()));
+    let mut options = std::fs::OpenOptions::new();
+    let opened = options.create(true).truncate(true).write(true).mode(0o600).open(&beside);
+    let written = opened.and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    written.and_then(|()| std::fs::rename(&beside, file))
 }
 
 /// What the instance's own service gives out; `None` where there is no such service or role.
@@ -264,7 +331,7 @@ struct Ask<'a> {
     method: Method,
     url: Url,
     headers: &'a [(&'static str, &'a str)],
-    /// A form; empty for none.
+    /// A form, unless the headers say otherwise; empty for none.
     body: String,
     wait: Duration,
 }
@@ -284,7 +351,7 @@ async fn ask(search: &Search<'_>, ask: Ask<'_>) -> Result<String, Error> {
         })?;
         headers.insert(HeaderName::from_static(name), value);
     }
-    if !ask.body.is_empty() {
+    if !ask.body.is_empty() && !headers.contains_key("content-type") {
         headers.insert("content-type", HeaderValue::from_static(FORM));
     }
     let host = ask.url.host_str().unwrap_or_default().to_owned();

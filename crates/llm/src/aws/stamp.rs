@@ -12,6 +12,15 @@ pub(super) fn compact(ms: u64) -> String {
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
 
+/// `2015-08-30T12:36:00Z`, as Amazon's own programs keep it.
+pub(super) fn plain(ms: u64) -> String {
+    let text = compact(ms);
+    let part = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
+    let date = [part(0, 4), part(4, 6), part(6, 8)].join("-");
+    let clock = [part(9, 11), part(11, 13), part(13, 15)].join(":");
+    format!("{date}T{clock}Z")
+}
+
 /// Reads `2026-11-21T23:59:59Z`, with or without a fraction, or with an offset such as `+00:00`.
 pub(super) fn parse(text: &str) -> Option<u64> {
     let (date, clock) = text.trim().split_once(['T', ' '])?;
@@ -89,6 +98,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_is_kept_is_read(seconds in 0u64..253_402_300_799) {
+            prop_assert_eq!(parse(&plain(seconds * 1000)), Some(seconds * 1000));
+        }
+
         #[test]
         fn what_is_written_is_read(seconds in 0u64..253_402_300_799) {
             let text = compact(seconds * 1000);

@@ -115,6 +115,17 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
         protocol: Protocol::Cohere,
         ..chat("cohere", "Cohere", &["COHERE_API_KEY"], "https://api.cohere.com/v2")
     },
+    // Asked with a pass that the user's instance gives for the token.
+    ProviderRow {
+        npm: super::GITLAB,
+        protocol: Protocol::Anthropic,
+        ..chat("gitlab", "GitLab Duo", &["GITLAB_TOKEN"], "https://cloud.gitlab.com/ai/v1/proxy/anthropic/v1")
+    },
+    ProviderRow {
+        npm: super::CLOUDFLARE_GATEWAY,
+        ..chat("cloudflare-ai-gateway", "Cloudflare AI Gateway", &["CLOUDFLARE_API_TOKEN"], "")
+    },
+    chat("snowflake-cortex", "Snowflake Cortex", &["SNOWFLAKE_CORTEX_TOKEN", "SNOWFLAKE_CORTEX_PAT"], ""),
     // The address depends on the region, and keys may be in many places besides.
     ProviderRow {
         npm: "@ai-sdk/amazon-bedrock",

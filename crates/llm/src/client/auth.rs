@@ -7,7 +7,7 @@
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 
 use super::connections::Connections;
-use super::{Outgoing, google};
+use super::{Outgoing, gitlab, google};
 use crate::{Auth, Error, Model, Request};
 use crate::{oauth, protocol};
 
@@ -17,7 +17,7 @@ pub(super) fn header(model: &Model) -> Option<(&'static str, String)> {
     match resolved(model) {
         Auth::Header(name) => Some((name, key.to_owned())),
         Auth::Protocol | Auth::Bearer | Auth::Aws(_) => Some(("authorization", format!("Bearer {key}"))),
-        Auth::Google(_) | Auth::SignIn { .. } => None,
+        Auth::Google(_) | Auth::GitLab(_) | Auth::SignIn { .. } => None,
     }
 }
 
@@ -25,7 +25,12 @@ pub(super) fn header(model: &Model) -> Option<(&'static str, String)> {
 pub(super) fn notes(model: &Model, request: &Request) -> Vec<(&'static str, String)> {
     match &model.auth {
         Auth::SignIn { provider, .. } => oauth::notes(provider, request),
-        Auth::Protocol | Auth::Bearer | Auth::Header(_) | Auth::Aws(_) | Auth::Google(_) => Vec::new(),
+        Auth::Protocol
+        | Auth::Bearer
+        | Auth::Header(_)
+        | Auth::Aws(_)
+        | Auth::Google(_)
+        | Auth::GitLab(_) => Vec::new(),
     }
 }
 
@@ -51,6 +56,8 @@ pub(super) async fn authorize(
             outgoing.headers.insert(AUTHORIZATION, value);
             Ok(())
         }
+        Auth::GitLab(_) if outgoing.headers.contains_key(AUTHORIZATION) => Ok(()),
+        Auth::GitLab(passes) => gitlab::authorize(&passes, &mut outgoing.headers, connections).await,
         Auth::SignIn { sign_in, provider } => {
             for (name, value) in sign_in.headers(&provider).await? {
                 let bad = || Error::rejected(format!("the token of `{provider}` cannot be sent as a header"));
@@ -70,16 +77,40 @@ fn resolved(model: &Model) -> Auth {
     }
 }
 
-/// What was shown to the server was not good enough, and must not be shown again.
-pub(super) fn refused(model: &Model) {
-    if let Auth::Google(credentials) = &model.auth {
-        credentials.forget();
+/// What was shown to the server was not good enough, and must not be shown again; whether something else can be.
+pub(super) async fn refused(model: &Model, used: Option<&HeaderValue>) -> bool {
+    match (&model.auth, used) {
+        (Auth::Google(credentials), _) => {
+            credentials.forget();
+            false
+        }
+        (Auth::GitLab(passes), Some(used)) => {
+            passes.forget(used).await;
+            true
+        }
+        (
+            Auth::Protocol
+            | Auth::Bearer
+            | Auth::Header(_)
+            | Auth::Aws(_)
+            | Auth::SignIn { .. }
+            | Auth::GitLab(_),
+            _,
+        ) => false,
     }
 }
 
 /// Whether a header's value must never be printed.
 pub(super) fn is_secret(name: &str) -> bool {
-    matches!(name, "authorization" | "x-api-key" | "api-key" | "x-goog-api-key" | "x-amz-security-token")
+    matches!(
+        name,
+        "authorization"
+            | "x-api-key"
+            | "api-key"
+            | "x-goog-api-key"
+            | "x-amz-security-token"
+            | "cf-aig-authorization"
+    )
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ const ANSWER_LIMIT_BYTES: usize = 256 * 1024;
 pub(crate) enum Posted<'a> {
     /// Names and values, as forms send them.
     Form(&'a [(&'a str, &'a str)]),
+    /// The same, by a client with this name and this word.
+    FormOf(&'a [(&'a str, &'a str)], &'a str, &'a str),
     /// A JSON value.
     Json(Value),
 }
@@ -29,9 +31,14 @@ impl Client {
         let url = Url::parse(url)
             .map_err(|why| Error::rejected(format!("the sign-in address `{url}` is not valid: {why}")))?;
         let request = self.connections.to(&url, CONNECT_DEADLINE)?.post(url.clone());
-        let request = request.header("accept", "application/json");
+        let mut request = request.header("accept", "application/json");
+        if let Posted::FormOf(_, name, word) = posted {
+            request = request.basic_auth(name, Some(word));
+        }
         let (kind, body) = match posted {
-            Posted::Form(pairs) => ("application/x-www-form-urlencoded", form(pairs)),
+            Posted::Form(pairs) | Posted::FormOf(pairs, ..) => {
+                ("application/x-www-form-urlencoded", form(pairs))
+            }
             Posted::Json(value) => ("application/json", value.to_string()),
         };
         let until = Instant::now() + EXCHANGE_DEADLINE;

@@ -6,7 +6,7 @@ use reqwest::Url;
 use serde_json::{Map, Value, json};
 
 use super::device::{self, Said};
-use super::{Begun, Flow, field, refused, seconds, secret};
+use super::{Begun, Flow, field, is_local, refused, seconds, secret};
 use crate::client::exchange::Posted;
 use crate::vault::Tokens;
 use crate::{Client, Error, File, Message, Request, UserContent};
@@ -135,10 +135,6 @@ fn domain(written: &str) -> Result<String, Error> {
 fn origin(domain: &str) -> String {
     let bare = domain.trim_start_matches("https://").trim_end_matches('/');
     if bare.starts_with("http://") { bare.to_owned() } else { format!("https://{bare}") }
-}
-
-fn is_local(host: &str) -> bool {
-    host == "localhost" || host == "127.0.0.1" || host == "[::1]"
 }
 
 #[cfg(test)]

@@ -23,6 +23,14 @@ pub enum Kind {
     /// In a browser anywhere, with a code shown here.
     Copilot,
     /// In a browser on this machine, or elsewhere with the result pasted here.
+    DigitalOcean,
+    /// In a browser on this machine, or elsewhere with the result pasted here.
+    GitLab,
+    /// In a browser on this machine, or elsewhere with the result pasted here.
+    Snowflake,
+    /// In a browser anywhere, with a code shown here.
+    Xai,
+    /// In a browser on this machine, or elsewhere with the result pasted here.
     Poe,
 }
 
@@ -73,6 +81,50 @@ const COPILOT: &[Method] = &[Method {
     ],
 }];
 
+const fn text(key: &'static str, message: &'static str, placeholder: &'static str) -> Prompt {
+    Prompt { key, message, options: &[], placeholder, when: None }
+}
+
+const GITLAB_INSTANCE: &[Prompt] = &[text("instanceUrl", "GitLab instance URL", "https://gitlab.com")];
+const GITLAB: &[Method] = &[
+    Method { label: "GitLab OAuth", kind: Kind::GitLab, prompts: GITLAB_INSTANCE },
+    Method { label: "GitLab Personal Access Token", kind: Kind::Api, prompts: GITLAB_INSTANCE },
+];
+
+const CLOUDFLARE_ACCOUNT: Prompt =
+    text("accountId", "Enter your Cloudflare Account ID", "e.g. 1234567890abcdef1234567890abcdef");
+const WORKERS_AI: &[Method] = &[Method { label: "API key", kind: Kind::Api, prompts: &[CLOUDFLARE_ACCOUNT] }];
+const AI_GATEWAY: &[Method] = &[Method {
+    label: "Gateway API token",
+    kind: Kind::Api,
+    prompts: &[
+        CLOUDFLARE_ACCOUNT,
+        text("gatewayId", "Enter your Cloudflare AI Gateway ID", "e.g. my-gateway"),
+    ],
+}];
+const DIGITALOCEAN: &[Method] = &[
+    Method { label: "Login with DigitalOcean", kind: Kind::DigitalOcean, prompts: &[] },
+    Method { label: "Paste Model Access Key", kind: Kind::Api, prompts: &[] },
+];
+
+const SNOWFLAKE_ACCOUNT: Prompt = text("account", "Snowflake Account Identifier", "myorg-myaccount");
+const SNOWFLAKE: &[Method] = &[
+    Method {
+        label: "Login with Snowflake (External Browser)",
+        kind: Kind::Snowflake,
+        prompts: &[SNOWFLAKE_ACCOUNT, text("role", "Snowflake Role (optional)", "PUBLIC")],
+    },
+    Method { label: "Paste PAT or bearer token manually", kind: Kind::Api, prompts: &[SNOWFLAKE_ACCOUNT] },
+];
+
+const XAI: &[Method] = &[Method { label: "SuperGrok Subscription", kind: Kind::Xai, prompts: &[] }, KEY];
+
+const AZURE: &[Method] = &[Method {
+    label: "API key",
+    kind: Kind::Api,
+    prompts: &[text("resourceName", "Enter Azure Resource Name", "e.g. my-models")],
+}];
+
 const POE: &[Method] = &[Method { label: "Login with Poe (browser)", kind: Kind::Poe, prompts: &[] }, KEY];
 
 /// The ways to sign in to a provider, in the order they are offered; a key alone where nothing else is known.
@@ -81,7 +133,14 @@ pub fn methods(provider: &str) -> &'static [Method] {
     match provider {
         "openai" => OPENAI,
         "github-copilot" => COPILOT,
+        "gitlab" => GITLAB,
         "poe" => POE,
+        "cloudflare-workers-ai" => WORKERS_AI,
+        "cloudflare-ai-gateway" => AI_GATEWAY,
+        "azure" => AZURE,
+        "digitalocean" => DIGITALOCEAN,
+        "snowflake-cortex" => SNOWFLAKE,
+        "xai" => XAI,
         _ => &[KEY],
     }
 }

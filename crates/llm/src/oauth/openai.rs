@@ -13,7 +13,7 @@ use crate::{Client, Error, Secret};
 
 /// The public client that these accounts may be used with; its redirect is registered.
 const CLIENT_ID: &str = "app_EMoamEEZ73f0CkXaXp7hrann";
-const CALLBACK: Callback = Callback { host: "localhost", port: 1455, path: "/auth/callback" };
+const CALLBACK: Callback = Callback::to("localhost", 1455, "/auth/callback");
 const SCOPE: &str = "openid profile email offline_access";
 /// What tokens last when the server does not say.
 const USUAL_LIFE_SECONDS: u64 = 3600;
@@ -45,14 +45,7 @@ pub(super) async fn browser(endpoints: &Endpoints) -> Result<Begun, Error> {
             ("originator", "codewright"),
         ],
     );
-    let instructions = if browser.listens() {
-        "Sign in with your ChatGPT account in the browser.".to_owned()
-    } else {
-        format!(
-            "Port {} is in use, so the browser cannot come back here: sign in, then paste the address it ends at.",
-            CALLBACK.port
-        )
-    };
+    let instructions = browser.instructions("Sign in with your ChatGPT account in the browser.");
     Ok(Begun { url, instructions, is_automatic: browser.listens(), flow: Flow::OpenAiBrowser(browser) })
 }
 

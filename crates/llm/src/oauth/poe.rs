@@ -10,7 +10,7 @@ use crate::{Client, Error};
 
 /// The client that sign-ins stored by OpenCode belong to. Poe takes any address of this machine.
 const CLIENT_ID: &str = "client_728290227fc048cc9262091a1ea197ea";
-const CALLBACK: Callback = Callback { host: "127.0.0.1", port: 0, path: "/callback" };
+const CALLBACK: Callback = Callback::to("127.0.0.1", 0, "/callback");
 
 pub(super) async fn browser(endpoints: &Endpoints) -> Result<Begun, Error> {
     let browser = Browser::open(&CALLBACK).await?;

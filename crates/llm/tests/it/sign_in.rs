@@ -46,8 +46,12 @@ impl Place {
     fn sign_in(&self, server: &str) -> SignIn {
         let endpoints = Endpoints {
             openai: server.to_owned(),
+            xai: server.to_owned(),
+            snowflake: format!("{server}/{{account}}"),
+            gitlab: server.to_owned(),
             poe_page: "https://poe.example/authorize".to_owned(),
             poe_token: format!("{server}/token"),
+            ..Endpoints::default()
         };
         SignIn::new(client(), self.vault(), || NOW_MS).at(endpoints)
     }
@@ -389,4 +393,121 @@ async fn a_request_is_sent_with_the_token_and_what_copilot_wants_to_know() {
     {
         assert!(asked.contains(header), "{header}: {asked}");
     }
+}
+
+fn json_answer(status: &str, body: &Value) -> crate::server::Answer {
+    says(response(status, "connection: close\r\n", &body.to_string()))
+}
+
+#[tokio::test]
+async fn xai_gives_tokens_for_a_code_entered_elsewhere_and_renews_them() {
+    let place = Place::new();
+    let server = Server::new(vec![
+        json_answer(
+            "200 OK",
+            &json!({"device_code": "dev", "user_code": "XY-1", "verification_uri": "https://x.example/device", "interval": 1}),
+        ),
+        json_answer("400 Bad Request", &json!({"error": "authorization_pending"})),
+        json_answer("200 OK", &json!({"access_token": "a1", "refresh_token": "r1", "expires_in": 30})),
+        json_answer("200 OK", &json!({"access_token": "a2"})),
+    ]);
+    let sign_in = place.sign_in(server.base_url().trim_end_matches("/v1"));
+    let begun = sign_in.begin("xai", 0, &BTreeMap::new()).await.unwrap();
+    assert_eq!(
+        (begun.url.as_str(), begun.instructions.as_str()),
+        ("https://x.example/device", "Enter code: XY-1")
+    );
+    let credential = sign_in.finish(begun, pending()).await.unwrap();
+    place.vault().set("xai", &credential).unwrap();
+    let tokens = sign_in.tokens("xai").await.unwrap();
+    assert_eq!((tokens.access.expose(), tokens.refresh.expose()), ("a2", "r1"));
+    assert_eq!(tokens.expires_ms, NOW_MS + 3_600_000);
+    let asked = server.requests().await;
+    assert!(asked[0].starts_with("POST /oauth2/device/code ") && asked[0].contains("grok-cli%3Aaccess"));
+    assert!(
+        asked[2].contains("grant_type=urn%3Aietf") && asked[2].contains("device_code=dev"),
+        "{}",
+        asked[2]
+    );
+    assert!(
+        asked[3].contains("grant_type=refresh_token") && asked[3].contains("refresh_token=r1"),
+        "{}",
+        asked[3]
+    );
+}
+
+#[tokio::test]
+async fn a_snowflake_account_is_signed_in_to_and_renewed_at_its_own_address() {
+    let place = Place::new();
+    let server = Server::new(vec![
+        json_answer("200 OK", &json!({"access_token": "a1", "refresh_token": "r1", "expires_in": 30})),
+        json_answer("200 OK", &json!({"access_token": "a2", "expires_in": 600})),
+    ]);
+    let sign_in = place.sign_in(server.base_url().trim_end_matches("/v1"));
+    let inputs = [("account", "My-Acc.snowflakecomputing.com"), ("role", "SYS ADMIN")];
+    let inputs = inputs.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let begun = sign_in.begin("snowflake-cortex", 0, &inputs).await.unwrap();
+    assert!(begun.url.contains("/My-Acc/oauth/authorize?"), "{}", begun.url);
+    assert_eq!(query(&begun.url, "scope"), "refresh_token session:role-encoded:SYS%20ADMIN");
+    let (redirect, state) = (query(&begun.url, "redirect_uri"), query(&begun.url, "state"));
+    let called = format!("{redirect}?code=c&state={state}");
+    let (credential, _) = tokio::join!(sign_in.finish(begun, pending()), visit(&called));
+    place.vault().set("snowflake-cortex", &credential.unwrap()).unwrap();
+    let tokens = sign_in.tokens("snowflake-cortex").await.unwrap();
+    assert_eq!((tokens.access.expose(), tokens.text("accountId")), ("a2", Some("My-Acc")));
+    for asked in server.requests().await {
+        assert!(asked.starts_with("POST /My-Acc/oauth/token-request "), "{asked}");
+        // `LOCAL_APPLICATION`, twice.
+        assert!(asked.contains("Basic TE9DQUxfQVBQTElDQVRJT046TE9DQUxfQVBQTElDQVRJT04="), "{asked}");
+    }
+    let error = sign_in.begin("snowflake-cortex", 0, &BTreeMap::new()).await.unwrap_err();
+    assert!(error.to_string().contains("is not the identifier of a Snowflake account"), "{error}");
+}
+
+/// What the browser gets for a body that a page's script sends.
+async fn tell(url: &str, body: String) -> String {
+    let url = reqwest::Url::parse(url).unwrap();
+    let (port, path) = (url.port().unwrap(), url.path().to_owned());
+    tokio::task::spawn_blocking(move || {
+        let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let head =
+            format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
+        // In two pieces, as it may come.
+        socket.write_all(head.as_bytes()).unwrap();
+        socket.write_all(body.as_bytes()).unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        answer
+    })
+    .await
+    .unwrap()
+}
+
+#[tokio::test]
+async fn a_token_behind_the_address_is_handed_over_by_the_page() {
+    let sign_in = Place::new().sign_in("http://127.0.0.1:9");
+    let begun = sign_in.begin("digitalocean", 0, &BTreeMap::new()).await.unwrap();
+    assert!(begun.url.starts_with("https://cloud.digitalocean.com/v1/oauth/authorize?response_type=token&"));
+    assert_eq!(query(&begun.url, "redirect_uri"), "http://localhost:1456/auth/callback");
+    let state = query(&begun.url, "state");
+    let brought = format!("access_token=canary-token&expires_in=60&state={state}");
+    let credential = if begun.is_automatic {
+        let mut waiting = JoinSet::new();
+        let waits = sign_in.clone();
+        waiting.spawn(async move { waits.finish(begun, pending()).await });
+        let callback = "http://localhost:1456/auth/callback";
+        let page = visit(callback).await;
+        assert!(page.contains("location.hash") && page.contains("method:'POST'"), "{page}");
+        let wrong = tell(callback, "access_token=stolen&state=guess".to_owned()).await;
+        assert!(wrong.starts_with("HTTP/1.1 400"), "{wrong}");
+        assert!(tell(callback, brought).await.contains("close this page"));
+        waiting.join_all().await.remove(0)
+    } else {
+        // Another program has the port: the address is pasted.
+        let pasted = format!("http://localhost:1456/auth/callback#{brought}");
+        sign_in.finish(begun, std::future::ready(pasted)).await
+    };
+    let Credential::Api { key, extra } = credential.unwrap() else { panic!("the token is used as a key") };
+    assert_eq!(key.expose(), "canary-token");
+    assert_eq!(extra["metadata"]["oauth_expires"], json!((NOW_MS + 60_000).to_string()));
 }

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use codewright_engine::SessionFilter;
 use codewright_proto::{
     ForkInput, MessageId, MessageWithParts, PromptInput, Session, SessionId, SessionInput, SessionPatch,
-    SessionStatus,
+    SessionStatus, SummarizeInput,
 };
 use futures_util::stream;
 use http::{HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -179,10 +179,6 @@ pub(super) async fn message(
 }
 
 /// Answers when the turn has ended.
-///
-/// What is refused at once has its status. Later the answer is a success that has
-/// begun: a blank now and then, which JSON allows before a value, shows the client
-/// and everything between that the server lives.
 pub(super) async fn prompt(
     State(app): State<App>,
     One(id): One<SessionId>,
@@ -190,23 +186,59 @@ pub(super) async fn prompt(
     Payload(input): Payload<PromptInput>,
 ) -> Result<Response, Error> {
     let engine = app.engine.clone();
+    slowly(&app, closing, async move { engine.prompt(&id, input).await }).await
+}
+
+/// Summarises, and answers when that has been done.
+pub(super) async fn summarize(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    closing: Option<Extension<Closing>>,
+    Payload(input): Payload<SummarizeInput>,
+) -> Result<Response, Error> {
+    let engine = app.engine.clone();
+    slowly(&app, closing, async move { engine.summarize(&id, input).await }).await
+}
+
+/// Summarises with the session's own model.
+pub(super) async fn compact(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    closing: Option<Extension<Closing>>,
+) -> Result<Response, Error> {
+    let engine = app.engine.clone();
+    slowly(&app, closing, async move { engine.compact(&id).await }).await
+}
+
+/// Answers when the work has ended.
+///
+/// What is refused at once has its status. Later the answer is a success that has
+/// begun: a blank now and then, which JSON allows before a value, shows the client
+/// and everything between that the server lives.
+async fn slowly<T: Serialize + Send + 'static>(
+    app: &App,
+    closing: Option<Extension<Closing>>,
+    work: impl Future<Output = Result<T, codewright_engine::Error>> + Send + 'static,
+) -> Result<Response, Error> {
     let beat = app.options.heartbeat;
     let closing = Closing::token(closing);
-    let turn = async move {
-        let waiting = app.finish(async move { engine.prompt(&id, input).await });
-        closing.run_until_cancelled(waiting).await.unwrap_or(Err(Error::Closing))
+    let turn = {
+        let app = app.clone();
+        async move {
+            let waiting = app.finish(work);
+            let ended = closing.run_until_cancelled(waiting).await.unwrap_or(Err(Error::Closing))?;
+            Ok(serde_json::to_string(&ended).expect("the vocabulary is JSON"))
+        }
     };
     let mut turn: Turn = Box::pin(turn);
     if let Ok(ended) = timeout(beat, turn.as_mut()).await {
-        return Ok(Json(ended?).into_response());
+        return Ok(([(header::CONTENT_TYPE, "application/json")], ended?).into_response());
     }
     let chunks = stream::unfold(Some(turn), move |turn| async move {
         let mut turn = turn?;
         let (chunk, rest) = tokio::select! {
             ended = turn.as_mut() => {
-                let json = ended.map_or_else(|error| error.body().to_string(), |message| {
-                    serde_json::to_string(&message).expect("the vocabulary is JSON")
-                });
+                let json = ended.unwrap_or_else(|error| error.body().to_string());
                 (Bytes::from(json), None)
             }
             () = sleep(beat) => (Bytes::from_static(b" "), Some(turn)),
@@ -217,7 +249,7 @@ pub(super) async fn prompt(
     Ok(([(header::CONTENT_TYPE, "application/json")], Body::from_stream(chunks)).into_response())
 }
 
-type Turn = Pin<Box<dyn Future<Output = Result<MessageWithParts, Error>> + Send>>;
+type Turn = Pin<Box<dyn Future<Output = Result<String, Error>> + Send>>;
 
 pub(super) async fn prompt_async(
     State(app): State<App>,

@@ -142,6 +142,10 @@ async fn what_is_not_there_has_the_recorded_names_and_statuses() {
         ("GET", "/session/ses_x0000/todo", "", 404, gone()),
         ("GET", "/session/ses_x0000/diff", "", 200, json!([])),
         ("GET", "/session/ses_x0000/diff?messageID=msg_nope", "", 200, json!([])),
+        ("POST", "/session/ses_x0000/revert", r#"{"messageID":"msg_nope"}"#, 404, gone()),
+        ("POST", "/session/ses_x0000/unrevert", "", 404, gone()),
+        ("POST", "/session/ses_x0000/compact", "", 404, gone()),
+        ("POST", "/session/ses_x0000/summarize", r#"{"providerID":"p","modelID":"m"}"#, 404, gone()),
         ("POST", "/session/ses_x0000/share", "", 404, gone()),
         ("DELETE", "/session/ses_x0000/share", "", 404, gone()),
         ("POST", "/session/ses_x0000/init", "{}", 404, gone()),
@@ -172,12 +176,19 @@ async fn what_makes_no_sense_has_the_recorded_names_and_statuses() {
     let title = "invalid type: integer `5`, expected a string\n  at [\"title\"]";
     let id = "`nope` is not a valid id: it must start with `ses_` and hold letters, digits, `_` or `-`";
     let method = "`/session` does not take `PUT`";
+    let prefix = "Expected a string starting with \"msg\", got \"bad\"\n  at [\"messageID\"]";
+    let share = "sharing a session is not offered by this version";
+    let own = |rest: &str| format!("/session/{session}{rest}");
     let rows = [
         ("POST", "/permission/per_nope/reply", r#"{"reply":"zzz"}"#, 400, bad(reply, "Payload")),
         ("POST", &prompt, r#"{"parts":"x"}"#, 400, bad(parts, "Payload")),
         ("POST", &prompt, "{bad", 400, bad(syntax, "Payload")),
         ("POST", &prompt, "", 400, bad("Missing key\n  at [\"parts\"]", "Payload")),
         ("POST", "/session", r#"{"title":5}"#, 400, bad(title, "Payload")),
+        ("POST", &own("/revert"), "{}", 400, bad("Missing key\n  at [\"messageID\"]", "Payload")),
+        ("POST", &own("/revert"), r#"{"messageID":"bad"}"#, 400, bad(prefix, "Payload")),
+        ("POST", &own("/summarize"), "{}", 400, bad("Missing key\n  at [\"providerID\"]", "Payload")),
+        ("POST", &own("/share"), "", 400, json!({"name": "BadRequest", "data": {"message": share}})),
         ("GET", "/session?limit=-1", "", 400, bad("`limit` must not be -1", "Query")),
         ("GET", "/session/%FF", "", 400, bad("Invalid URL: Invalid UTF-8 in `sessionID`", "Params")),
         ("GET", "/session/nope", "", 500, json!({"name": "UnknownError", "data": {"message": id}})),

@@ -47,7 +47,7 @@ async fn a_clean_repository_has_the_tree_of_its_commit_and_copies_nothing() {
     assert_eq!(snapshot.tree.to_string(), scene.run(&["rev-parse", "HEAD^{tree}"]).trim());
     let mut objects = Vec::new();
     for directory in fs::read_dir(scene.shadow().join("tracked/0001")).unwrap() {
-        objects.extend(fs::read_dir(directory.unwrap().path()).unwrap());
+        objects.extend(fs::read_dir(directory.unwrap().path()).into_iter().flatten());
     }
     // The commit that the index is compared with.
     assert_eq!(objects.len(), 1);

@@ -234,16 +234,20 @@ async fn roles_are_taken_on_with_a_token_or_other_keys() {
 
 #[tokio::test]
 async fn a_sign_in_by_browser_is_used_while_it_lasts() {
-    let server = Server::new(&[(
-        "GET /federation/credentials?account_id=1&role_name=Dev ",
-        r#"{"roleCredentials":{"accessKeyId":"AKSSO","secretAccessKey":"S","sessionToken":"T","expiration":1440941760000}}"#,
-    )]);
+    let server = Server::new(&[
+        (
+            "GET /federation/credentials?account_id=1&role_name=Dev ",
+            r#"{"roleCredentials":{"accessKeyId":"AKSSO","secretAccessKey":"S","sessionToken":"T","expiration":1440941760000}}"#,
+        ),
+        ("POST /token ", r#"{"accessToken":"renewed","expiresIn":3600,"refreshToken":"r2"}"#),
+    ]);
     let home = home(
         "[default]\nsso_session = company\nsso_account_id = 1\nsso_role_name = Dev\n\
          [sso-session company]\nsso_region = eu-west-1\n",
         "",
     );
-    let variables = [("AWS_ENDPOINT_URL_SSO", server.url.as_str())];
+    let variables =
+        [("AWS_ENDPOINT_URL_SSO", server.url.as_str()), ("AWS_ENDPOINT_URL_SSO_OIDC", server.url.as_str())];
     let error = id(sources(home.path(), &variables)).await;
     assert!(error.contains("aws sso login --profile default"), "{error}");
     let cache = home.path().join(".aws/sso/cache");
@@ -260,6 +264,26 @@ async fn a_sign_in_by_browser_is_used_while_it_lasts() {
     assert_eq!(id(sources(home.path(), &variables)).await, "AKSSO");
     keep("2015-08-30T12:35:00Z");
     assert!(id(sources(home.path(), &variables)).await.contains("not signed in any more"));
+    // One that can be renewed is, as long as its client is registered, and kept for other programs.
+    let renewable = |registered: &str| {
+        let kept = format!(
+            r#"{{"startUrl":"x","accessToken":"a","expiresAt":"2015-08-30T12:35:00Z","clientId":"c","clientSecret":"s","refreshToken":"r","registrationExpiresAt":"{registered}"}}"#
+        );
+        std::fs::write(cache.join(format!("{name}.json")), kept).unwrap();
+    };
+    renewable("2015-08-30T12:30:00Z");
+    assert!(id(sources(home.path(), &variables)).await.contains("not signed in any more"));
+    renewable("2015-09-30T12:30:00Z");
+    assert_eq!(id(sources(home.path(), &variables)).await, "AKSSO");
+    let kept = std::fs::read_to_string(cache.join(format!("{name}.json"))).unwrap();
+    for part in [
+        r#""accessToken":"renewed""#,
+        r#""refreshToken":"r2""#,
+        r#""expiresAt":"2015-08-30T13:36:00Z""#,
+        r#""startUrl":"x""#,
+    ] {
+        assert!(kept.contains(part), "{part}: {kept}");
+    }
 }
 
 #[tokio::test]

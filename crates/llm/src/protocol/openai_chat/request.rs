@@ -54,7 +54,14 @@ fn wants_cache_key(model: &Model, request: &Request) -> bool {
 
 /// OpenAI's own reasoning models refuse the older name; most imitators know only that one.
 fn limit_field(model: &Model) -> &'static str {
-    if model.base_url.starts_with("https://api.openai.com/") { "max_completion_tokens" } else { "max_tokens" }
+    if model.base_url.starts_with("https://api.openai.com/")
+        || model.base_url.ends_with("/proxy/openai/v1")
+        || model.base_url.contains(".snowflakecomputing.com/")
+    {
+        "max_completion_tokens"
+    } else {
+        "max_tokens"
+    }
 }
 
 /// Whole numbers are written without a fraction, as JavaScript writes them.

@@ -2,8 +2,10 @@
 
 use axum::Json;
 use axum::extract::State;
-use codewright_proto::{FileDiff, MessageId, Part, PartId, Session, SessionId, Todo};
-use serde::Deserialize;
+use codewright_proto::{
+    FileDiff, KeptFile, MessageId, Part, PartId, RevertInput, Session, SessionId, Todo, UnrevertInput,
+};
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::extract::{One, Params, Payload, Three, Two};
@@ -66,6 +68,48 @@ pub(in crate::route) async fn update_part(
     }
     let engine = app.engine.clone();
     app.finish(async move { engine.update_part(value).await }).await.map(Json)
+}
+
+pub(in crate::route) async fn revert(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    Payload(input): Payload<RevertInput>,
+) -> Result<Json<Session>, Error> {
+    prefixed("messageID", "msg", input.message_id.as_str())?;
+    if let Some(part) = &input.part_id {
+        prefixed("partID", "prt", part.as_str())?;
+    }
+    let engine = app.engine.clone();
+    app.finish(async move { engine.revert(&id, input).await }).await.map(Json)
+}
+
+/// A session, and files that stayed behind when it was taken forth.
+#[derive(Serialize)]
+pub(in crate::route) struct Unreverted {
+    #[serde(flatten)]
+    session: Session,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kept: Vec<KeptFile>,
+}
+
+pub(in crate::route) async fn unrevert(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    Payload(input): Payload<UnrevertInput>,
+) -> Result<Json<Unreverted>, Error> {
+    let engine = app.engine.clone();
+    let done = app.finish(async move { engine.unrevert(&id, input).await }).await?;
+    Ok(Json(Unreverted { session: done.session, kept: done.kept }))
+}
+
+/// Ids in a body are text to the vocabulary; what they begin with is checked here.
+fn prefixed(key: &str, prefix: &str, id: &str) -> Result<(), Error> {
+    if id.starts_with(prefix) {
+        return Ok(());
+    }
+    let shown: String = id.chars().take(40).collect();
+    let message = format!("Expected a string starting with \"{prefix}\", got \"{shown}\"\n  at [\"{key}\"]");
+    Err(Error::Invalid { message, kind: "Payload" })
 }
 
 /// Sessions stay on this machine.

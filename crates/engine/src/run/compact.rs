@@ -1,0 +1,347 @@
+//! Compaction: a summary takes the place of the conversation so far.
+//!
+//! It is asked for by a message with a compaction part, a user's or our own, and given by an
+//! assistant message marked as a summary; requests begin with that pair from then on, and
+//! nothing is deleted. When the context has become full, old outputs are cleared first, which
+//! costs no request. Every way of it ends: a summary that would stand for nothing is not
+//! begun, and one that does not fit is tried with less and then given up.
+
+pub(crate) mod plan;
+mod prune;
+mod told;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use codewright_llm::{Message as Sent, Model, Request, UserContent, family};
+use codewright_proto::{
+    AssistantMessage, AssistantTime, CreatedTime, Event, Message, MessageError, MessagePath,
+    MessageWithParts, Part, PartBody, PromptModel, Session, SessionId, Signal, Span, TextPart, TokenUsage,
+    UserMessage,
+};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::recorder::{Record, Recorder};
+use super::step::{self, Attempt, Step};
+use crate::Error;
+use crate::engine::Inner;
+use crate::error::message_error;
+use crate::models::merge;
+use crate::place::Place;
+use crate::{prompts, request};
+use plan::{Plan, Settings, Then};
+
+/// The agent that summarises.
+const AGENT: &str = "compaction";
+/// A request for a summary is made so often, each time with half as much to read.
+const ATTEMPTS: u32 = 3;
+/// The most that is sent to be summarised, whatever a model takes.
+const MAX_BYTES: usize = 2 * 1024 * 1024;
+/// What a model of unknown size is taken for, in tokens.
+const UNKNOWN_CONTEXT: u64 = 128_000;
+/// Bytes of a token at least: code has shorter ones than prose.
+const TOKEN_BYTES: u64 = 3;
+/// Parts that are cleared in one transaction.
+const PRUNE_BATCH: usize = 100;
+/// What the model is told after a summary that nobody asked for.
+const GO_ON: &str = "The conversation was summarised to make room. Go on with what is left to do; if nothing is left, or \
+                     it is unclear how to go on, stop and say so.";
+
+/// Makes room before a step if the context is full; whether a summary was asked for instead.
+pub(crate) async fn make_room(
+    inner: &Inner,
+    id: &SessionId,
+    transcript: &mut [MessageWithParts],
+) -> Result<bool, Error> {
+    let Some(prompt) = last_prompt(transcript).cloned() else { return Ok(false) };
+    let session = inner.session(id).await?;
+    let place = inner.place(Path::new(&session.directory)).await?;
+    let settings = Settings::of(place.raw_config());
+    // A model that is not known is the step's to complain about.
+    let Ok(model) = place.models.find(&prompt.model.provider_id, &prompt.model.model_id) else {
+        return Ok(false);
+    };
+    let Some(threshold) = plan::threshold(&model.limits, settings) else { return Ok(false) };
+    let used = plan::used(transcript);
+    if !settings.auto || used < threshold {
+        return Ok(false);
+    }
+    let freed = if settings.prune { prune(inner, transcript).await? } else { 0 };
+    if used.saturating_sub(freed) < threshold || !plan::helps(transcript) {
+        return Ok(false);
+    }
+    ask(inner, id, (&prompt.agent, &prompt.model), Cause::Full).await?;
+    Ok(true)
+}
+
+/// Clears old outputs at the end of a turn.
+pub(crate) async fn tidy(
+    inner: &Inner,
+    id: &SessionId,
+    transcript: &mut [MessageWithParts],
+) -> Result<(), Error> {
+    let session = inner.session(id).await?;
+    let place = inner.place(Path::new(&session.directory)).await?;
+    if Settings::of(place.raw_config()).prune {
+        prune(inner, transcript).await?;
+    }
+    Ok(())
+}
+
+/// Whether a summary may follow when the provider finds a request too long.
+pub(crate) fn may_follow(place: &Place, transcript: &[MessageWithParts]) -> bool {
+    Settings::of(place.raw_config()).auto && plan::helps(transcript)
+}
+
+/// Why a summary is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Somebody wants it, and work rests after it.
+    Asked,
+    /// Somebody wants it, and work goes on after it.
+    AskedOnTheWay,
+    /// The context is full.
+    Full,
+    /// The provider found the request too long.
+    Refused,
+}
+
+/// Asks for a summary in the name of an agent, with a model.
+pub(crate) async fn ask(
+    inner: &Inner,
+    id: &SessionId,
+    (agent, model): (&str, &PromptModel),
+    cause: Cause,
+) -> Result<(), Error> {
+    let model = PromptModel { variant: None, ..model.clone() };
+    let message = user_message(inner, id, agent, model);
+    let (auto, overflow) = match cause {
+        Cause::Asked => (false, None),
+        Cause::AskedOnTheWay => (true, None),
+        Cause::Full => (true, Some(false)),
+        Cause::Refused => (true, Some(true)),
+    };
+    let body = PartBody::Compaction { auto, overflow, tail_start_id: None };
+    inner.store.append(with_parts(inner, message, vec![body])).await?;
+    Ok(())
+}
+
+/// Clears old outputs, here and in the store; the tokens that frees.
+async fn prune(inner: &Inner, transcript: &mut [MessageWithParts]) -> Result<u64, Error> {
+    let now = inner.clock.now_ms();
+    let found = prune::prunable(transcript, now);
+    for parts in found.parts.chunks(PRUNE_BATCH) {
+        let event = |part: &Part| Event::PartUpdated {
+            session_id: part.session_id.clone(),
+            part: part.clone(),
+            time: now,
+        };
+        inner.store.append(parts.iter().map(event).collect()).await?;
+    }
+    let mut cleared: HashMap<_, _> = found.parts.into_iter().map(|part| (part.id.clone(), part)).collect();
+    for part in transcript.iter_mut().flat_map(|message| &mut message.parts) {
+        if let Some(cleared) = cleared.remove(&part.id) {
+            *part = cleared;
+        }
+    }
+    Ok(found.tokens)
+}
+
+fn last_prompt(transcript: &[MessageWithParts]) -> Option<&UserMessage> {
+    transcript.iter().rev().find_map(|message| match &message.info {
+        Message::User(prompt) => Some(prompt),
+        Message::Assistant(_) => None,
+    })
+}
+
+/// Makes the summary that the message at `asked` asks for.
+pub(crate) async fn compact(
+    inner: &Arc<Inner>,
+    id: &SessionId,
+    (transcript, asked): (Vec<MessageWithParts>, usize),
+    cancel: &CancellationToken,
+) -> Result<(), Error> {
+    let Message::User(prompt) = &transcript[asked].info else { return Ok(()) };
+    let session = inner.session(id).await?;
+    let place = inner.place(Path::new(&session.directory)).await?;
+    let agent = place.agent(AGENT)?.clone();
+    let wanted = agent.model.clone().unwrap_or_else(|| prompt.model.clone());
+    let message = new_message(inner, &place, prompt, &wanted);
+    let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message);
+    step::flush(inner, &mut recorder).await?;
+    let model = match place.models.find(&wanted.provider_id, &wanted.model_id) {
+        Ok(model) => model,
+        Err(error) => {
+            let error = MessageError::UnknownError { message: super::describe(&error), reference: None };
+            return step::fail(inner, recorder, error).await;
+        }
+    };
+    let plan = plan::plan(&transcript, asked);
+    let mut budget = budget(&model);
+    for attempt in 1..=ATTEMPTS {
+        let conversation = told::told(&plan.subject, budget);
+        let half = conversation.len() / 2;
+        let request = summary_request(&session, &agent, &model, conversation);
+        let step = Step::without_tools(place.clone(), model.clone(), request);
+        match step::answer(inner, &step, &mut recorder, cancel).await? {
+            Attempt::Answered => return finish(inner, &model, recorder, &plan).await,
+            Attempt::Aborted => return step::fail(inner, recorder, MessageError::aborted()).await,
+            Attempt::Failed(codewright_llm::Error::Overflow { .. })
+                if attempt < ATTEMPTS && !recorder.has_calls() =>
+            {
+                recorder.restart();
+                step::flush(inner, &mut recorder).await?;
+                budget = half;
+            }
+            Attempt::Failed(error) | Attempt::Silent(error) => {
+                return step::fail(inner, recorder, message_error(&error)).await;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of conversation that a model can summarise.
+fn budget(model: &Model) -> usize {
+    let context = if model.limits.context == 0 { UNKNOWN_CONTEXT } else { model.limits.context };
+    // The answer, the instructions and what was misjudged need room as well.
+    let room = context.saturating_sub(request::max_output_tokens(model)).max(context / 4) * 3 / 4;
+    usize::try_from(room * TOKEN_BYTES).unwrap_or(MAX_BYTES).min(MAX_BYTES)
+}
+
+fn summary_request(
+    session: &Session,
+    agent: &codewright_config::AgentSpec,
+    model: &Model,
+    conversation: String,
+) -> Request {
+    let ours = agent.prompt.as_deref().unwrap_or(prompts::COMPACTION).trim_end().to_owned();
+    let asked = format!("<conversation>\n{conversation}</conversation>\n\n{}", prompts::COMPACTION_REQUEST);
+    let said = |text: String| Sent::User(vec![UserContent::Text(text)]);
+    // The ChatGPT server takes its own agent's instructions only; ours go where a user speaks.
+    let (system, messages) = if model.is_codex() {
+        (prompts::Family::Codex.prompt(), vec![said(format!("{ours}\n\n{asked}"))])
+    } else {
+        (ours, vec![said(asked)])
+    };
+    let mut options = family::options(model);
+    merge(&mut options, &agent.options);
+    Request {
+        system,
+        messages,
+        max_output_tokens: request::max_output_tokens(model),
+        temperature: agent.temperature.filter(|_| model.capabilities.temperature),
+        top_p: agent.top_p,
+        headers: request::session_headers(session),
+        options,
+        ..Request::default()
+    }
+}
+
+/// Stores the end of the summary and how work goes on as one, so that no prompt is lost between them.
+async fn finish(
+    inner: &Arc<Inner>,
+    model: &Model,
+    mut recorder: Recorder,
+    plan: &Plan<'_>,
+) -> Result<(), Error> {
+    step::flush(inner, &mut recorder).await?;
+    let (id, message) = (recorder.message().session_id.clone(), recorder.message().id.clone());
+    let written = inner.store.message(&id, &message).await?;
+    let says = |part: &Part| matches!(&part.body, PartBody::Text(text) if !text.text.trim().is_empty());
+    let is_empty = !written.is_some_and(|written| written.parts.iter().any(says));
+    if is_empty {
+        let message = "the model gave no summary".to_owned();
+        return step::fail(inner, recorder, MessageError::UnknownError { message, reference: None }).await;
+    }
+    let cost = step::cost(model, &recorder.message().tokens);
+    recorder.finish(cost);
+    let mut events = Vec::new();
+    for record in recorder.take() {
+        match record {
+            Record::Event(event) => events.push(event),
+            Record::Signal(signal) => inner.store.signal(signal),
+        }
+    }
+    events.extend(next_prompt(inner, &id, &plan.then));
+    inner.store.append(events).await?;
+    inner.store.signal(Signal::SessionCompacted { session_id: id.clone() });
+    step::account(inner, &id, recorder.message()).await
+}
+
+fn next_prompt(inner: &Inner, id: &SessionId, then: &Then<'_>) -> Vec<Event> {
+    match then {
+        Then::Rest => Vec::new(),
+        Then::GoOn(prompt) => {
+            let message = user_message(inner, id, &prompt.agent, prompt.model.clone());
+            let message =
+                UserMessage { tools: prompt.tools.clone(), system: prompt.system.clone(), ..message };
+            let now = inner.clock.now_ms();
+            let text = TextPart {
+                text: GO_ON.into(),
+                synthetic: Some(true),
+                time: Some(Span { start: now, end: Some(now) }),
+                // Clients hide what has this mark.
+                metadata: Some(json!({"compaction_continue": true})),
+                ..TextPart::default()
+            };
+            with_parts(inner, message, vec![PartBody::Text(text)])
+        }
+        Then::Repeat(prompt) => {
+            let Message::User(info) = &prompt.info else { return Vec::new() };
+            let time = CreatedTime { created: inner.clock.now_ms() };
+            let message = UserMessage { id: inner.ids.message(), time, summary: None, ..info.clone() };
+            with_parts(inner, message, prompt.parts.iter().map(|part| part.body.clone()).collect())
+        }
+    }
+}
+
+fn user_message(inner: &Inner, id: &SessionId, agent: &str, model: PromptModel) -> UserMessage {
+    UserMessage {
+        id: inner.ids.message(),
+        session_id: id.clone(),
+        time: CreatedTime { created: inner.clock.now_ms() },
+        format: None,
+        summary: None,
+        agent: agent.to_owned(),
+        model,
+        system: None,
+        tools: None,
+    }
+}
+
+fn with_parts(inner: &Inner, message: UserMessage, bodies: Vec<PartBody>) -> Vec<Event> {
+    let (session_id, message_id) = (message.session_id.clone(), message.id.clone());
+    let time = inner.clock.now_ms();
+    let mut events =
+        vec![Event::MessageUpdated { session_id: session_id.clone(), info: Message::User(message) }];
+    events.extend(bodies.into_iter().map(|body| {
+        let id = inner.ids.part();
+        let part = Part { id, session_id: session_id.clone(), message_id: message_id.clone(), body };
+        Event::PartUpdated { session_id: session_id.clone(), part, time }
+    }));
+    events
+}
+
+fn new_message(inner: &Inner, place: &Place, prompt: &UserMessage, model: &PromptModel) -> AssistantMessage {
+    AssistantMessage {
+        id: inner.ids.message(),
+        session_id: prompt.session_id.clone(),
+        time: AssistantTime { created: inner.clock.now_ms(), completed: None },
+        error: None,
+        parent_id: prompt.id.clone(),
+        model_id: model.model_id.clone(),
+        provider_id: model.provider_id.clone(),
+        mode: AGENT.to_owned(),
+        agent: AGENT.to_owned(),
+        path: MessagePath { cwd: place.directory_text(), root: place.worktree_text() },
+        summary: Some(true),
+        cost: 0.0,
+        tokens: TokenUsage::default(),
+        structured: None,
+        variant: model.variant.clone(),
+        finish: None,
+    }
+}

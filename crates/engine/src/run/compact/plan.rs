@@ -1,0 +1,298 @@
+//! What compaction does, decided from values alone.
+
+use codewright_llm::Limits;
+use codewright_proto::{AssistantMessage, Message, MessageWithParts, PartBody, TokenUsage, UserMessage};
+use serde_json::Value;
+
+use crate::request::history::visible;
+
+/// Room for the summary itself, unless a configuration says otherwise, in tokens.
+const RESERVED: u64 = 20_000;
+/// The output that is counted on where a model's limit is unknown or larger, in tokens.
+const MOST_OUTPUT: u64 = 32_000;
+/// So many summaries with hardly an answer between them are one too many.
+const THRASHING: usize = 3;
+
+/// What the configuration says about compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// Whether a full context is compacted unasked.
+    pub(crate) auto: bool,
+    /// Whether old outputs are cleared from requests.
+    pub(crate) prune: bool,
+    /// Tokens kept free.
+    reserved: Option<u64>,
+}
+
+impl Settings {
+    /// Reads the `compaction` section of a configuration.
+    pub(crate) fn of(config: &Value) -> Self {
+        let section = &config["compaction"];
+        Self {
+            auto: section["auto"].as_bool().unwrap_or(true),
+            prune: section["prune"].as_bool().unwrap_or(true),
+            reserved: section["reserved"].as_u64(),
+        }
+    }
+}
+
+/// The tokens from which on a conversation is full; `None` where the model's limit is not known.
+pub(crate) fn threshold(limits: &Limits, settings: Settings) -> Option<u64> {
+    if limits.context == 0 {
+        return None;
+    }
+    let output = if limits.output == 0 { MOST_OUTPUT } else { limits.output.min(MOST_OUTPUT) };
+    let reserved = settings.reserved.unwrap_or_else(|| RESERVED.min(output));
+    let left = limits.context.saturating_sub(output).saturating_sub(reserved);
+    // A model with a small context would be full before it has begun.
+    Some(if left == 0 { limits.context / 2 } else { left })
+}
+
+/// How full the context was when the model last answered.
+pub(crate) fn used(transcript: &[MessageWithParts]) -> u64 {
+    let TokenUsage { input, output, cache, .. } =
+        answers(transcript).last().map_or_else(TokenUsage::default, |answer| answer.tokens);
+    input + output + cache.read + cache.write
+}
+
+/// Whether a summary would stand for anything: an answer has come since the last one, and the
+/// last few summaries were not for nothing.
+pub(crate) fn helps(transcript: &[MessageWithParts]) -> bool {
+    answers(transcript).next().is_some() && !is_thrashing(transcript)
+}
+
+/// Answers that came to their end since the last summary.
+fn answers(transcript: &[MessageWithParts]) -> impl DoubleEndedIterator<Item = &AssistantMessage> {
+    visible(transcript).into_iter().filter_map(answer)
+}
+
+fn answer(message: &MessageWithParts) -> Option<&AssistantMessage> {
+    let Message::Assistant(info) = &message.info else { return None };
+    let is_good = info.summary != Some(true) && info.finish.is_some() && info.error.is_none();
+    is_good.then_some(info)
+}
+
+/// Whether the context was full again right after each of the last summaries.
+fn is_thrashing(transcript: &[MessageWithParts]) -> bool {
+    let (mut summaries, mut answered) = (0, 0);
+    for message in transcript.iter().rev() {
+        let Message::Assistant(info) = &message.info else { continue };
+        if info.summary == Some(true) && info.finish.is_some() {
+            summaries += 1;
+        } else if answer(message).is_some() {
+            answered += 1;
+        }
+        if summaries == THRASHING {
+            return answered <= THRASHING;
+        }
+    }
+    false
+}
+
+/// The request for a summary that nobody has tried to fulfil: its place.
+pub(crate) fn open_request(transcript: &[MessageWithParts]) -> Option<usize> {
+    let asked = transcript.iter().rposition(|message| marker(message).is_some())?;
+    let id = transcript[asked].info.id();
+    let is_tried = transcript.iter().any(|message| {
+        matches!(&message.info, Message::Assistant(info) if info.summary == Some(true) && info.parent_id == *id)
+    });
+    (!is_tried).then_some(asked)
+}
+
+/// Whether nobody asked for a summary with this message; `None` if it asks for none.
+pub(crate) fn marker(message: &MessageWithParts) -> Option<bool> {
+    message.parts.iter().find_map(|part| match &part.body {
+        PartBody::Compaction { auto, .. } => Some(*auto),
+        _ => None,
+    })
+}
+
+/// What is summarised and how work goes on.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Plan<'a> {
+    /// What the summary stands for, oldest first.
+    pub(crate) subject: Vec<&'a MessageWithParts>,
+    pub(crate) then: Then<'a>,
+}
+
+/// How work goes on after a summary.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Then<'a> {
+    /// It does not: the summary was all that was asked for, or a prompt waits already.
+    Rest,
+    /// The prompt that has no answer yet is given again.
+    Repeat(&'a MessageWithParts),
+    /// The model is told to go on with the turn of this prompt.
+    GoOn(&'a UserMessage),
+}
+
+/// Plans the summary that the message at `asked` asks for.
+pub(crate) fn plan(transcript: &[MessageWithParts], asked: usize) -> Plan<'_> {
+    let mut subject = visible(&transcript[..asked]);
+    let is_prompt = |message: &&MessageWithParts| {
+        matches!(message.info, Message::User(_)) && marker(message).is_none() && !message.parts.is_empty()
+    };
+    let waits = transcript[asked + 1..].iter().any(|message| is_prompt(&message));
+    if marker(&transcript[asked]) != Some(true) || waits {
+        return Plan { subject, then: Then::Rest };
+    }
+    let Some(at) = subject.iter().rposition(is_prompt) else {
+        return Plan { subject, then: Then::Rest };
+    };
+    let prompt = subject[at];
+    let Message::User(info) = &prompt.info else { return Plan { subject, then: Then::Rest } };
+    let is_answered = subject[at..].iter().any(|message| answer(message).is_some());
+    if is_answered || at == 0 {
+        return Plan { subject, then: Then::GoOn(info) };
+    }
+    subject.truncate(at);
+    Plan { subject, then: Then::Repeat(prompt) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A message a word: `u` a prompt, `a` an answer with the tokens behind it, `x` a failed answer,
+    /// `m` and `M` a request for a summary (asked for, automatic), `s` its summary, `e` a failed one.
+    fn talk(written: &str) -> Vec<MessageWithParts> {
+        let (mut messages, mut asked) = (Vec::new(), String::new());
+        for (n, word) in written.split_whitespace().enumerate() {
+            let id = format!("msg_{n:03}");
+            let model = json!({"providerID": "p", "modelID": "m"});
+            let (kind, tokens) = word.split_at(1);
+            let tokens = json!({
+                "input": tokens.parse::<u64>().unwrap_or(0), "output": 1, "reasoning": 0,
+                "cache": {"read": 2, "write": 4},
+            });
+            let part = |body: Value| {
+                let mut part = json!({"id": format!("prt_{n:03}"), "sessionID": "ses_1", "messageID": id});
+                part.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
+                json!([part])
+            };
+            let user = json!({"role": "user", "id": id, "sessionID": "ses_1", "time": {"created": n}, "agent": "build", "model": model});
+            let mut assistant = json!({
+                "role": "assistant", "id": id, "sessionID": "ses_1", "time": {"created": n}, "parentID": asked,
+                "modelID": "m", "providerID": "p", "mode": "build", "agent": "build",
+                "path": {"cwd": "/", "root": "/"}, "cost": 0.0, "tokens": tokens,
+            });
+            let text = part(json!({"type": "text", "text": word}));
+            let failed = json!({"name": "MessageAbortedError", "data": {"message": "Aborted"}});
+            let (info, parts) = match kind {
+                "u" => (user, text),
+                "m" | "M" => (user, part(json!({"type": "compaction", "auto": kind == "M"}))),
+                _ => {
+                    let good = matches!(kind, "a" | "s");
+                    let (key, value) = if good { ("finish", json!("stop")) } else { ("error", failed) };
+                    assistant[key] = value;
+                    if matches!(kind, "s" | "e") {
+                        assistant["summary"] = json!(true);
+                    }
+                    (assistant, text)
+                }
+            };
+            if matches!(kind, "u" | "m" | "M") {
+                asked.clone_from(&id);
+            }
+            messages.push(serde_json::from_value(json!({"info": info, "parts": parts})).unwrap());
+        }
+        messages
+    }
+
+    fn limits(context: u64, output: u64) -> Limits {
+        Limits { context, output }
+    }
+
+    #[test]
+    fn a_context_is_full_when_neither_answer_nor_summary_would_fit() {
+        let plain = Settings::of(&json!({}));
+        for (context, output, expected) in [
+            (200_000, 32_000, Some(148_000)),
+            (200_000, 64_000, Some(148_000)),
+            (200_000, 0, Some(148_000)),
+            (128_000, 4_096, Some(119_808)),
+            (20_000, 8_000, Some(4_000)),
+            (8_000, 8_000, Some(4_000)),
+            (0, 8_000, None),
+        ] {
+            assert_eq!(threshold(&limits(context, output), plain), expected, "{context} {output}");
+        }
+        let less = Settings::of(&json!({"compaction": {"reserved": 1000, "auto": false, "prune": false}}));
+        assert_eq!(threshold(&limits(200_000, 32_000), less), Some(167_000));
+        assert!(!less.auto && !less.prune && plain.auto && plain.prune);
+    }
+
+    #[test]
+    fn what_counts_is_the_last_answer_since_the_last_summary() {
+        for (written, expected) in [
+            ("u a10 u a20", 27),
+            ("u a10 u x90", 17),
+            ("u a10 m s90 u", 0),
+            ("u a10 m s90 u a5", 12),
+            ("", 0),
+        ] {
+            assert_eq!(used(&talk(written)), expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_summary_helps_only_if_there_is_something_to_sum_up() {
+        for (written, expected) in [
+            ("u", false),
+            ("u x", false),
+            ("u a u", true),
+            ("u a M s u", false),
+            ("u a M s u a u", true),
+            ("u a M s u a M s u a M s u a", false),
+            ("u a M s u a a a a M s u a M s u a", true),
+            ("u a M e u", true),
+        ] {
+            assert_eq!(helps(&talk(written)), expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_request_is_open_until_it_was_tried() {
+        for (written, expected) in
+            [("u a", None), ("u a m", Some(2)), ("u a m s", None), ("u a m e", None), ("u a m u", Some(2))]
+        {
+            assert_eq!(open_request(&talk(written)), expected, "{written}");
+        }
+    }
+
+    #[track_caller]
+    fn check(written: &str, subject: &str, then: &str) {
+        let talk = talk(written);
+        let plan = plan(&talk, open_request(&talk).unwrap());
+        let place = |id: &codewright_proto::MessageId| id.as_str().trim_start_matches("msg_").to_owned();
+        let of: Vec<_> = plan.subject.iter().map(|message| place(message.info.id())).collect();
+        let on = match plan.then {
+            Then::Rest => "rest".to_owned(),
+            Then::Repeat(prompt) => format!("repeat {}", place(prompt.info.id())),
+            Then::GoOn(prompt) => format!("go on {}", place(&prompt.id)),
+        };
+        assert_eq!((of.join(" ").as_str(), on.as_str()), (subject, then));
+    }
+
+    #[test]
+    fn what_was_asked_for_rests_and_what_was_not_goes_on() {
+        check("u a m", "000 001", "rest");
+        check("u a M", "000 001", "go on 000");
+        check("u a u a M", "000 001 002 003", "go on 002");
+        check("u a M u", "000 001", "rest");
+    }
+
+    #[test]
+    fn a_prompt_without_an_answer_is_given_again() {
+        check("u a u x M", "000 001", "repeat 002");
+        check("u a u M", "000 001", "repeat 002");
+        // There is nothing before it.
+        check("u x M", "000 001", "go on 000");
+    }
+
+    #[test]
+    fn an_earlier_summary_is_summed_up_with_the_rest() {
+        check("u a m s u a M", "002 003 004 005", "go on 004");
+    }
+}

@@ -1,0 +1,311 @@
+//! Taking a session back, and forth again: its messages and the files of the agent.
+//!
+//! Only what the agent did is moved, file by file, from the position where the session is to
+//! the one that is wanted; what a user did since is kept and named. The session says where it
+//! is; its messages stay until the next prompt. The files are moved before the session says
+//! so, and moving them is idempotent: what was cut off is finished by asking for it again.
+
+mod point;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use codewright_proto::{
+    Event, FileDiff, KeptFile, Message, MessageWithParts, PartBody, Revert, RevertInput, Session, SessionId,
+    SessionSummary, Signal, UnrevertInput,
+};
+use codewright_snapshot::{Change, Content, Respect, Snapshots, StepChange, TreeId};
+use tokio_util::sync::CancellationToken;
+
+use crate::Error;
+use crate::engine::{Engine, Inner};
+use crate::place::Place;
+use point::{Point, Recorded, counting, point, recorded, steps_before, travelled};
+
+/// The longest diff that is kept with a session, in bytes.
+const MAX_DIFF_BYTES: usize = 1024 * 1024;
+
+/// A session that is taken forth, and the files that did not come along.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Restored {
+    /// The session as it is now.
+    pub session: Session,
+    /// Files left as they are.
+    pub kept: Vec<KeptFile>,
+}
+
+impl Engine {
+    /// Takes a session back, or forth, to the moment before a message or part.
+    ///
+    /// Nothing is changed for a message that is not there. A session at work is refused.
+    pub async fn revert(&self, id: &SessionId, input: RevertInput) -> Result<Session, Error> {
+        let inner = &self.0;
+        inner.session(id).await?;
+        let _alone = inner.doors.alone(inner, id).await?;
+        let session = inner.session(id).await?;
+        let transcript = inner.store.transcript(id).await?;
+        let Some(point) = point(&transcript, &input.message_id, input.part_id.as_ref()) else {
+            return Ok(session);
+        };
+        let road = Road::new(inner, &session, &transcript).await?;
+        let to = steps_before(&transcript, &point);
+        let before = match session.revert.as_ref().and_then(|revert| revert.snapshot.as_deref()) {
+            Some(known) => TreeId::parse(known),
+            None => road.tree().await,
+        };
+        let moved = road.travel(to, respect(input.force)).await?;
+        let now = road.tree().await;
+        let diffs = road.diffs(before, now, to).await;
+        let diff = road.text(before, now).await;
+        let (summary, kept) = (summary(&diffs), moved.kept());
+        let updated = inner.clock.now_ms();
+        inner.store.signal(Signal::SessionDiff { session_id: id.clone(), diff: diffs });
+        let change = |session: &mut Session| {
+            session.summary = Some(summary.clone());
+            session.revert = Some(Revert {
+                message_id: point.message.clone(),
+                part_id: point.part.clone(),
+                snapshot: before.map(|tree| tree.to_string()),
+                diff: diff.clone(),
+                kept: kept.clone(),
+            });
+            session.time.updated = updated;
+        };
+        inner.update_session(id, change).await
+    }
+
+    /// Takes a session forth again, to where it was before it was first taken back.
+    pub async fn unrevert(&self, id: &SessionId, input: UnrevertInput) -> Result<Restored, Error> {
+        let inner = &self.0;
+        inner.session(id).await?;
+        let _alone = inner.doors.alone(inner, id).await?;
+        let session = inner.session(id).await?;
+        let Some(revert) = session.revert.clone() else {
+            return Ok(Restored { session, kept: Vec::new() });
+        };
+        let transcript = inner.store.transcript(id).await?;
+        let road = Road::new(inner, &session, &transcript).await?;
+        let moved = road.travel(road.steps.len(), respect(input.force)).await?;
+        if let Some(before) = revert.snapshot.as_deref().and_then(TreeId::parse) {
+            road.give_back(before, &moved).await?;
+        }
+        let updated = inner.clock.now_ms();
+        let change = |session: &mut Session| {
+            session.revert = None;
+            session.time.updated = updated;
+        };
+        let session = inner.update_session(id, change).await?;
+        Ok(Restored { session, kept: moved.kept() })
+    }
+
+    /// What has been taken back at this moment, as patches.
+    pub(super) async fn taken_back(&self, session: &Session) -> Result<Vec<FileDiff>, Error> {
+        let Some(revert) = &session.revert else { return Ok(Vec::new()) };
+        let transcript = self.0.store.transcript(&session.id).await?;
+        let road = Road::new(&self.0, session, &transcript).await?;
+        let now = road.tree().await;
+        Ok(road.diffs(revert.snapshot.as_deref().and_then(TreeId::parse), now, road.at).await)
+    }
+}
+
+fn respect(force: Option<bool>) -> Respect {
+    if force == Some(true) { Respect::Nothing } else { Respect::Edits }
+}
+
+/// Removes for good what a session was taken back by, before something new is added to it.
+pub(crate) async fn clean_up(inner: &Inner, id: &SessionId) -> Result<(), Error> {
+    if inner.session(id).await?.revert.is_none() {
+        return Ok(());
+    }
+    let _alone = inner.doors.alone(inner, id).await?;
+    // Somebody else may have been faster.
+    let session = inner.session(id).await?;
+    let Some(revert) = &session.revert else { return Ok(()) };
+    let transcript = inner.store.transcript(id).await?;
+    remove_behind(inner, id, &transcript, &Point::of(revert)).await
+}
+
+async fn remove_behind(
+    inner: &Inner,
+    id: &SessionId,
+    transcript: &[MessageWithParts],
+    point: &Point,
+) -> Result<(), Error> {
+    let (whole, cut) = counting(transcript, point);
+    let gone_from = if cut.is_some() { whole + 1 } else { whole };
+    let gone: Vec<_> = transcript[gone_from..].iter().map(|message| message.info.clone()).collect();
+    let lost = cut.map_or(&[][..], |cut| &transcript[whole].parts[cut..]);
+    let parts = lost.iter().map(|part| Event::PartRemoved {
+        session_id: id.clone(),
+        message_id: part.message_id.clone(),
+        part_id: part.id.clone(),
+    });
+    // What a step used is counted by its end.
+    let is_uncounted = lost.iter().any(|part| matches!(part.body, PartBody::StepFinish(_)));
+    let uncounted = is_uncounted.then(|| &transcript[whole].info);
+    let change = |session: &mut Session| {
+        if let Some(Message::Assistant(message)) = uncounted {
+            super::change::take_off(session, message);
+        }
+        session.revert = None;
+    };
+    super::change::remove_messages(inner, id, (&gone, parts.collect()), change).await?;
+    Ok(())
+}
+
+/// What still counts of a transcript while its session is taken back.
+pub(super) fn counted(session: &Session, mut transcript: Vec<MessageWithParts>) -> Vec<MessageWithParts> {
+    let Some(revert) = &session.revert else { return transcript };
+    let (whole, cut) = counting(&transcript, &Point::of(revert));
+    transcript.truncate(if cut.is_some() { whole + 1 } else { whole });
+    if let (Some(cut), Some(last)) = (cut, transcript.last_mut()) {
+        last.parts.truncate(cut);
+    }
+    transcript
+}
+
+/// The steps of a session, and where on the way it is.
+struct Road {
+    place: Arc<Place>,
+    snapshots: Snapshots,
+    steps: Vec<Recorded>,
+    at: usize,
+    cancel: CancellationToken,
+}
+
+/// What became of the files.
+#[derive(Default)]
+struct Moved {
+    /// Files that are where they were to be.
+    there: BTreeSet<PathBuf>,
+    /// Files that are not, and why.
+    kept: BTreeMap<PathBuf, String>,
+}
+
+impl Moved {
+    fn kept(&self) -> Vec<KeptFile> {
+        let file = |(file, reason): (&PathBuf, &String)| KeptFile {
+            file: file.to_string_lossy().into_owned(),
+            reason: reason.clone(),
+        };
+        self.kept.iter().map(file).collect()
+    }
+}
+
+impl Road {
+    async fn new(inner: &Inner, session: &Session, transcript: &[MessageWithParts]) -> Result<Self, Error> {
+        let place = inner.place(Path::new(&session.directory)).await?;
+        let snapshots = place.snapshots.clone();
+        let steps = recorded(transcript, snapshots.worktree());
+        let at = session.revert.as_ref().map(|revert| steps_before(transcript, &Point::of(revert)));
+        let at = at.unwrap_or(steps.len());
+        Ok(Self { place, snapshots, steps, at, cancel: inner.cancel.child_token() })
+    }
+
+    /// Moves the files from where the session is to another position.
+    async fn travel(&self, to: usize, respect: Respect) -> Result<Moved, Error> {
+        let (range, known) = (self.at.min(to)..self.at.max(to), self.known().await?);
+        let (changes, left) = travelled(&self.steps, range, |at| known[at].is_some());
+        let outcome = self.snapshots.travel(&changes, self.at, to, respect).await?;
+        let mut moved = Moved::default();
+        moved.there.extend(outcome.written.into_iter().chain(outcome.removed).chain(outcome.reached));
+        moved.kept.extend(left.into_iter().map(|(file, why)| (file, why.text().to_owned())));
+        moved.kept.extend(outcome.kept.into_iter().map(|(file, why)| (file, why.to_string())));
+        let failed = outcome.failed.into_iter();
+        moved.kept.extend(failed.map(|(file, why)| (file, format!("it could not be changed: {why}"))));
+        Ok(moved)
+    }
+
+    /// What each step did, where its contents are kept.
+    async fn known(&self) -> Result<Vec<Option<Vec<Change>>>, Error> {
+        let mut known = Vec::new();
+        for step in &self.steps {
+            let Some((before, after)) = step.trees else {
+                known.push(None);
+                continue;
+            };
+            let files = step.files.iter().cloned().collect();
+            let step = StepChange { before, after, files, left_out: Vec::new() };
+            known.push(match self.snapshots.changes(&step).await {
+                Ok(changes) => Some(changes),
+                Err(codewright_snapshot::Error::Gone { .. }) => None,
+                Err(error) => return Err(error.into()),
+            });
+        }
+        Ok(known)
+    }
+
+    /// Gives back what a user had made of files before they were taken back by force.
+    async fn give_back(&self, before: TreeId, moved: &Moved) -> Result<(), Error> {
+        let mut ours: BTreeSet<(PathBuf, Option<Content>)> = BTreeSet::new();
+        for change in self.known().await?.into_iter().flatten().flatten() {
+            ours.insert((change.path.clone(), change.before));
+            ours.insert((change.path, change.after));
+        }
+        let mut files = Vec::new();
+        for file in &moved.there {
+            // A file that the tree does not hold may be ignored or too large: that says nothing of it.
+            let held = match self.snapshots.read(before, file).await {
+                Ok(held) => held.map(|held| held.content()),
+                Err(codewright_snapshot::Error::Gone { .. }) => None,
+                Err(error) => return Err(error.into()),
+            };
+            if held.is_some() && !ours.contains(&(file.clone(), held)) {
+                files.push(file.clone());
+            }
+        }
+        let Some(now) = self.tree().await.filter(|_| !files.is_empty()) else { return Ok(()) };
+        let step = StepChange { before: now, after: before, files, left_out: Vec::new() };
+        self.snapshots.travel(&[step], 0, 1, Respect::Edits).await?;
+        Ok(())
+    }
+
+    /// The files as they are now, if they can be kept.
+    async fn tree(&self) -> Option<TreeId> {
+        match self.snapshots.track(&self.cancel).await {
+            Ok(snapshot) => Some(snapshot.tree),
+            // What the agent did is undone all the same; only the diffs are missing.
+            Err(error) => {
+                self.place.warn(&format!("no snapshot was made: {error}"));
+                None
+            }
+        }
+    }
+
+    /// What was taken back, as patches; from the steps themselves where there are no snapshots.
+    async fn diffs(&self, before: Option<TreeId>, now: Option<TreeId>, to: usize) -> Vec<FileDiff> {
+        if let Some((before, now)) = before.zip(now)
+            && let Ok(diffs) = self.snapshots.diff_full(now, before).await
+        {
+            return diffs;
+        }
+        let mut diffs = Vec::new();
+        for step in self.steps.iter().skip(to) {
+            let Some((before, after)) = step.trees else { continue };
+            diffs.extend(self.snapshots.diff_full(before, after).await.unwrap_or_default());
+        }
+        diffs
+    }
+
+    /// What taking back changed, as git prints it.
+    async fn text(&self, before: Option<TreeId>, now: Option<TreeId>) -> Option<String> {
+        let (before, now) = before.zip(now)?;
+        let text = self.snapshots.diff_text(before, now, &self.cancel).await.ok()?;
+        let text = text.trim_end();
+        let mut end = text.len().min(MAX_DIFF_BYTES);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        Some(text[..end].to_owned())
+    }
+}
+
+fn summary(diffs: &[FileDiff]) -> SessionSummary {
+    SessionSummary {
+        additions: diffs.iter().map(|diff| diff.additions).sum(),
+        deletions: diffs.iter().map(|diff| diff.deletions).sum(),
+        files: diffs.len() as u64,
+        diffs: None,
+    }
+}

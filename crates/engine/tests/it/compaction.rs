@@ -1,0 +1,338 @@
+//! Summaries in the place of conversations, asked for and unasked.
+
+use codewright_engine::Published;
+use codewright_proto::{
+    Message, MessageError, MessageWithParts, PartBody, Signal, SummarizeInput, ToolState,
+};
+use codewright_scripted::{Kind, Script, Turn, Usage};
+use serde_json::{Value, json};
+
+use crate::desk::{DEADLINE, Desk};
+
+const SUMMARY: &str = "## Goal\nsum of it";
+const QUESTION: &str = "What did we do so far?";
+
+fn too_long() -> Turn {
+    let message = "This model's maximum context length is 20000 tokens. However, your messages resulted in 30000 tokens.";
+    let error =
+        json!({"message": message, "type": "invalid_request_error", "code": "context_length_exceeded"});
+    Turn::http_error(400).body(json!({ "error": error })).into()
+}
+
+/// A word a message: its kind, and what it says or asks for.
+fn shape(transcript: &[MessageWithParts]) -> Vec<String> {
+    transcript
+        .iter()
+        .map(|message| {
+            let parts = message.parts.iter().filter_map(|part| match &part.body {
+                PartBody::Text(text) if text.metadata == Some(json!({"compaction_continue": true})) => {
+                    assert_eq!(text.synthetic, Some(true));
+                    Some("(go on)".to_owned())
+                }
+                PartBody::Text(text) => Some(text.text.to_string()),
+                PartBody::Tool(call) => Some(format!("({})", call.tool)),
+                PartBody::Compaction { auto, overflow, .. } => Some(format!("(compact {auto} {overflow:?})")),
+                _ => None,
+            });
+            let who = match &message.info {
+                Message::User(info) => format!("user {}", info.agent),
+                Message::Assistant(info) => {
+                    assert!(info.time.completed.is_some());
+                    let summary = if info.summary == Some(true) { " summary" } else { "" };
+                    let error = if info.error.is_some() { " failed" } else { "" };
+                    format!("{}{summary}{error}", info.agent)
+                }
+            };
+            format!("{who}: {}", parts.collect::<Vec<_>>().join(" "))
+        })
+        .collect()
+}
+
+/// What was said in a request, a line a message: `u`, `a` or `t` and its text.
+fn said(body: &Value) -> Vec<String> {
+    let messages = body["messages"].as_array().unwrap().iter();
+    let spoken = messages.filter(|message| message["role"] != "system");
+    spoken
+        .map(|message| {
+            let text = match &message["content"] {
+                Value::String(text) => text.clone(),
+                Value::Array(parts) => {
+                    parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join(" ")
+                }
+                _ => String::new(),
+            };
+            format!("{} {text}", &message["role"].as_str().unwrap()[..1])
+        })
+        .collect()
+}
+
+fn summaries(desk: &Desk) -> Vec<Value> {
+    let requests = desk.server.requests();
+    requests
+        .iter()
+        .filter(|request| request.kind == Kind::Summary)
+        .map(|request| (*request.body).clone())
+        .collect()
+}
+
+fn small(context: u64) -> Value {
+    json!({"provider": {"mock": {"models": {"plain-model": {"limit": {"context": context, "output": 8000}}}}}})
+}
+
+#[tokio::test]
+async fn a_summary_that_is_asked_for_takes_the_place_of_the_conversation() {
+    let desk =
+        Desk::new(Script::new().summary(Turn::text(SUMMARY)).text("one").text("two").text("three")).await;
+    let session = desk.session().await;
+    desk.prompt(&session, "first").await;
+    desk.prompt(&session, "second").await;
+    let before = desk.engine.session(&session.id).await.unwrap();
+    let mut events = desk.engine.subscribe();
+    let input = SummarizeInput { provider_id: "mock".into(), model_id: "plain-model".into(), auto: None };
+    let done = tokio::time::timeout(DEADLINE, desk.engine.summarize(&session.id, input)).await;
+    assert!(done.unwrap().unwrap());
+    let mut heard = Vec::new();
+    while heard.last().map(String::as_str) != Some("session.idle") {
+        let published = tokio::time::timeout(DEADLINE, events.next()).await.unwrap().unwrap();
+        heard.push(match &published {
+            Published::Event(envelope) => envelope.event.name().to_owned(),
+            Published::Signal { signal, .. } => {
+                let name = json!(**signal)["type"].as_str().unwrap().to_owned();
+                if name == "message.part.delta" {
+                    continue;
+                }
+                name
+            }
+        });
+    }
+    let expected = [
+        "message.updated",
+        "message.part.updated",
+        "session.status",
+        "message.updated",
+        "message.part.updated",
+        "message.part.updated",
+        "message.part.updated",
+        "message.part.updated",
+        "message.updated",
+        "session.compacted",
+        "session.updated",
+        "session.status",
+        "session.idle",
+    ];
+    assert_eq!(heard, expected);
+    let transcript = desk.transcript(&session).await;
+    let expected = [
+        "user build: first",
+        "build: one",
+        "user build: second",
+        "build: two",
+        "user build: (compact false None)",
+        &format!("compaction summary: {SUMMARY}"),
+    ];
+    assert_eq!(shape(&transcript), expected);
+    let Message::Assistant(info) = &transcript[5].info else { panic!("a summary") };
+    assert_eq!(
+        (info.mode.as_str(), &info.parent_id, info.finish.as_deref()),
+        ("compaction", transcript[4].info.id(), Some("stop"))
+    );
+    let after = desk.engine.session(&session.id).await.unwrap();
+    assert_eq!(after.tokens.input, before.tokens.input + info.tokens.input);
+    let asked = &summaries(&desk)[0];
+    assert!(asked.get("tools").is_none(), "{asked}");
+    let text = said(asked).join("\n");
+    for piece in ["[User]\nfirst", "[Assistant]\none", "[User]\nsecond", "## Relevant files / directories"] {
+        assert!(text.contains(piece), "{piece} in {text}");
+    }
+    desk.prompt(&session, "third").await;
+    let sent = desk.server.main_requests().pop().unwrap();
+    assert_eq!(said(&sent.body), [format!("u {QUESTION}"), format!("a {SUMMARY}"), "u third".to_owned()]);
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn a_full_context_is_summarised_between_steps_and_the_turn_goes_on() {
+    let usage = Usage { input: 19_500, output: 300, ..Usage::default() };
+    let script = Script::new()
+        .summary(Turn::text(SUMMARY))
+        .turn(Turn::steps().tool("read", json!({"filePath": "a.txt"})).usage(usage))
+        .text("Continuing.");
+    let desk = Desk::with(script, small(20_000)).await;
+    std::fs::write(desk.project.join("a.txt"), "alpha\n").unwrap();
+    let session = desk.session().await;
+    desk.prompt(&session, "question").await;
+    let expected = [
+        "user build: question",
+        "build: (read)",
+        "user build: (compact true Some(false))",
+        &format!("compaction summary: {SUMMARY}"),
+        "user build: (go on)",
+        "build: Continuing.",
+    ];
+    assert_eq!(shape(&desk.transcript(&session).await), expected);
+    let told = said(&summaries(&desk)[0]).join("\n");
+    assert!(told.contains("(call of read:") && told.contains("1: alpha"), "{told}");
+    let sent = said(&desk.server.main_requests().pop().unwrap().body);
+    assert_eq!(sent[..2], [format!("u {QUESTION}"), format!("a {SUMMARY}")]);
+    assert!(sent.len() == 3 && sent[2].starts_with("u The conversation was summarised"), "{sent:?}");
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn a_prompt_that_finds_the_context_full_is_given_again_after_the_summary() {
+    let usage = Usage { input: 19_500, output: 300, ..Usage::default() };
+    let script = Script::new().summary(Turn::text(SUMMARY)).turn(Turn::text("one").usage(usage)).text("two");
+    let desk = Desk::with(script, small(20_000)).await;
+    let session = desk.session().await;
+    desk.prompt(&session, "first").await;
+    assert_eq!(desk.transcript(&session).await.len(), 2, "what is over is not summarised yet");
+    desk.prompt(&session, "second").await;
+    let expected = [
+        "user build: first",
+        "build: one",
+        "user build: second",
+        "user build: (compact true Some(false))",
+        &format!("compaction summary: {SUMMARY}"),
+        "user build: second",
+        "build: two",
+    ];
+    assert_eq!(shape(&desk.transcript(&session).await), expected);
+    assert!(!said(&summaries(&desk)[0]).join("\n").contains("second"));
+}
+
+#[tokio::test]
+async fn a_request_that_is_too_long_is_repeated_after_a_summary() {
+    let script = Script::new().summary(Turn::text(SUMMARY)).text("one").turn(too_long()).text("After.");
+    let desk = Desk::new(script).await;
+    let session = desk.session().await;
+    desk.prompt(&session, "first").await;
+    let mut events = desk.engine.subscribe();
+    desk.prompt(&session, "second").await;
+    let expected = [
+        "user build: first",
+        "build: one",
+        "user build: second",
+        "build: ",
+        "user build: (compact true Some(true))",
+        &format!("compaction summary: {SUMMARY}"),
+        "user build: second",
+        "build: After.",
+    ];
+    assert_eq!(shape(&desk.transcript(&session).await), expected);
+    let sent = desk.server.main_requests().pop().unwrap();
+    assert_eq!(said(&sent.body), [format!("u {QUESTION}"), format!("a {SUMMARY}"), "u second".to_owned()]);
+    let mut told = false;
+    while let Ok(Ok(published)) =
+        tokio::time::timeout(std::time::Duration::from_millis(200), events.next()).await
+    {
+        if let Published::Signal { signal, .. } = &published
+            && let Signal::SessionError { error, .. } = &**signal
+        {
+            told |= matches!(error, MessageError::ContextOverflowError { response_body: Some(_), .. });
+        }
+    }
+    assert!(told, "clients hear of it");
+    desk.assert_clean();
+}
+
+async fn fails_after(desk: &Desk, prompts: &[&str], requests: usize) -> MessageError {
+    let session = desk.session().await;
+    for prompt in prompts {
+        desk.prompt(&session, prompt).await;
+    }
+    let transcript = desk.transcript(&session).await;
+    assert_eq!(
+        desk.server.requests().iter().filter(|request| request.kind != Kind::Title).count(),
+        requests,
+        "{:#?}",
+        shape(&transcript)
+    );
+    let Message::Assistant(info) = &transcript.last().unwrap().info else { panic!("an answer") };
+    assert!(desk.engine.statuses().is_empty());
+    info.error.clone().expect("an error")
+}
+
+#[tokio::test]
+async fn without_leave_a_request_that_is_too_long_ends_the_turn() {
+    let script = Script::new().summary(Turn::text(SUMMARY)).text("one").turn(too_long());
+    let desk = Desk::with(script, json!({"compaction": {"auto": false}})).await;
+    let error = fails_after(&desk, &["first", "second"], 2).await;
+    assert!(matches!(error, MessageError::ContextOverflowError { .. }));
+}
+
+#[tokio::test]
+async fn a_first_prompt_that_is_too_long_ends_the_turn() {
+    let desk = Desk::new(Script::new().summary(Turn::text(SUMMARY)).default_turn(too_long())).await;
+    let error = fails_after(&desk, &["first"], 1).await;
+    assert!(matches!(error, MessageError::ContextOverflowError { .. }));
+}
+
+#[tokio::test]
+async fn a_summary_that_helps_nothing_ends_the_turn() {
+    let desk =
+        Desk::new(Script::new().summary(Turn::text(SUMMARY)).text("one").default_turn(too_long())).await;
+    // The answer, the refusal, the summary, and the refusal after it.
+    let error = fails_after(&desk, &["first", "second"], 4).await;
+    assert!(matches!(error, MessageError::ContextOverflowError { .. }));
+}
+
+#[tokio::test]
+async fn a_summary_that_does_not_fit_is_tried_with_less_and_given_up() {
+    let desk = Desk::new(Script::new().summary(too_long()).text("one").turn(too_long()).text("never")).await;
+    let error = fails_after(&desk, &[&"first ".repeat(100_000), "second"], 5).await;
+    assert!(matches!(error, MessageError::ContextOverflowError { .. }));
+    let sizes: Vec<_> = summaries(&desk).iter().map(|body| body.to_string().len()).collect();
+    assert!(sizes[0] > sizes[1] && sizes[1] > sizes[2], "{sizes:?}");
+}
+
+#[tokio::test]
+async fn a_failed_summary_leaves_the_conversation_as_it_was() {
+    let desk = Desk::new(Script::new().summary(Turn::http_error(401)).text("one").text("two")).await;
+    let session = desk.session().await;
+    desk.prompt(&session, "first").await;
+    assert!(desk.engine.compact(&session.id).await.unwrap());
+    let last = desk.transcript(&session).await.pop().unwrap();
+    assert!(
+        matches!(&last.info, Message::Assistant(info) if info.summary == Some(true) && info.error.is_some())
+    );
+    desk.prompt(&session, "second").await;
+    let sent = desk.server.main_requests().pop().unwrap();
+    assert_eq!(said(&sent.body), ["u first", "a one", "u second"]);
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn old_outputs_are_cleared_from_requests_and_kept_in_the_store() {
+    let usage = |input| Usage { input, output: 10, ..Usage::default() };
+    let big = || Turn::steps().tool("bash", json!({"command": "head -c 48000 /dev/zero | tr '\\0' x"}));
+    let mut script = Script::new().summary(Turn::text(SUMMARY));
+    for _ in 0..6 {
+        script = script.turn(big().usage(usage(1000)));
+    }
+    let desk = Desk::new(script.text("done").text("again")).await;
+    let session = desk.session().await;
+    desk.prompt(&session, "work").await;
+    let cleared: Vec<_> = desk
+        .transcript(&session)
+        .await
+        .iter()
+        .flat_map(|message| &message.parts)
+        .filter_map(|part| match &part.body {
+            PartBody::Tool(call) => Some(call.state.clone()),
+            _ => None,
+        })
+        .map(|state| match state {
+            ToolState::Completed { output, time, .. } => (output.len() > 40_000, time.compacted.is_some()),
+            state => panic!("{state:?}"),
+        })
+        .collect();
+    assert_eq!(
+        cleared,
+        [(true, true), (true, true), (true, true), (true, false), (true, false), (true, false)]
+    );
+    desk.prompt(&session, "more").await;
+    let sent = said(&desk.server.main_requests().pop().unwrap().body);
+    assert_eq!(sent.iter().filter(|line| *line == "t [Old tool result content cleared]").count(), 3);
+    assert!(summaries(&desk).is_empty());
+    desk.assert_clean();
+}

@@ -1,0 +1,158 @@
+//! What an organisation's address says about signing in there.
+//!
+//! The answer names a command that prints a token, and the variable the token stands for. Nothing
+//! is run here: who asked shows the command to the user first, exactly as it is.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::is_local;
+use crate::{Client, Error, fetch_with};
+
+/// How long an answer may take.
+const DEADLINE: Duration = Duration::from_secs(15);
+/// Bytes an answer may have.
+const LIMIT_BYTES: usize = 1024 * 1024;
+/// Words and bytes of a command that a person can still read.
+const WORDS_LIMIT: usize = 64;
+const COMMAND_LIMIT_BYTES: usize = 8 * 1024;
+const NAME_LIMIT_BYTES: usize = 128;
+/// Headers that a configuration may be asked with.
+const HEADERS_LIMIT: usize = 32;
+
+/// How to sign in at an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WellKnown {
+    /// The address, without a slash at its end.
+    pub url: String,
+    /// The command that prints the token: a program and its arguments.
+    pub command: Vec<String>,
+    /// The variable that the token stands for.
+    pub variable: String,
+}
+
+/// The address as it is kept, if secrets may be got there: a secure one, or one on this machine.
+///
+/// # Errors
+/// When it is neither, or holds more than a place.
+pub fn address(written: &str) -> Result<String, Error> {
+    let url = reqwest::Url::parse(written.trim()).ok().filter(|url| url.has_host());
+    let url = url.filter(|url| url.username().is_empty() && url.password().is_none());
+    let url = url.filter(|url| url.query().is_none() && url.fragment().is_none());
+    let url = url.filter(|url| {
+        url.scheme() == "https" || (url.scheme() == "http" && url.host_str().is_some_and(is_local))
+    });
+    let wrong = || {
+        Error::rejected("the address to sign in at must begin with https:// and hold no password or query")
+    };
+    url.map(|url| url.as_str().trim_end_matches('/').to_owned()).ok_or_else(wrong)
+}
+
+/// Asks an address how to sign in there.
+///
+/// # Errors
+/// When it cannot be asked, or does not say.
+pub async fn ask(client: &Client, url: &str) -> Result<WellKnown, Error> {
+    let url = address(url)?;
+    let answer = document(client, &url).await?;
+    let wrong = |what: &str| Error::rejected(format!("`{url}` does not say how to sign in: {what}"));
+    let auth = answer.get("auth").ok_or_else(|| wrong("`auth` is missing"))?;
+    let command: Option<Vec<String>> = auth.get("command").and_then(|command| {
+        command.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect()
+    });
+    let command = command.filter(|command| command.first().is_some_and(|program| !program.is_empty()));
+    let command = command.ok_or_else(|| wrong("`auth.command` must be a list of texts"))?;
+    let is_short =
+        command.len() <= WORDS_LIMIT && command.iter().map(String::len).sum::<usize>() <= COMMAND_LIMIT_BYTES;
+    if !is_short {
+        return Err(wrong("`auth.command` is too long to be read"));
+    }
+    let variable = auth.get("env").and_then(Value::as_str).unwrap_or_default();
+    if !is_variable(variable) {
+        return Err(wrong("`auth.env` must be the name of a variable"));
+    }
+    let variable = variable.to_owned();
+    Ok(WellKnown { url, command, variable })
+}
+
+/// The configuration that an address serves, as JSON: its own, and that of the other address it may name.
+///
+/// `token` stands for `variable` in what the other address is asked with.
+///
+/// # Errors
+/// When it cannot be asked, or what it says cannot be used.
+pub async fn config(client: &Client, url: &str, (variable, token): (&str, &str)) -> Result<Value, Error> {
+    let url = address(url)?;
+    let answer = document(client, &url).await?;
+    let mut config = match answer.get("config") {
+        Some(Value::Object(config)) => config.clone(),
+        Some(_) | None => Map::new(),
+    };
+    if let Some(elsewhere) = answer.get("remote_config").filter(|elsewhere| elsewhere.is_object()) {
+        let filled = |text: &str| text.replace(&format!("{{env:{variable}}}"), token);
+        let wrong = || Error::rejected(format!("`{url}` names no usable `remote_config.url`"));
+        let place = elsewhere.get("url").and_then(Value::as_str).ok_or_else(wrong)?;
+        // Only the place is checked: a query belongs to it as much as a token in it.
+        let bare = filled(place);
+        let bare = bare.split(['?', '#']).next().unwrap_or_default();
+        address(bare).map_err(|_| wrong())?;
+        let headers = elsewhere.get("headers").and_then(Value::as_object).into_iter().flatten();
+        let headers = headers.filter_map(|(name, value)| Some((name.clone(), filled(value.as_str()?))));
+        let headers: Vec<_> = headers.take(HEADERS_LIMIT).collect();
+        let text = fetch_with(client, &filled(place), &headers, (LIMIT_BYTES, DEADLINE)).await?;
+        let more = object(&text, &url)?;
+        let more = more.get("config").filter(|inner| inner.is_object()).unwrap_or(&more).clone();
+        if let Value::Object(more) = more {
+            config.extend(more);
+        }
+    }
+    Ok(Value::Object(config))
+}
+
+async fn document(client: &Client, url: &str) -> Result<Value, Error> {
+    let text =
+        fetch_with(client, &format!("{url}/.well-known/opencode"), &[], (LIMIT_BYTES, DEADLINE)).await?;
+    object(&text, url)
+}
+
+fn object(text: &str, url: &str) -> Result<Value, Error> {
+    // The parser's own words may quote the text, which may be a page for somebody who has to sign in.
+    let wrong = || {
+        Error::rejected(format!("what `{url}` answers is no JSON object; sign in there again if that helps"))
+    };
+    serde_json::from_str(text).ok().filter(Value::is_object).ok_or_else(wrong)
+}
+
+/// Whether a text can name a variable.
+fn is_variable(name: &str) -> bool {
+    let begins = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    begins && name.len() <= NAME_LIMIT_BYTES && name.bytes().all(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_secure_and_kept_without_a_slash() {
+        for (written, expected) in [
+            ("https://ai.example.org/", Some("https://ai.example.org")),
+            ("https://ai.example.org/team//", Some("https://ai.example.org/team")),
+            ("http://127.0.0.1:9/", Some("http://127.0.0.1:9")),
+            ("http://ai.example.org", None),
+            ("https://me:secret@ai.example.org", None),
+            ("https://ai.example.org?x=1", None),
+            ("ftp://ai.example.org", None),
+            ("ai.example.org", None),
+        ] {
+            assert_eq!(address(written).ok().as_deref(), expected, "{written}");
+        }
+        for (name, expected) in
+            [("ACME_TOKEN", true), ("_x1", true), ("", false), ("A B", false), ("1A", false), ("A=B", false)]
+        {
+            assert_eq!(is_variable(name), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Signing in with an xAI account whose subscription is used, by a code typed anywhere.
+
+use serde_json::{Map, Value};
+
+use super::device::{self, Said};
+use super::standard::{self, Server};
+use super::{Begun, Endpoints, Flow, field, refused, seconds};
+use crate::client::exchange::Posted;
+use crate::vault::Tokens;
+use crate::{Client, Error};
+
+/// The public client that these accounts may be used with.
+const CLIENT_ID: &str = "b1a00492-073a-47ea-816f-4c329264a828";
+const SCOPE: &str = "openid profile email offline_access grok-cli:access api:access";
+const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
+/// What tokens last when the server does not say.
+const USUAL_LIFE_SECONDS: u64 = 3600;
+
+/// A sign-in elsewhere that is waited for.
+pub(super) struct Device {
+    code: String,
+    interval: Option<u64>,
+    expires: Option<u64>,
+}
+
+pub(super) async fn device(client: &Client, endpoints: &Endpoints) -> Result<Begun, Error> {
+    let form = [("client_id", CLIENT_ID), ("scope", SCOPE), ("referrer", "codewright")];
+    let url = format!("{}/oauth2/device/code", endpoints.xai);
+    let (status, answer) = client.exchange(&url, Posted::Form(&form)).await?;
+    if status != 200 {
+        return Err(refused("the request for a code", status, &answer, &[]));
+    }
+    let user_code = field(&answer, "user_code")?;
+    let page = field(&answer, "verification_uri_complete").or_else(|_| field(&answer, "verification_uri"))?;
+    if !page.starts_with("https://") && !page.starts_with(&endpoints.xai) {
+        return Err(Error::rejected("the server names a sign-in page that is not secure"));
+    }
+    let device = Device {
+        code: field(&answer, "device_code")?,
+        interval: seconds(&answer, "interval"),
+        expires: seconds(&answer, "expires_in"),
+    };
+    let instructions = format!("Enter code: {user_code}");
+    Ok(Begun { url: page, instructions, is_automatic: true, flow: Flow::Xai(device) })
+}
+
+pub(super) async fn poll(
+    client: &Client,
+    endpoints: &Endpoints,
+    device: Device,
+    now_ms: u64,
+) -> Result<Tokens, Error> {
+    let server = server(endpoints);
+    let form = [("grant_type", GRANT), ("client_id", CLIENT_ID), ("device_code", device.code.as_str())];
+    let answer = device::poll(device.interval, device.expires, || async {
+        let (status, answer) = client.exchange(&server.url, Posted::Form(&form)).await?;
+        match (status, answer.get("error").and_then(Value::as_str)) {
+            (200, _) => Ok(Said::Done(answer)),
+            (_, Some("authorization_pending")) => Ok(Said::Pending),
+            (_, Some("slow_down")) => Ok(Said::Slower(seconds(&answer, "interval"))),
+            (status, _) => Err(refused("the sign-in", status, &answer, &[&device.code])),
+        }
+    })
+    .await?;
+    server.tokens(&answer, None, Map::new(), now_ms)
+}
+
+pub(super) async fn renew(
+    client: &Client,
+    endpoints: &Endpoints,
+    old: &Tokens,
+    now_ms: u64,
+) -> Result<Tokens, Error> {
+    standard::renew(client, &server(endpoints), old, now_ms).await
+}
+
+fn server(endpoints: &Endpoints) -> Server {
+    Server {
+        url: format!("{}/oauth2/token", endpoints.xai),
+        client_id: CLIENT_ID.to_owned(),
+        client_secret: None,
+        life_seconds: USUAL_LIFE_SECONDS,
+    }
+}

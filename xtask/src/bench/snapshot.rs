@@ -1,0 +1,190 @@
+//! What a snapshot costs beside `git status` of the same directory.
+//!
+//! Both run in turn on a repository that nothing changes, after each has looked
+//! once. A release build of this program measures, whatever built the one that
+//! asked; processor time is that of the children and of ourselves.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, ensure};
+use codewright_snapshot::{Effect, File, Options, Snapshots, Step};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike as _;
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use super::spread::Spread;
+
+/// What it is called on the command line.
+pub(super) const NAME: &str = "snapshot";
+/// The word that makes this program the measuring one.
+pub(crate) const COMMAND: &str = "snapshot-part";
+
+/// Files of the two directories.
+const FILES: [usize; 2] = [20_000, 20];
+/// Files of one directory within.
+const FILES_EACH: usize = 25;
+/// A snapshot may take this much of the time of `git status`.
+const WANTED_RATIO: f64 = 1.2;
+
+/// The runs of one row.
+#[derive(Debug, Serialize, Deserialize)]
+struct Row {
+    name: String,
+    files: usize,
+    wall_ms: Vec<f64>,
+    cpu_ms: Vec<f64>,
+}
+
+/// Builds the measuring program, lets it measure, and gives back the lines to be shown.
+pub(super) fn measured(runs: usize) -> Result<String> {
+    let program = super::release("xtask")?;
+    let output = Command::new(program).args([COMMAND, &runs.to_string()]).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the measuring program failed: {}", said.trim());
+    let rows: Vec<Row> = serde_json::from_slice(&output.stdout)?;
+    let mut text = format!("\n{NAME}: of a directory, beside `git status`\n");
+    let mut status_ms = None;
+    for row in rows {
+        let wall = Spread::of(row.wall_ms).context("a row without runs")?;
+        let cpu = Spread::of(row.cpu_ms).context("a row without runs")?;
+        let range = format!("({:.1} .. {:.1})", wall.least, wall.most);
+        write!(
+            text,
+            "  {:<21} {:<12} {:>9.1} ms {range:<18} cpu {:>8.1} ms",
+            row.name,
+            format!("{} files", row.files),
+            wall.median,
+            cpu.median
+        )?;
+        match status_ms {
+            _ if row.name == STATUS => status_ms = Some(wall.median),
+            Some(status_ms) if row.name == UNCHANGED => {
+                let ratio = wall.median / status_ms;
+                // A process or two decide about a small directory, and nobody waits for them.
+                let is_judged = row.files == FILES[0];
+                let mark = if ratio <= WANTED_RATIO { "ok" } else { "OVER" };
+                let mark = if is_judged { format!(" limit {WANTED_RATIO} {mark}") } else { String::new() };
+                write!(text, "  {ratio:.2} x status{mark}")?;
+            }
+            _ => {}
+        }
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+const STATUS: &str = "git status";
+const UNCHANGED: &str = "snapshot, unchanged";
+
+/// Measures and writes the rows as JSON.
+pub(crate) fn main(rest: &[String]) -> Result<()> {
+    let runs: usize = rest.first().context("the number of runs is missing")?.parse()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let mut rows = Vec::new();
+    for files in FILES {
+        rows.extend(runtime.block_on(directory(files, runs))?);
+    }
+    Ok(serde_json::to_writer(std::io::stdout().lock(), &rows)?)
+}
+
+/// The rows of a directory with so many files.
+async fn directory(files: usize, runs: usize) -> Result<Vec<Row>> {
+    let folder = tempfile::tempdir()?;
+    let root = folder.path().canonicalize()?.join("project");
+    fill(&root, files)?;
+    let options = Options::new(&folder.path().join("data"), "measured", &root, &root);
+    let snapshots = Snapshots::new(options);
+    let cancel = CancellationToken::new();
+    let row = |name: &str| Row { name: name.to_owned(), files, wall_ms: Vec::new(), cpu_ms: Vec::new() };
+    let (mut first, mut status, mut unchanged, mut changed, mut step) = (
+        row("snapshot, first"),
+        row(STATUS),
+        row(UNCHANGED),
+        row("snapshot, one changed"),
+        row("step, one changed"),
+    );
+    let clock = Clock::start()?;
+    snapshots.track(&cancel).await?;
+    clock.stop(&mut first)?;
+    // An index that is younger than its files is trusted less.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    git(&root, &["status", "--porcelain"])?;
+    snapshots.track(&cancel).await?;
+    for _ in 0..runs {
+        let clock = Clock::start()?;
+        git(&root, &["status", "--porcelain"])?;
+        clock.stop(&mut status)?;
+        let clock = Clock::start()?;
+        snapshots.track(&cancel).await?;
+        clock.stop(&mut unchanged)?;
+    }
+    for run in 0..runs {
+        fs::write(root.join("d0/f0"), format!("changed {run}"))?;
+        let clock = Clock::start()?;
+        snapshots.track(&cancel).await?;
+        clock.stop(&mut changed)?;
+        let clock = Clock::start()?;
+        let mut effects = Step::default();
+        let file = |text: &str| Some(File::plain(format!("{text} {run}")));
+        let effect = Effect { path: PathBuf::from("d0/f1"), before: file("a"), after: file("b"), made: 0 };
+        snapshots.report(&mut effects, effect).await?;
+        ensure!(snapshots.close(effects).await?.is_some(), "a step was lost");
+        clock.stop(&mut step)?;
+    }
+    Ok(vec![first, status, unchanged, changed, step])
+}
+
+fn fill(root: &Path, files: usize) -> Result<()> {
+    for number in 0..files {
+        let directory = root.join(format!("d{}", number / FILES_EACH));
+        fs::create_dir_all(&directory)?;
+        fs::write(
+            directory.join(format!("f{}", number % FILES_EACH)),
+            format!("file {number}\n").repeat(40),
+        )?;
+    }
+    git(root, &["init", "-q"])?;
+    git(root, &["add", "."])?;
+    git(root, &["-c", "user.name=u", "-c", "user.email=u@example.com", "commit", "-q", "-m", "x"])
+}
+
+fn git(root: &Path, args: &[&str]) -> Result<()> {
+    let mut command = Command::new("git");
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    let output = command.args(args).current_dir(root).output()?;
+    ensure!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+/// The time since it was started, on the wall and on the processors.
+struct Clock {
+    begun: Instant,
+    cpu_us: i64,
+}
+
+impl Clock {
+    fn start() -> Result<Self> {
+        Ok(Self { cpu_us: cpu_us()?, begun: Instant::now() })
+    }
+
+    fn stop(self, row: &mut Row) -> Result<()> {
+        row.wall_ms.push(self.begun.elapsed().as_secs_f64() * 1e3);
+        row.cpu_ms.push((cpu_us()? - self.cpu_us) as f64 / 1e3);
+        Ok(())
+    }
+}
+
+/// The processor time of this process and of all children it waited for.
+fn cpu_us() -> Result<i64> {
+    let mut sum = 0;
+    for who in [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN] {
+        let usage = getrusage(who)?;
+        sum += usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+    }
+    Ok(sum)
+}
