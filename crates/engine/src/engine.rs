@@ -15,7 +15,7 @@ use codewright_proto::{
     Clock, Envelope, Event, Ids, Message, MessageId, MessageWithParts, PermissionAnswer, PermissionId,
     PermissionRequest, PromptInput, Session, SessionId, SessionInput, SessionStatus,
 };
-use codewright_store::{Condition, Foreign, Logged, Salvage, SessionFilter, Store, Subscription};
+use codewright_store::{Condition, Incoming, Logged, Salvage, SessionFilter, Store, Subscription};
 use codewright_tools::{Environment, FileLocks};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -214,7 +214,7 @@ impl Engine {
     }
 
     /// Takes over events of another store, in order; what is known is skipped.
-    pub async fn replay_foreign(&self, events: Vec<Foreign>) -> Result<(), Error> {
+    pub async fn replay_foreign(&self, events: Vec<Incoming>) -> Result<(), Error> {
         use codewright_store::Error as Refused;
         match self.0.store.replay_foreign(events).await {
             Ok(_) => Ok(()),

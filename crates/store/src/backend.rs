@@ -13,7 +13,7 @@ use codewright_proto::{
     SessionId, Todo,
 };
 
-use crate::{Claim, Condition, Error, Foreign, Holder, Logged, Salvage, SessionFilter};
+use crate::{Claim, Condition, Error, Holder, Incoming, Logged, Salvage, SessionFilter};
 
 /// An answer that is waited for.
 pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
@@ -42,7 +42,7 @@ pub(crate) trait Backend: Send + Sync {
     fn holders(&self) -> Answer<'_, Vec<(SessionId, Holder)>>;
 
     /// Takes over events of another store, all that are new or none.
-    fn replay_foreign(&self, events: Vec<Foreign>) -> Answer<'_, Vec<Arc<Envelope>>>;
+    fn replay_foreign(&self, events: Vec<Incoming>) -> Answer<'_, Vec<Arc<Envelope>>>;
 
     /// The events behind those that are known, in the order of the log.
     fn history(&self, known: HashMap<String, u64>) -> Answer<'_, Vec<Logged>>;

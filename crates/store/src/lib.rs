@@ -35,6 +35,8 @@ use codewright_proto::{
 mod backend;
 mod error;
 mod feed;
+mod foreign;
+pub mod inspect;
 mod lease;
 mod node;
 mod record;
@@ -44,8 +46,9 @@ mod upcast;
 
 pub use error::{Cause, Error};
 pub use feed::{Published, Subscription};
+pub use foreign::{Foreign, ForeignRow};
 pub use lease::{Claim, Holder, Lease};
-pub use sync::{Foreign, Logged};
+pub use sync::{Incoming, Logged};
 
 use backend::Backend;
 use feed::Feed;
@@ -385,7 +388,7 @@ impl Store {
     ///
     /// The events of a session come in order and without gaps, from the first that is
     /// not known here or from any before it; those that are known are skipped.
-    pub async fn replay_foreign(&self, events: Vec<Foreign>) -> Result<Vec<Arc<Envelope>>, Error> {
+    pub async fn replay_foreign(&self, events: Vec<Incoming>) -> Result<Vec<Arc<Envelope>>, Error> {
         self.log.replay_foreign(events).await
     }
 

@@ -20,7 +20,7 @@ use crate::error::Fault;
 use crate::feed::Feed;
 use crate::node::Node;
 use crate::record::Record;
-use crate::sync::{Foreign, Logged};
+use crate::sync::{Incoming, Logged};
 use crate::{Claim, Condition, Error, Holder, Lease, Salvage, SessionFilter, Stamps};
 use open::Opened;
 use tail::Tail;
@@ -182,11 +182,11 @@ impl Sqlite {
     }
 
     /// Takes over events of another store, all that are new or none.
-    pub(crate) async fn replay_foreign(&self, events: Vec<Foreign>) -> Result<Vec<Arc<Envelope>>, Error> {
+    pub(crate) async fn replay_foreign(&self, events: Vec<Incoming>) -> Result<Vec<Arc<Envelope>>, Error> {
         limit("events", events.len(), MAX_APPEND_EVENTS)?;
         let bytes = events.iter().map(|event| event.data.get().len()).sum();
         limit("bytes", bytes, MAX_APPEND_BYTES)?;
-        self.write(Condition::Always, Work::Foreign(events), bytes).await
+        self.write(Condition::Always, Work::Incoming(events), bytes).await
     }
 
     pub(crate) async fn history(&self, known: HashMap<String, u64>) -> Result<Vec<Logged>, Error> {

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 /// Events of one session are taken in their order and without gaps; see
 /// [`Store::replay_foreign`](crate::Store::replay_foreign).
 #[derive(Debug, Clone, Deserialize)]
-pub struct Foreign {
+pub struct Incoming {
     /// The event's id, which it keeps.
     pub id: String,
     /// The session.

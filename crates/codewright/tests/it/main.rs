@@ -27,4 +27,5 @@ mod support;
 mod title;
 mod together;
 mod tools;
+mod transfer;
 mod well_known;

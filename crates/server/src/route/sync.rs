@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use axum::Json;
 use axum::extract::State;
-use codewright_engine::{Foreign, Logged};
+use codewright_engine::{Incoming, Logged};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::state::App;
 #[derive(Deserialize)]
 pub(super) struct Replay {
     directory: String,
-    events: Vec<Foreign>,
+    events: Vec<Incoming>,
 }
 
 /// Takes over the events of one session; those that are known already are skipped.

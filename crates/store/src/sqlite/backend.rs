@@ -10,7 +10,7 @@ use codewright_proto::{
 
 use super::Sqlite;
 use crate::backend::{Answer, Backend};
-use crate::{Claim, Condition, Foreign, Holder, Logged, Salvage, SessionFilter};
+use crate::{Claim, Condition, Holder, Incoming, Logged, Salvage, SessionFilter};
 
 impl Backend for Sqlite {
     fn append(&self, condition: Condition, events: Vec<Event>) -> Answer<'_, Vec<Arc<Envelope>>> {
@@ -41,7 +41,7 @@ impl Backend for Sqlite {
         Box::pin(self.holders())
     }
 
-    fn replay_foreign(&self, events: Vec<Foreign>) -> Answer<'_, Vec<Arc<Envelope>>> {
+    fn replay_foreign(&self, events: Vec<Incoming>) -> Answer<'_, Vec<Arc<Envelope>>> {
         Box::pin(self.replay_foreign(events))
     }
 

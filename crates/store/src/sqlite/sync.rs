@@ -10,7 +10,7 @@ use super::apply::{self, number};
 use super::{draft, lease, query};
 use crate::error::Fault;
 use crate::record::Record;
-use crate::sync::{Foreign, Logged};
+use crate::sync::{Incoming, Logged};
 use crate::{Error, upcast};
 
 /// How many events one answer tells.
@@ -22,7 +22,7 @@ const MAX_BYTES: usize = 16 * 1024 * 1024;
 /// Stores what is not known yet. What is known is skipped; a gap is refused.
 pub(super) fn replay(
     connection: &Connection,
-    events: Vec<Foreign>,
+    events: Vec<Incoming>,
     time: u64,
 ) -> Result<Vec<(Envelope, usize)>, Fault> {
     let mut stored = Vec::new();
@@ -65,7 +65,7 @@ pub(super) fn replay(
     Ok(stored)
 }
 
-fn gap(foreign: &Foreign, expected: u64) -> Error {
+fn gap(foreign: &Incoming, expected: u64) -> Error {
     Error::Gap { id: foreign.aggregate_id.clone(), expected, found: foreign.seq }
 }
 

@@ -16,7 +16,7 @@ use crate::error::Fault;
 use crate::feed::Feed;
 use crate::node::Node;
 use crate::record::Record;
-use crate::sync::Foreign;
+use crate::sync::Incoming;
 use crate::{Condition, Error, Stamps};
 
 /// How many appends share a transaction.
@@ -55,7 +55,7 @@ pub(super) enum Work {
     /// The latest value of a part that is still growing.
     Draft(Box<(Part, Record)>),
     /// Events of another store, as far as they are new.
-    Foreign(Vec<Foreign>),
+    Incoming(Vec<Incoming>),
 }
 
 type Stored = Result<Vec<Arc<Envelope>>, Error>;
@@ -185,7 +185,7 @@ fn store(connection: &Connection, work: Work, stamps: &Stamps) -> Result<Weighed
     let time = stamps.clock.now_ms();
     let records = match work {
         Work::Events(records) => records,
-        Work::Foreign(events) => {
+        Work::Incoming(events) => {
             let stored = sync::replay(connection, events, time)?;
             return Ok(stored.into_iter().map(|(envelope, bytes)| (Arc::new(envelope), bytes)).collect());
         }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use codewright_proto::{Event, Part, Todo};
-use codewright_store::{Claim, Condition, Error, Foreign, Store};
+use codewright_store::{Claim, Condition, Error, Incoming, Store};
 use serde_json::json;
 
 use crate::support::*;
@@ -169,7 +169,7 @@ async fn pages_join_to_the_whole(store: Store) {
 
 async fn foreign_events_are_taken_once_and_in_order(store: Store) {
     store.append(some_events("ses_1")).await.expect("stored");
-    let event = |seq: u64| -> Foreign {
+    let event = |seq: u64| -> Incoming {
         let (kind, data) = match seq {
             0 => ("session.created.1", json!({"sessionID": "ses_x", "info": session("ses_x")})),
             _ => ("message.removed.1", json!({"sessionID": "ses_x", "messageID": "msg_x"})),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use codewright_store::{Error, Foreign, Store};
+use codewright_store::{Error, Incoming, Store};
 use serde_json::json;
 
 use crate::support::*;
@@ -15,7 +15,7 @@ async fn empty() -> Store {
 }
 
 /// A session of some events, and what another store is told of it.
-async fn told() -> (Store, Vec<Foreign>) {
+async fn told() -> (Store, Vec<Incoming>) {
     let store = empty().await;
     let events = vec![
         created("ses_1"),
@@ -29,7 +29,7 @@ async fn told() -> (Store, Vec<Foreign>) {
     (store, events)
 }
 
-async fn foreign(store: &Store, known: HashMap<String, u64>) -> Vec<Foreign> {
+async fn foreign(store: &Store, known: HashMap<String, u64>) -> Vec<Incoming> {
     let logged = store.history(known).await.expect("readable");
     let as_sent = |event: &codewright_store::Logged| {
         let json = json!({"id": event.id, "aggregateID": event.aggregate_id, "seq": event.seq,
