@@ -27,6 +27,19 @@ pub(crate) enum Command {
     Providers(ProvidersArgs),
     /// List the models that can be used
     Models(ModelsArgs),
+    /// Write a session as JSON
+    Export(ExportArgs),
+    /// Bring in a session from a file, a share or another installation
+    Import(ImportArgs),
+    /// List and delete sessions, take what they did back and forth
+    Session(SessionArgs),
+    /// Sum up tokens, costs, models and tools
+    Stats(StatsArgs),
+    /// Query the database
+    #[command(args_conflicts_with_subcommands = true)]
+    Db(DbArgs),
+    /// See how the program is set up
+    Debug(DebugArgs),
     /// See the agent fix a bug, without a key and without a network
     Demo(DemoArgs),
 }
@@ -194,4 +207,145 @@ pub(crate) struct DemoArgs {
     /// Text for people, or one JSON object a line
     #[arg(long, value_enum, default_value_t = Format::Default)]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ExportArgs {
+    /// The session; without one it is asked for on a terminal
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    /// Take out texts, paths and results: what remains can be shown to others
+    #[arg(long)]
+    pub(crate) sanitize: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ImportArgs {
+    /// An exported session, `-` for standard input, or the address of a share
+    #[arg(required_unless_present = "from", conflicts_with = "from")]
+    pub(crate) file: Option<String>,
+    /// Take over all sessions of another installation on this machine
+    #[arg(long, value_enum, value_name = "PROGRAM")]
+    pub(crate) from: Option<Installation>,
+    /// The installation's data directory, or its database
+    #[arg(long, value_name = "DIR", requires = "from")]
+    pub(crate) data: Option<PathBuf>,
+    /// Say what would be taken over and change nothing
+    #[arg(long, requires = "from")]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Installation {
+    Opencode,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SessionArgs {
+    #[command(subcommand)]
+    pub(crate) command: SessionCommand,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum SessionCommand {
+    /// List the sessions of this project, the newest first
+    List {
+        /// At most so many
+        #[arg(short = 'n', long, value_name = "N")]
+        max_count: Option<usize>,
+        /// A table for people, or JSON
+        #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+        format: ListFormat,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Take the last prompt back, with what the agent did to files for it
+    Undo(UndoArgs),
+    /// Take forth again what was taken back, a prompt at a time
+    Redo(UndoArgs),
+    /// Delete a session with all its messages
+    Delete {
+        /// The session
+        #[arg(value_name = "SESSION")]
+        session: String,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct UndoArgs {
+    /// The session; without one the last of this directory
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    /// Change files even if they were changed since
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListFormat {
+    Table,
+    Json,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct StatsArgs {
+    /// Only sessions changed in the last days; 0 is today
+    #[arg(long, value_name = "N")]
+    pub(crate) days: Option<u32>,
+    /// How many tools are shown
+    #[arg(long, value_name = "N")]
+    pub(crate) tools: Option<usize>,
+    /// Show the models, all or the most used
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "all")]
+    pub(crate) models: Option<String>,
+    /// Only this project; this directory's if no value is given
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) project: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DbArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<DbCommand>,
+    /// The SQL; without it statements are read from standard input
+    pub(crate) query: Option<String>,
+    /// How rows are written
+    #[arg(long, value_enum, default_value_t = RowFormat::Tsv)]
+    pub(crate) format: RowFormat,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum DbCommand {
+    /// Say where the database is
+    Path(Common),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RowFormat {
+    Json,
+    Tsv,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DebugArgs {
+    #[command(subcommand)]
+    pub(crate) command: DebugCommand,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum DebugCommand {
+    /// Say where the program keeps what
+    Paths(Common),
 }

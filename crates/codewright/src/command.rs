@@ -1,7 +1,13 @@
 //! The commands, one file each.
 
+pub(crate) mod db;
+pub(crate) mod debug;
 pub(crate) mod demo;
+pub(crate) mod export;
+pub(crate) mod import;
 pub(crate) mod models;
 pub(crate) mod providers;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod session;
+pub(crate) mod stats;

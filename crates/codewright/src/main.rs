@@ -8,6 +8,7 @@ mod clean;
 mod cli;
 mod command;
 mod connection;
+mod output;
 mod style;
 
 use std::io::Write as _;
@@ -41,6 +42,12 @@ fn main() -> ExitCode {
         Command::Serve(args) => command::serve::main(&args),
         Command::Providers(args) => command::providers::main(args),
         Command::Models(args) => command::models::main(&args),
+        Command::Export(args) => command::export::main(&args),
+        Command::Import(args) => command::import::main(&args),
+        Command::Session(args) => command::session::main(&args),
+        Command::Stats(args) => command::stats::main(&args),
+        Command::Db(args) => command::db::main(&args),
+        Command::Debug(args) => command::debug::main(&args),
         Command::Demo(args) => command::demo::main(args),
     };
     result.unwrap_or_else(|error| {

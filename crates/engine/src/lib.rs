@@ -19,10 +19,13 @@ mod request;
 mod run;
 mod session;
 mod toolbox;
+mod transfer;
 
+pub use codewright_store::inspect;
 pub use codewright_store::{Published, SessionFilter, Subscription};
 pub use credential::{sign_in, vault};
 pub use engine::{Engine, Options};
 pub use error::Error;
 pub use place::Place;
 pub use session::revert::Restored;
+pub use transfer::{Export, Imported, MAX_DOCUMENT_BYTES, Mode, Outcome, Summary, Texts};

@@ -196,7 +196,7 @@ fn snapshots(inner: &Inner, project: &Project, worktree: &Worktree, directory: &
 }
 
 /// The project of a worktree: remembered, or named after the repository's first commit.
-async fn project(inner: &Inner, worktree: &Worktree) -> Result<Project, Error> {
+pub(crate) async fn project(inner: &Inner, worktree: &Worktree) -> Result<Project, Error> {
     let root = worktree.root.to_string_lossy().into_owned();
     if let Some(known) = inner.store.project_of(&root).await? {
         // A repository that had no commit when it was first seen may have one now.

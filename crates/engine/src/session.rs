@@ -71,7 +71,7 @@ fn slug(random: u64) -> String {
 }
 
 /// The directory as seen from the worktree; empty at its root.
-fn relative(directory: &Path, worktree: &Path) -> String {
+pub(crate) fn relative(directory: &Path, worktree: &Path) -> String {
     directory.strip_prefix(worktree).unwrap_or(directory).to_string_lossy().into_owned()
 }
 

@@ -115,6 +115,12 @@ pub enum Error {
         /// How many there may be.
         limit: usize,
     },
+    /// The database does not understand a query, or does not allow what it asks; it has to be changed.
+    #[error("{reason}")]
+    Refused {
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A stored value cannot be understood: another program or a newer version wrote it.
     #[error("the stored {what} cannot be read")]
     Unreadable {
@@ -158,6 +164,7 @@ impl Error {
             | Self::Taken { .. }
             | Self::Invalid { .. }
             | Self::TooLarge { .. }
+            | Self::Refused { .. }
             | Self::Unreadable { .. }
             | Self::Failed { .. } => None,
         }

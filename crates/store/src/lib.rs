@@ -33,6 +33,8 @@ use codewright_proto::{
 
 mod error;
 mod feed;
+mod foreign;
+pub mod inspect;
 mod lease;
 mod node;
 mod record;
@@ -41,6 +43,7 @@ mod upcast;
 
 pub use error::{Cause, Error};
 pub use feed::{Published, Subscription};
+pub use foreign::{Foreign, ForeignRow};
 pub use lease::{Claim, Holder, Lease};
 
 use feed::Feed;

@@ -26,4 +26,5 @@ mod storage;
 mod support;
 mod title;
 mod tools;
+mod transfer;
 mod well_known;

@@ -84,6 +84,9 @@ impl Engine {
         let gone = family.into_iter().rev();
         let events = gone.map(|info| Event::SessionDeleted { session_id: info.id.clone(), info }).collect();
         self.0.store.append(events).await?;
+        for id in &known {
+            crate::transfer::forget(&self.0, id).await;
+        }
         Ok(true)
     }
 

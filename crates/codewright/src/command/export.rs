@@ -1,0 +1,114 @@
+//! `export`: a session as JSON, in the form that OpenCode reads and writes.
+//!
+//! Messages are read and written one at a time, so that a long session takes no more
+//! memory than a short one.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use codewright_config::Env;
+use codewright_engine::{Engine, Export, SessionFilter, Texts};
+use codewright_proto::{Session, SessionId};
+use serde_json::Value;
+
+use crate::clean::clean_line;
+use crate::cli::ExportArgs;
+use crate::connection::{explained, open_engine, working_directory};
+use crate::output::{Output, ended};
+use crate::style;
+
+/// How many sessions are offered.
+const OFFERED: usize = 20;
+
+pub(crate) fn main(args: &ExportArgs) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let engine = open_engine(Env::from_process(), &working_directory(None)?).await?;
+        let done = export(&engine, args).await;
+        engine.close().await?;
+        done
+    })
+}
+
+async fn export(engine: &Engine, args: &ExportArgs) -> anyhow::Result<ExitCode> {
+    let id = match &args.session {
+        Some(id) => SessionId::parse(id)?,
+        None => choose(engine).await?,
+    };
+    let texts = if args.sanitize { Texts::Redacted } else { Texts::Whole };
+    let mut export = engine.export_session(&id, texts).await.map_err(explained)?;
+    style::note(&format!("Exporting session: {id}"));
+    let mut output = Output::new();
+    let written = write(&mut export, &mut output).await?;
+    ended(written.and_then(|()| output.finish()))
+}
+
+/// Writes the document as it is found; the inner error is that of standard output.
+async fn write(export: &mut Export, output: &mut Output) -> anyhow::Result<io::Result<()>> {
+    let begun = format!("{{\n  \"info\": {},\n  \"messages\": [", indented(export.info(), "  ")?);
+    if let Err(error) = output.write(&begun) {
+        return Ok(Err(error));
+    }
+    let mut separator = "\n    ";
+    while let Some(message) = export.next().await.map_err(explained)? {
+        if let Err(error) = output.write(&format!("{separator}{}", indented(&message, "    ")?)) {
+            return Ok(Err(error));
+        }
+        separator = ",\n    ";
+    }
+    let mut end = if separator.starts_with(',') { "\n  ]".to_owned() } else { "]".to_owned() };
+    for (key, value) in export.others() {
+        end.push_str(&format!(",\n  {}: {}", Value::String(key), indented(&value, "  ")?));
+    }
+    Ok(output.write(&format!("{end}\n}}\n")))
+}
+
+/// JSON on several lines; a line feed within a text is written as `\n`, so every other one is ours.
+fn indented(value: &Value, indent: &str) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(value)?.replace('\n', &format!("\n{indent}")))
+}
+
+/// Asks for one of the newest sessions.
+async fn choose(engine: &Engine) -> anyhow::Result<SessionId> {
+    let project = engine.project_of(engine.default_directory()).await.map_err(explained)?;
+    let filter = SessionFilter {
+        project: Some(project.id),
+        roots: true,
+        limit: Some(OFFERED),
+        ..SessionFilter::default()
+    };
+    let sessions = engine.sessions(filter).await.map_err(explained)?;
+    if sessions.is_empty() {
+        bail!("there is no session in this project yet");
+    }
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        let newest = sessions.first().map(|session| session.id.to_string()).unwrap_or_default();
+        bail!(
+            "no session is named\nname one: `codewright export {newest}` is the newest, `codewright session list` lists them"
+        );
+    }
+    ask(&sessions)
+}
+
+fn ask(sessions: &[Session]) -> anyhow::Result<SessionId> {
+    let mut stderr = io::stderr();
+    for (n, session) in sessions.iter().enumerate() {
+        writeln!(stderr, "{:>3}  {}  {}", n + 1, session.id, clean_line(&session.title))?;
+    }
+    write!(stderr, "Session to export [1]: ")?;
+    stderr.flush()?;
+    let mut line = String::new();
+    if io::stdin().read_line(&mut line).context("cannot read the answer")? == 0 {
+        bail!("no session was chosen");
+    }
+    let answer = line.trim();
+    let chosen = match answer.parse::<usize>() {
+        _ if answer.is_empty() => sessions.first(),
+        Ok(n) => n.checked_sub(1).and_then(|n| sessions.get(n)),
+        Err(_) => sessions.iter().find(|session| session.id.as_str() == answer),
+    };
+    chosen
+        .map(|session| session.id.clone())
+        .with_context(|| format!("`{answer}` is none of the sessions listed"))
+}

@@ -1,0 +1,197 @@
+//! `import`: a session from a file, standard input or a share, or all of another
+//! installation's.
+
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use codewright_config::{Dirs, Env};
+use codewright_engine::{Engine, Imported, MAX_DOCUMENT_BYTES, Mode, Outcome, Summary};
+
+use crate::clean::clean_line;
+use crate::cli::{ImportArgs, Installation};
+use crate::connection::{explained, open_engine, working_directory};
+use crate::output::{Output, ended};
+use crate::style;
+
+/// How often progress is told on a terminal.
+const PROGRESS_EVERY: Duration = Duration::from_millis(200);
+/// How often it is told where each time is a line of its own.
+const PROGRESS_LINE_EVERY: Duration = Duration::from_secs(5);
+/// How many skipped sessions are named.
+const NAMED: usize = 50;
+/// How many notes are shown.
+const NOTES: usize = 50;
+
+pub(crate) fn main(args: &ImportArgs) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let env = Env::from_process();
+        let dirs = Dirs::new(&env)?;
+        let engine = open_engine(env, &working_directory(None)?).await?;
+        let done = match (&args.file, args.from) {
+            (Some(file), _) => one(&engine, file).await,
+            (None, Some(Installation::Opencode)) => all(&engine, args, &dirs).await,
+            // The command line refuses this.
+            (None, None) => bail!("name a file, or an installation with --from"),
+        };
+        engine.close().await?;
+        done
+    })
+}
+
+async fn one(engine: &Engine, file: &str) -> anyhow::Result<ExitCode> {
+    let imported = if file.starts_with("https://") || file.starts_with("http://") {
+        engine.import_share(engine.default_directory(), file).await.map_err(explained)?
+    } else {
+        let (name, text) = read(file)?;
+        engine.import_session(engine.default_directory(), &name, text).await.map_err(explained)?
+    };
+    let Imported { session, outcome, notes } = imported;
+    match outcome {
+        Outcome::Imported => {}
+        Outcome::Updated => style::note("the session was here already and got what was new"),
+        Outcome::Unchanged => style::note("the session was here already: nothing is new"),
+        Outcome::Kept(reason) => bail!(
+            "the session `{session}` stays as it is here: {reason}\n\
+             `codewright session delete {session}` makes room for the other one"
+        ),
+    }
+    for note in notes {
+        style::note(&note);
+    }
+    let mut output = Output::new();
+    let written = output.write(&format!("Imported session: {session}\n"));
+    ended(written.and_then(|()| output.finish()))
+}
+
+/// The text of a file or of standard input, and what errors call it.
+fn read(file: &str) -> anyhow::Result<(String, String)> {
+    let limit = MAX_DOCUMENT_BYTES as u64;
+    let mut bytes = Vec::new();
+    let name = if file == "-" {
+        io::stdin().lock().take(limit + 1).read_to_end(&mut bytes).context("cannot read standard input")?;
+        "standard input".to_owned()
+    } else {
+        let opened = std::fs::File::open(file).with_context(|| match Path::new(file).exists() {
+            true => format!("cannot read `{file}`"),
+            false => format!("file not found: `{file}`"),
+        })?;
+        opened.take(limit + 1).read_to_end(&mut bytes).with_context(|| format!("cannot read `{file}`"))?;
+        format!("`{file}`")
+    };
+    ensure!(bytes.len() as u64 <= limit, "{name} is larger than {limit} bytes, the most a session may have");
+    let text = String::from_utf8(bytes).map_err(|error| {
+        anyhow::anyhow!(
+            "{name} is not an exported session: it is no UTF-8 behind byte {}",
+            error.utf8_error().valid_up_to()
+        )
+    })?;
+    Ok((name, text))
+}
+
+async fn all(engine: &Engine, args: &ImportArgs, dirs: &Dirs) -> anyhow::Result<ExitCode> {
+    let database = database(args.data.as_deref(), dirs)?;
+    let mode = if args.dry_run { Mode::DryRun } else { Mode::Write };
+    let mut progress = Progress { shown: None, is_terminal: io::stderr().is_terminal() };
+    let summary = engine.import_installation(&database, mode, |n, count| progress.tell(n, count)).await;
+    progress.end();
+    let summary = summary.map_err(explained)?;
+    let mut output = Output::new();
+    let written = output.write(&told(&summary, mode));
+    ended(written.and_then(|()| output.finish()))
+}
+
+/// The database of an installation: that of its data directory, or the file that was named.
+fn database(wanted: Option<&Path>, dirs: &Dirs) -> anyhow::Result<PathBuf> {
+    let directory = wanted.unwrap_or(&dirs.opencode_data);
+    if directory.is_file() {
+        return Ok(directory.to_owned());
+    }
+    let database = directory.join("opencode.db");
+    if database.is_file() {
+        return Ok(database);
+    }
+    // Other channels of the program have databases of other names.
+    let mut others: Vec<_> = std::fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("opencode") && name.ends_with(".db")
+        })
+        .collect();
+    others.sort();
+    match others.len() {
+        1 => Ok(others.remove(0)),
+        0 => bail!(
+            "there is no database `{}`\nname the data directory of the installation with --data DIR",
+            database.display()
+        ),
+        _ => {
+            let names: Vec<_> = others.iter().map(|path| path.display().to_string()).collect();
+            bail!("there are several databases: {}\nname one with --data FILE", names.join(", "))
+        }
+    }
+}
+
+fn told(summary: &Summary, mode: Mode) -> String {
+    let Summary { imported, updated, unchanged, skipped, named, notes } = summary;
+    let mut text = String::new();
+    if mode == Mode::DryRun {
+        text.push_str("Nothing was changed. An import would bring:\n");
+    }
+    for (name, count) in
+        [("imported", imported), ("updated", updated), ("unchanged", unchanged), ("skipped", skipped)]
+    {
+        text.push_str(&format!("{name:<10} {count}\n"));
+    }
+    let mut list = |title: &str, lines: Vec<String>, limit: usize, count: usize| {
+        if lines.is_empty() {
+            return;
+        }
+        text.push_str(&format!("\n{title}\n"));
+        for line in lines.iter().take(limit) {
+            text.push_str(&format!("  {}\n", clean_line(line)));
+        }
+        if count > limit {
+            text.push_str(&format!("  … and {} more\n", count - limit));
+        }
+    };
+    list("Skipped:", named.iter().map(|(id, why)| format!("{id}: {why}")).collect(), NAMED, *skipped);
+    list("Notes:", notes.clone(), NOTES, notes.len());
+    text
+}
+
+/// Tells how far a long import is.
+struct Progress {
+    shown: Option<Instant>,
+    is_terminal: bool,
+}
+
+impl Progress {
+    fn tell(&mut self, n: usize, count: usize) {
+        let now = Instant::now();
+        let every = if self.is_terminal { PROGRESS_EVERY } else { PROGRESS_LINE_EVERY };
+        // The first is due only after a while: a short import says nothing.
+        let last = *self.shown.get_or_insert(now);
+        if now.duration_since(last) < every {
+            return;
+        }
+        self.shown = Some(now);
+        let text = format!("{n} of {count} sessions");
+        let text = if self.is_terminal { format!("\r{text} ") } else { format!("{text}\n") };
+        // Nobody is left to be told when this fails.
+        drop(io::stderr().write_all(text.as_bytes()));
+    }
+
+    fn end(&self) {
+        if self.is_terminal {
+            drop(io::stderr().write_all(b"\r\x1b[K"));
+        }
+    }
+}

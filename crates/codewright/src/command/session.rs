@@ -1,0 +1,129 @@
+//! `session`: what sessions there are in this project, the end of one, and what one did taken back.
+
+mod undo;
+
+use std::io;
+use std::process::ExitCode;
+
+use codewright_config::Env;
+use codewright_engine::inspect::{self, Local};
+use codewright_engine::{Engine, SessionFilter};
+use codewright_proto::{Clock, Session, SessionId};
+use serde_json::json;
+
+use crate::clean::clean_line;
+use crate::cli::{ListFormat, SessionArgs, SessionCommand};
+use crate::connection::{explained, open_engine, working_directory};
+use crate::output::{Output, ended};
+use crate::style;
+
+/// How wide the column of titles is at least.
+const TITLE_CHARS: usize = 25;
+/// How wide the column of ids is at least.
+const ID_CHARS: usize = 20;
+
+pub(crate) fn main(args: &SessionArgs) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let engine = open_engine(Env::from_process(), &working_directory(None)?).await?;
+        let done = match &args.command {
+            SessionCommand::List { max_count, format, .. } => list(&engine, *max_count, *format).await,
+            SessionCommand::Undo(args) => undo::undo(&engine, args).await,
+            SessionCommand::Redo(args) => undo::redo(&engine, args).await,
+            SessionCommand::Delete { session, .. } => delete(&engine, session).await,
+        };
+        engine.close().await?;
+        done
+    })
+}
+
+async fn list(engine: &Engine, limit: Option<usize>, format: ListFormat) -> anyhow::Result<ExitCode> {
+    let project = engine.project_of(engine.default_directory()).await.map_err(explained)?;
+    let filter = SessionFilter { project: Some(project.id), roots: true, limit, ..SessionFilter::default() };
+    let sessions = engine.sessions(filter).await.map_err(explained)?;
+    if sessions.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut output = Output::new();
+    let written = match format {
+        ListFormat::Table => table(&mut output, &sessions)?,
+        ListFormat::Json => {
+            let sessions: Vec<_> = sessions.iter().map(entry).collect();
+            output.write(&format!("{}\n", serde_json::to_string_pretty(&sessions)?))
+        }
+    };
+    ended(written.and_then(|()| output.finish()))
+}
+
+fn entry(session: &Session) -> serde_json::Value {
+    json!({
+        "id": session.id,
+        "title": session.title,
+        "updated": session.time.updated,
+        "created": session.time.created,
+        "projectId": session.project_id,
+        "directory": session.directory,
+    })
+}
+
+fn table(output: &mut Output, sessions: &[Session]) -> anyhow::Result<io::Result<()>> {
+    let moments: Vec<_> = sessions.iter().map(|session| session.time.updated).collect();
+    let mut times = inspect::local_times(&[&moments[..], &[Clock::system().now_ms()]].concat())?;
+    let today = times.pop();
+    let rows: Vec<_> = sessions
+        .iter()
+        .zip(times)
+        .map(|(session, time)| (session.id.to_string(), clean_line(&session.title), moment(time, today)))
+        .collect();
+    let widest = |of: fn(&(String, String, String)) -> &str, least: usize| {
+        rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0).max(least)
+    };
+    let (ids, titles) = (widest(|row| &row.0, ID_CHARS), widest(|row| &row.1, TITLE_CHARS));
+    let head = format!("{:<ids$}  {:<titles$}  Updated", "Session ID", "Title");
+    let width = head.chars().count();
+    let mut write = || {
+        output.write(&format!("{head}\n{}\n", "─".repeat(width)))?;
+        for (id, title, time) in &rows {
+            output.write(&format!("{id:<ids$}  {title:<titles$}  {time}\n"))?;
+        }
+        Ok(())
+    };
+    Ok(write())
+}
+
+/// `2:10 AM`, or `8:26 PM · 5/28/2026` if it is not today.
+fn moment(time: Local, today: Option<Local>) -> String {
+    let half = if time.hour < 12 { "AM" } else { "PM" };
+    let hour = (time.hour + 11) % 12 + 1;
+    let clock = format!("{hour}:{:02} {half}", time.minute);
+    let date = |time: Local| (time.year, time.month, time.day);
+    if today.map(date) == Some(date(time)) {
+        return clock;
+    }
+    format!("{clock} · {}/{}/{}", time.month, time.day, time.year)
+}
+
+async fn delete(engine: &Engine, id: &str) -> anyhow::Result<ExitCode> {
+    let id = SessionId::parse(id)?;
+    engine.delete_session(&id).await.map_err(explained)?;
+    style::note(&format!("Session {id} deleted"));
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_written_as_people_read_it() {
+        let at = |day, hour, minute| Local { year: 2026, month: 5, day, hour, minute };
+        for (time, expected) in [
+            (at(28, 20, 26), "8:26 PM · 5/28/2026"),
+            (at(29, 0, 5), "12:05 AM"),
+            (at(29, 12, 0), "12:00 PM"),
+            (at(29, 11, 59), "11:59 AM"),
+        ] {
+            assert_eq!(moment(time, Some(at(29, 1, 1))), expected);
+        }
+    }
+}

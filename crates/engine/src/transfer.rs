@@ -1,0 +1,102 @@
+//! Sessions that come from elsewhere and go elsewhere.
+//!
+//! A session is exported as `{info, messages}`, the form that OpenCode reads and writes,
+//! and imported from it, or taken over from the database of an OpenCode installation.
+//! Importing the same again changes nothing; what was added there since is added here;
+//! what was added here since is never overwritten. What our vocabulary does not model is
+//! kept beside the session and put back where it was when the session is exported.
+
+use std::path::Path;
+
+use codewright_proto::{Project, SessionId};
+
+use crate::engine::{Engine, Inner};
+use crate::{Error, place};
+
+mod document;
+mod export;
+mod installation;
+mod item;
+mod merge;
+mod provenance;
+mod sanitize;
+mod share;
+
+pub use document::MAX_DOCUMENT_BYTES;
+pub use export::{Export, Texts};
+pub use installation::{Mode, Summary};
+pub use merge::Outcome;
+
+pub(crate) use provenance::forget;
+
+/// What became of an imported session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imported {
+    /// The session.
+    pub session: SessionId,
+    /// What was done.
+    pub outcome: Outcome,
+    /// What is kept as it is, because this version does not know it.
+    pub notes: Vec<String>,
+}
+
+impl Engine {
+    /// The project that a directory belongs to, without opening the directory.
+    pub async fn project_of(&self, directory: &Path) -> Result<Project, Error> {
+        let directory = resolved(directory)?;
+        place::project(&self.0, &codewright_config::find_worktree(&directory)).await
+    }
+
+    /// Imports one exported session into the project of a directory, all of it or nothing.
+    ///
+    /// `name` is what errors call the document.
+    pub async fn import_session(
+        &self,
+        directory: &Path,
+        name: &str,
+        text: String,
+    ) -> Result<Imported, Error> {
+        let directory = resolved(directory)?;
+        document::import(&self.0, &directory, name, text).await
+    }
+
+    /// Imports a published session by its address, like [`Engine::import_session`].
+    pub async fn import_share(&self, directory: &Path, address: &str) -> Result<Imported, Error> {
+        let config = self.place(directory).await?.config_json();
+        let text = share::fetch(&self.0, config["enterprise"]["url"].as_str(), address).await?;
+        self.import_session(directory, address, text).await
+    }
+
+    /// Takes over the sessions of another installation's database, which is not touched.
+    ///
+    /// `progress` hears how many sessions of how many have been looked at.
+    pub async fn import_installation(
+        &self,
+        database: &Path,
+        mode: Mode,
+        progress: impl FnMut(usize, usize),
+    ) -> Result<Summary, Error> {
+        installation::import(&self.0, database, mode, progress).await
+    }
+
+    /// A session with its messages, one at a time.
+    pub async fn export_session(&self, id: &SessionId, texts: Texts) -> Result<Export, Error> {
+        Export::open(std::sync::Arc::clone(&self.0), id, texts).await
+    }
+
+    /// The file that holds the sessions.
+    #[must_use]
+    pub fn database(&self) -> std::path::PathBuf {
+        database(&self.0)
+    }
+}
+
+fn database(inner: &Inner) -> std::path::PathBuf {
+    inner.dirs.data.join("codewright.db")
+}
+
+fn resolved(directory: &Path) -> Result<std::path::PathBuf, Error> {
+    directory
+        .canonicalize()
+        .map_err(|error| Error::invalid(format!("cannot work in `{}`: {error}", directory.display())))
+}

@@ -1,0 +1,444 @@
+//! Reads sessions, messages and parts that another program wrote.
+//!
+//! What is known becomes our types; what our types do not hold goes into the [`Rest`].
+//! An exported document has to be right and is refused where it is not; rows of an
+//! installation are taken as they are, older ones with what they lack filled in, and one
+//! that cannot be read is kept whole instead of losing its session.
+
+use std::collections::BTreeMap;
+
+use codewright_proto::{Map, Message, MessageId, MessageWithParts, Part, PartId, Session, SessionId};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::provenance::Rest;
+
+/// The types of parts that are modelled.
+const PARTS: [&str; 12] = [
+    "text",
+    "reasoning",
+    "file",
+    "tool",
+    "step-start",
+    "step-finish",
+    "snapshot",
+    "patch",
+    "agent",
+    "subtask",
+    "retry",
+    "compaction",
+];
+/// How many different notes are kept.
+const MAX_NOTES: usize = 100;
+/// The longest name that a note quotes.
+const MAX_NAME_CHARS: usize = 60;
+
+/// How wrong items are met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Strictness {
+    /// They are refused.
+    Exact,
+    /// They are mended or kept whole.
+    Lenient,
+}
+
+/// An item that cannot be read.
+#[derive(Debug)]
+pub(crate) struct Wrong {
+    /// Where in the document, such as `messages[3].parts[0]`.
+    pub(crate) at: String,
+    pub(crate) reason: String,
+}
+
+/// Reads the items of one session and collects what is left over.
+pub(crate) struct Reader {
+    session: SessionId,
+    strictness: Strictness,
+    rest: Rest,
+    notes: BTreeMap<String, usize>,
+    last_user: Option<MessageId>,
+}
+
+impl Reader {
+    pub(crate) fn new(session: SessionId, strictness: Strictness) -> Self {
+        Self { session, strictness, rest: Rest::default(), notes: BTreeMap::new(), last_user: None }
+    }
+
+    /// What is left over of all that was read.
+    pub(crate) fn into_rest(self) -> (Rest, Vec<String>) {
+        let notes = self.notes.into_iter().map(|(what, count)| match count {
+            1 => what,
+            count => format!("{what} ({count} times)"),
+        });
+        (self.rest, notes.collect())
+    }
+
+    pub(crate) fn rest_mut(&mut self) -> &mut Rest {
+        &mut self.rest
+    }
+
+    fn note(&mut self, what: String) {
+        if self.notes.len() < MAX_NOTES || self.notes.contains_key(&what) {
+            *self.notes.entry(what).or_default() += 1;
+        }
+    }
+
+    /// The session itself; its fields that are not known are left over.
+    pub(crate) fn session(&mut self, value: &Value) -> Result<Session, Wrong> {
+        let session: Session = typed(value).map_err(|reason| Wrong { at: "info".to_owned(), reason })?;
+        self.left_over(session.id.as_str().to_owned(), value, &session, "info")?;
+        Ok(session)
+    }
+
+    /// A message and its parts; `None` if it is kept whole.
+    pub(crate) fn message(
+        &mut self,
+        mut info: Value,
+        parts: Vec<Value>,
+        at: &str,
+    ) -> Result<Option<MessageWithParts>, Wrong> {
+        let at_info = format!("{at}.info");
+        let wrong = |reason: String| Wrong { at: at_info.clone(), reason };
+        let exact = self.strictness == Strictness::Exact;
+        let Some(fields) = info.as_object_mut() else {
+            if exact {
+                return Err(wrong("it is not an object".to_owned()));
+            }
+            return self.keep_message(info, parts, "a message that is no JSON object", at);
+        };
+        fields.insert("sessionID".to_owned(), self.session.as_str().into());
+        let role = fields.get("role").and_then(Value::as_str).map(short);
+        let known = matches!(role.as_deref(), Some("user" | "assistant"));
+        if !known {
+            let Some(role) = role.filter(|_| has_id(&info)) else {
+                if exact {
+                    return Err(wrong("it has no `role` or no `id`".to_owned()));
+                }
+                return self.keep_message(info, parts, "a message without a role", at);
+            };
+            return self.keep_message(info, parts, &format!("a message of the unknown role `{role}`"), at);
+        }
+        let mut mended = info.clone();
+        if !exact {
+            mend_message(&mut mended, self.last_user.as_ref());
+        }
+        let message: Message = match typed(&mended).and_then(|message: Message| {
+            MessageId::parse(message.id().as_str()).map(|_| message).map_err(|error| error.to_string())
+        }) {
+            Ok(message) => message,
+            Err(reason) if exact => return Err(wrong(reason)),
+            Err(reason) => return self.keep_message(info, parts, &format!("a message: {reason}"), at),
+        };
+        if let Message::User(message) = &message {
+            self.last_user = Some(message.id.clone());
+        }
+        self.left_over(message.id().to_string(), &info, &message, &at_info)?;
+        let mut read = Vec::with_capacity(parts.len());
+        for (n, part) in parts.into_iter().enumerate() {
+            read.extend(self.part(message.id(), part, &format!("{at}.parts[{n}]"))?);
+        }
+        Ok(Some(MessageWithParts { info: message, parts: read }))
+    }
+
+    fn part(&mut self, message: &MessageId, mut value: Value, at: &str) -> Result<Option<Part>, Wrong> {
+        let wrong = |reason: String| Wrong { at: at.to_owned(), reason };
+        let exact = self.strictness == Strictness::Exact;
+        let Some(fields) = value.as_object_mut() else {
+            if exact {
+                return Err(wrong("it is not an object".to_owned()));
+            }
+            return self.keep_part(message, value, "a part that is no JSON object", at);
+        };
+        fields.insert("sessionID".to_owned(), self.session.as_str().into());
+        fields.insert("messageID".to_owned(), message.as_str().into());
+        let kind = fields.get("type").and_then(Value::as_str).map(short);
+        let id = fields.get("id").and_then(Value::as_str).unwrap_or_default();
+        if exact && kind.is_none() {
+            return Err(wrong("it has no `type`".to_owned()));
+        }
+        if exact {
+            PartId::parse(id).map_err(|error| wrong(error.to_string()))?;
+        }
+        let kind = kind.unwrap_or_default();
+        if !PARTS.contains(&kind.as_str()) {
+            return self.keep_part(message, value, &format!("a part of the unknown type `{kind}`"), at);
+        }
+        let part: Part = match typed(&value).and_then(|part: Part| {
+            PartId::parse(part.id.as_str()).map(|_| part).map_err(|error| error.to_string())
+        }) {
+            Ok(part) => part,
+            Err(reason) if exact => return Err(wrong(reason)),
+            Err(reason) => return self.keep_part(message, value, &format!("a `{kind}` part: {reason}"), at),
+        };
+        self.left_over(part.id.to_string(), &value, &part, at)?;
+        Ok(Some(part))
+    }
+
+    fn keep_message(
+        &mut self,
+        info: Value,
+        parts: Vec<Value>,
+        what: &str,
+        at: &str,
+    ) -> Result<Option<MessageWithParts>, Wrong> {
+        self.note(format!("kept as it is: {what}"));
+        self.rest
+            .keep_message(json!({ "info": info, "parts": parts }))
+            .map_err(|reason| Wrong { at: at.to_owned(), reason })?;
+        Ok(None)
+    }
+
+    fn keep_part(
+        &mut self,
+        message: &MessageId,
+        part: Value,
+        what: &str,
+        at: &str,
+    ) -> Result<Option<Part>, Wrong> {
+        self.note(format!("kept as it is: {what}"));
+        self.rest.keep_part(message, part).map_err(|reason| Wrong { at: at.to_owned(), reason })?;
+        Ok(None)
+    }
+
+    /// Keeps those fields of the original that our value does not have.
+    fn left_over(
+        &mut self,
+        id: String,
+        original: &Value,
+        ours: &impl Serialize,
+        at: &str,
+    ) -> Result<(), Wrong> {
+        let wrong = |reason: String| Wrong { at: at.to_owned(), reason };
+        let ours = serde_json::to_value(ours).map_err(|error| wrong(error.to_string()))?;
+        let mut fields = Map::new();
+        differences(original, &ours, &mut String::new(), &mut fields);
+        if !fields.is_empty() {
+            self.rest.keep_fields(id, fields).map_err(wrong)?;
+        }
+        Ok(())
+    }
+}
+
+fn has_id(info: &Value) -> bool {
+    info.get("id").and_then(Value::as_str).is_some_and(|id| MessageId::parse(id).is_ok())
+}
+
+fn short(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(MAX_NAME_CHARS).collect()
+}
+
+fn typed<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        if path == "." { error.inner().to_string() } else { format!("`{path}`: {}", error.inner()) }
+    })
+}
+
+/// The fields of `original` that `ours` lacks, by the JSON pointer to each.
+fn differences(original: &Value, ours: &Value, pointer: &mut String, found: &mut Map) {
+    let length = pointer.len();
+    match (original, ours) {
+        (Value::Object(original), Value::Object(ours)) => {
+            for (key, value) in original {
+                pointer.push('/');
+                pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                match ours.get(key) {
+                    Some(ours) => differences(value, ours, pointer, found),
+                    None => drop(found.insert(pointer.clone(), value.clone())),
+                }
+                pointer.truncate(length);
+            }
+        }
+        (Value::Array(original), Value::Array(ours)) => {
+            for (n, (value, ours)) in original.iter().zip(ours).enumerate() {
+                pointer.push('/');
+                pointer.push_str(&n.to_string());
+                differences(value, ours, pointer, found);
+                pointer.truncate(length);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Fills in what older versions did not write.
+fn mend_message(info: &mut Value, last_user: Option<&MessageId>) {
+    let Some(fields) = info.as_object_mut() else { return };
+    let absent = |fields: &Map, key: &str| fields.get(key).is_none_or(Value::is_null);
+    let text = |fields: &Map, key: &str, otherwise: &str| {
+        fields.get(key).and_then(Value::as_str).unwrap_or(otherwise).to_owned()
+    };
+    let agent = {
+        let mode = text(fields, "mode", "build");
+        text(fields, "agent", &mode)
+    };
+    let model = (text(fields, "providerID", "unknown"), text(fields, "modelID", "unknown"));
+    let mut fill = vec![("agent", json!(agent))];
+    if fields.get("role").and_then(Value::as_str) == Some("user") {
+        fill.push(("model", json!({ "providerID": model.0, "modelID": model.1 })));
+    } else {
+        let parent = last_user.map_or("msg_unknown", MessageId::as_str);
+        fill.extend([
+            ("parentID", json!(parent)),
+            ("providerID", json!(model.0)),
+            ("modelID", json!(model.1)),
+            ("mode", json!(agent)),
+            ("path", json!({ "cwd": "/", "root": "/" })),
+            ("cost", json!(0)),
+            ("tokens", no_tokens()),
+        ]);
+    }
+    for (key, value) in fill {
+        if absent(fields, key) {
+            fields.insert(key.to_owned(), value);
+        }
+    }
+    if let Some(tokens) = fields.get_mut("tokens") {
+        fill_tokens(tokens);
+    }
+}
+
+fn no_tokens() -> Value {
+    json!({ "input": 0, "output": 0, "reasoning": 0, "cache": { "read": 0, "write": 0 } })
+}
+
+fn fill_tokens(tokens: &mut Value) {
+    let (Some(tokens), Value::Object(none)) = (tokens.as_object_mut(), no_tokens()) else { return };
+    for (key, value) in none {
+        match (tokens.get_mut(&key), value) {
+            (Some(Value::Object(there)), Value::Object(value)) => {
+                for (key, value) in value {
+                    there.entry(key).or_insert(value);
+                }
+            }
+            (Some(there), value) if there.is_null() => *there = value,
+            (Some(_), _) => {}
+            (None, value) => drop(tokens.insert(key, value)),
+        }
+    }
+}
+
+/// Fills in what an older installation did not store of a session.
+pub(crate) fn mend_session(info: &mut Value) {
+    let Some(fields) = info.as_object_mut() else { return };
+    let created =
+        fields.get("time").and_then(|time| time.get("created")).and_then(Value::as_u64).unwrap_or(0);
+    let id = fields.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+    for (key, value) in [
+        ("slug", json!(id)),
+        ("projectID", json!("global")),
+        ("directory", json!("/")),
+        ("title", json!("Untitled")),
+        ("version", json!("unknown")),
+        ("time", json!({})),
+        ("tokens", no_tokens()),
+    ] {
+        fields.entry(key).or_insert(value);
+    }
+    if let Some(time) = fields.get_mut("time").and_then(Value::as_object_mut) {
+        for key in ["created", "updated"] {
+            time.entry(key).or_insert(created.into());
+        }
+    }
+    if let Some(tokens) = fields.get_mut("tokens") {
+        fill_tokens(tokens);
+    }
+    if let Some(Value::Object(summary)) = fields.get_mut("summary") {
+        for key in ["additions", "deletions", "files"] {
+            summary.entry(key).or_insert(json!(0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(original: Value, ours: Value, expected: Value) {
+        let mut found = Map::new();
+        differences(&original, &ours, &mut String::new(), &mut found);
+        assert_eq!(Value::Object(found), expected);
+    }
+
+    #[test]
+    fn what_ours_lacks_is_found_by_its_pointer() {
+        check(json!({"a": 1}), json!({"a": 1.0}), json!({}));
+        check(json!({"a": 1, "b": null}), json!({"a": 1}), json!({"/b": null}));
+        check(
+            json!({"d": [{"x": 1}, {"y/z~": {"k": 2}}]}),
+            json!({"d": [{"x": 1}, {}]}),
+            json!({"/d/1/y~1z~0": {"k": 2}}),
+        );
+    }
+
+    fn reader(strictness: Strictness) -> Reader {
+        Reader::new(SessionId::parse("ses_1").unwrap(), strictness)
+    }
+
+    fn user() -> Value {
+        json!({"id": "msg_1", "role": "user", "time": {"created": 1}, "agent": "build",
+            "model": {"providerID": "p", "modelID": "m"}, "mood": "sunny"})
+    }
+
+    #[test]
+    fn unknown_parts_and_fields_are_kept_and_named() {
+        let mut reader = reader(Strictness::Exact);
+        let parts = vec![
+            json!({"id": "prt_1", "type": "text", "text": "hi", "tone": [1]}),
+            json!({"id": "prt_2", "type": "hologram", "depth": 3}),
+        ];
+        let read = reader.message(user(), parts, "messages[0]").unwrap().unwrap();
+        assert_eq!(read.parts.len(), 1);
+        let (rest, notes) = reader.into_rest();
+        let rest = serde_json::to_value(rest).unwrap();
+        assert_eq!(rest["fields"], json!({"msg_1": {"/mood": "sunny"}, "prt_1": {"/tone": [1]}}));
+        assert_eq!(rest["parts"]["msg_1"][0]["depth"], 3);
+        assert_eq!(notes, ["kept as it is: a part of the unknown type `hologram`"]);
+    }
+
+    #[test]
+    fn a_wrong_item_is_refused_where_it_stands() {
+        for (info, parts, at, reason) in [
+            (json!(3), vec![], "messages[7].info", "not an object"),
+            (json!({"role": "user"}), vec![], "messages[7].info", "missing field"),
+            (json!({"id": "msg_1"}), vec![], "messages[7].info", "no `role`"),
+            (user(), vec![json!([])], "messages[7].parts[0]", "not an object"),
+            (
+                user(),
+                vec![json!({"id": "prt_1", "type": "text"})],
+                "messages[7].parts[0]",
+                "missing field `text`",
+            ),
+            (
+                user(),
+                vec![json!({"id": "../x", "type": "text", "text": ""})],
+                "messages[7].parts[0]",
+                "valid id",
+            ),
+            (user(), vec![json!({"id": "x", "type": "new"})], "messages[7].parts[0]", "valid id"),
+        ] {
+            let wrong = reader(Strictness::Exact).message(info, parts, "messages[7]").unwrap_err();
+            assert_eq!(wrong.at, at);
+            assert!(wrong.reason.contains(reason), "{}", wrong.reason);
+        }
+    }
+
+    #[test]
+    fn an_older_message_is_mended_and_a_broken_one_kept() {
+        let mut reader = reader(Strictness::Lenient);
+        let old = json!({"id": "msg_2", "role": "assistant", "time": {"created": 1}, "providerID": "p",
+            "modelID": "m", "tokens": {"input": 1, "output": 2, "reasoning": 0}});
+        let read = reader.message(old, vec![json!("{broken")], "").unwrap().unwrap();
+        let Message::Assistant(message) = read.info else { panic!("an assistant's") };
+        assert_eq!(
+            (message.agent.as_str(), message.mode.as_str(), message.tokens.input),
+            ("build", "build", 1)
+        );
+        assert!(
+            reader.message(json!({"id": "msg_3", "role": "user", "time": 7}), vec![], "").unwrap().is_none()
+        );
+        assert_eq!(reader.into_rest().1.len(), 2);
+    }
+}

@@ -1,0 +1,454 @@
+//! Brings an incoming session together with what is here of it.
+//!
+//! It is compared first, then decided, then written; so a session that must not be
+//! touched is not, and importing the same again writes nothing.
+
+use std::collections::HashSet;
+
+use codewright_proto::{
+    Event, Message, MessageId, MessageWithParts, Part, PartBody, PartId, Session, SessionId, Todo,
+};
+
+use super::provenance::{self, Origin, Provenance, Rest};
+use crate::Error;
+use crate::engine::Inner;
+
+/// How many events one append has.
+const BATCH_EVENTS: usize = 8_000;
+/// How large the events of one append are, as JSON; one event alone may be larger.
+const BATCH_BYTES: usize = 32 * 1024 * 1024;
+
+/// What became of an incoming session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was not here and is now.
+    Imported,
+    /// It was here already and got what was new.
+    Updated,
+    /// It was here already, with all of it.
+    Unchanged,
+    /// It was here and stays as it is, for this reason.
+    Kept(&'static str),
+}
+
+/// Whether an import writes or only says what it would do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// It writes.
+    Write,
+    /// It only says.
+    DryRun,
+}
+
+/// The messages of an incoming session, which can be read more than once.
+pub(super) trait Messages {
+    /// Begins again with the first.
+    fn rewind(&mut self);
+    /// The next one, oldest first.
+    async fn next(&mut self) -> Result<Option<MessageWithParts>, Error>;
+    /// What was left over of those that were read since the beginning.
+    fn take_rest(&mut self) -> Rest;
+}
+
+/// A session from elsewhere.
+pub(super) struct Incoming<M> {
+    pub(super) info: Session,
+    /// Absent if the source does not tell.
+    pub(super) todos: Option<Vec<Todo>>,
+    pub(super) fingerprint: String,
+    /// Whether the source is the place where the session lives: any change there counts, whatever its date.
+    pub(super) is_live: bool,
+    pub(super) messages: M,
+}
+
+/// How what is here stands to what was imported before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// Nothing has happened to it here since; the source may be newer now.
+    Untouched { newer: bool },
+    /// The import was killed.
+    Unfinished,
+    /// It was made here, or went on here.
+    Ours,
+}
+
+/// How the two differ.
+#[derive(Debug, Default)]
+struct Differences {
+    /// Messages and parts that are only there.
+    added: usize,
+    /// Messages and parts that are different here and there.
+    changed: usize,
+    /// Messages that are only here.
+    missing: Vec<MessageId>,
+    /// Parts that are only here, of messages that are in both.
+    missing_parts: Vec<(MessageId, PartId)>,
+    /// The session itself or its list of things to do.
+    info: bool,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Decision {
+    /// Nothing.
+    Nothing,
+    /// Make it as it is there.
+    Follow,
+    /// Add what is new.
+    Add,
+    /// Nothing, for this reason.
+    Keep(&'static str),
+}
+
+fn decide(standing: Standing, differences: &Differences) -> Decision {
+    let lost = differences.missing.len() + differences.missing_parts.len();
+    let same = differences.added + differences.changed + lost == 0;
+    match standing {
+        Standing::Unfinished if lost == 0 => Decision::Follow,
+        Standing::Untouched { newer: true } if same && !differences.info => Decision::Nothing,
+        Standing::Untouched { newer: true } => Decision::Follow,
+        Standing::Untouched { newer: false } if same && differences.info => Decision::Follow,
+        _ if differences.added + differences.changed == 0 => Decision::Nothing,
+        _ if differences.changed + lost == 0 => Decision::Add,
+        Standing::Untouched { .. } => Decision::Keep("it has the same date and other content"),
+        Standing::Unfinished | Standing::Ours => Decision::Keep("it was continued here since"),
+    }
+}
+
+/// Imports a session, or says what would be done with it.
+pub(super) async fn merge<M: Messages>(
+    inner: &Inner,
+    incoming: &mut Incoming<M>,
+    mode: Mode,
+) -> Result<Outcome, Error> {
+    let id = incoming.info.id.clone();
+    let Some(here) = inner.store.session(&id).await? else {
+        if mode == Mode::Write {
+            create(inner, incoming).await?;
+        }
+        return Ok(Outcome::Imported);
+    };
+    let known = provenance::load(inner, &id).await?;
+    if let Some(known) = &known
+        && known.origin.seq.is_some()
+        && known.origin.fingerprint == incoming.fingerprint
+        && here.directory == incoming.info.directory
+        && here.project_id == incoming.info.project_id
+    {
+        return Ok(Outcome::Unchanged);
+    }
+    let standing = standing(inner, &id, known.as_ref(), incoming).await?;
+    let differences = compare(inner, &here, incoming).await?;
+    let decision = decide(standing, &differences);
+    if mode == Mode::Write {
+        match decision {
+            Decision::Nothing if standing == Standing::Ours => {}
+            Decision::Nothing => remember(inner, incoming, (known, None)).await?,
+            Decision::Follow | Decision::Add => {
+                if standing != Standing::Ours {
+                    let rest = known.as_ref().map(|known| known.rest.clone()).unwrap_or_default();
+                    let unfinished = Provenance { origin: origin(incoming, None), rest };
+                    provenance::save(inner, &id, &unfinished).await?;
+                }
+                let seq = write(inner, &here, incoming, (decision, &differences)).await?;
+                remember(inner, incoming, (known, seq)).await?;
+            }
+            Decision::Keep(_) => {}
+        }
+    }
+    Ok(match decision {
+        Decision::Nothing => Outcome::Unchanged,
+        Decision::Follow | Decision::Add => Outcome::Updated,
+        Decision::Keep(reason) => Outcome::Kept(reason),
+    })
+}
+
+async fn standing<M>(
+    inner: &Inner,
+    id: &SessionId,
+    known: Option<&Provenance>,
+    incoming: &Incoming<M>,
+) -> Result<Standing, Error> {
+    let Some(Provenance { origin, .. }) = known else { return Ok(Standing::Ours) };
+    let Some(seq) = origin.seq else { return Ok(Standing::Unfinished) };
+    if inner.store.events_of(id, seq + 1, 1).await?.is_empty() {
+        let (there, here) = (incoming.info.time.updated, origin.updated);
+        let changed = incoming.is_live && there == here && incoming.fingerprint != origin.fingerprint;
+        return Ok(Standing::Untouched { newer: there > here || changed });
+    }
+    Ok(Standing::Ours)
+}
+
+async fn compare<M: Messages>(
+    inner: &Inner,
+    here: &Session,
+    incoming: &mut Incoming<M>,
+) -> Result<Differences, Error> {
+    let mut differences = Differences { info: *here != incoming.info, ..Differences::default() };
+    if let Some(todos) = &incoming.todos {
+        differences.info |= *todos != inner.store.todos(&here.id).await?;
+    }
+    let infos = inner.store.infos(&here.id).await?;
+    let mut ours: HashSet<_> = infos.iter().map(|info| info.id().clone()).collect();
+    drop(infos);
+    incoming.messages.rewind();
+    while let Some(theirs) = incoming.messages.next().await? {
+        if !ours.remove(theirs.info.id()) {
+            differences.added += 1 + theirs.parts.len();
+            continue;
+        }
+        let Some(mine) = inner.store.message(&here.id, theirs.info.id()).await? else { continue };
+        differences.changed += usize::from(mine.info != theirs.info);
+        let (added, changed) = parts_to_write(&mine, &theirs);
+        differences.added += added.len();
+        differences.changed += changed.len();
+        let there: HashSet<_> = theirs.parts.iter().map(|part| &part.id).collect();
+        let gone = mine.parts.iter().filter(|part| !there.contains(&part.id));
+        differences.missing_parts.extend(gone.map(|part| (part.message_id.clone(), part.id.clone())));
+    }
+    differences.missing = ours.into_iter().collect();
+    Ok(differences)
+}
+
+/// The parts that are only there, and those that are different.
+fn parts_to_write<'a>(
+    mine: &MessageWithParts,
+    theirs: &'a MessageWithParts,
+) -> (Vec<&'a Part>, Vec<&'a Part>) {
+    let (mut added, mut changed) = (Vec::new(), Vec::new());
+    for part in &theirs.parts {
+        match mine.parts.iter().find(|mine| mine.id == part.id) {
+            None => added.push(part),
+            Some(mine) if mine != part => changed.push(part),
+            Some(_) => {}
+        }
+    }
+    (added, changed)
+}
+
+async fn create<M: Messages>(inner: &Inner, incoming: &mut Incoming<M>) -> Result<(), Error> {
+    let id = incoming.info.id.clone();
+    let unfinished = Provenance { origin: origin(incoming, None), rest: Rest::default() };
+    provenance::save(inner, &id, &unfinished).await?;
+    let mut batch = Batch::new(inner);
+    if let Err(error) = create_in(&mut batch, incoming).await {
+        if batch.seq.is_some() {
+            let event = Event::SessionDeleted { session_id: id.clone(), info: incoming.info.clone() };
+            inner.store.append(vec![event]).await?;
+        }
+        provenance::forget(inner, &id).await;
+        return Err(error);
+    }
+    let seq = batch.seq;
+    remember(inner, incoming, (None, seq)).await
+}
+
+async fn create_in<M: Messages>(batch: &mut Batch<'_>, incoming: &mut Incoming<M>) -> Result<(), Error> {
+    let id = incoming.info.id.clone();
+    batch.push(Event::SessionCreated { session_id: id.clone(), info: incoming.info.clone() }).await?;
+    incoming.messages.rewind();
+    while let Some(MessageWithParts { info, parts }) = incoming.messages.next().await? {
+        let created = info.created();
+        batch.push(Event::MessageUpdated { session_id: id.clone(), info }).await?;
+        for part in parts {
+            batch.push(part_event(part, created)).await?;
+        }
+    }
+    if let Some(todos) = incoming.todos.clone().filter(|todos| !todos.is_empty()) {
+        batch.push(Event::TodoUpdated { session_id: id, todos }).await?;
+    }
+    batch.flush().await
+}
+
+async fn write<M: Messages>(
+    inner: &Inner,
+    here: &Session,
+    incoming: &mut Incoming<M>,
+    (decision, differences): (Decision, &Differences),
+) -> Result<Option<u64>, Error> {
+    let id = &here.id;
+    let mut batch = Batch::new(inner);
+    if decision == Decision::Follow {
+        // First, so that they are gone with the first append: a killed update must not look like one with
+        // messages of our own.
+        for message_id in &differences.missing {
+            let event = Event::MessageRemoved { session_id: id.clone(), message_id: message_id.clone() };
+            batch.push(event).await?;
+        }
+        for (message_id, part_id) in differences.missing_parts.iter().cloned() {
+            batch.push(Event::PartRemoved { session_id: id.clone(), message_id, part_id }).await?;
+        }
+        if let Some(todos) = incoming.todos.clone() {
+            batch.push(Event::TodoUpdated { session_id: id.clone(), todos }).await?;
+        }
+    }
+    incoming.messages.rewind();
+    while let Some(theirs) = incoming.messages.next().await? {
+        let created = theirs.info.created();
+        let mine = inner.store.message(id, theirs.info.id()).await?;
+        if mine.as_ref().is_none_or(|mine| mine.info != theirs.info) {
+            let info: Message = theirs.info.clone();
+            batch.push(Event::MessageUpdated { session_id: id.clone(), info }).await?;
+        }
+        let parts = match &mine {
+            Some(mine) => {
+                let (mut added, changed) = parts_to_write(mine, &theirs);
+                added.extend(changed);
+                added
+            }
+            None => theirs.parts.iter().collect(),
+        };
+        for part in parts {
+            batch.push(part_event(part.clone(), created)).await?;
+        }
+    }
+    if decision == Decision::Follow || incoming.info.time.updated > here.time.updated {
+        batch.push(Event::SessionUpdated { session_id: id.clone(), info: incoming.info.clone() }).await?;
+    }
+    batch.flush().await?;
+    Ok(batch.seq)
+}
+
+/// Notes that the source is here as it is now.
+async fn remember<M: Messages>(
+    inner: &Inner,
+    incoming: &mut Incoming<M>,
+    (known, seq): (Option<Provenance>, Option<u64>),
+) -> Result<(), Error> {
+    let id = incoming.info.id.clone();
+    let mut rest = incoming.messages.take_rest();
+    if let Some(known) = known {
+        rest.absorb(known.rest);
+    }
+    let seq = match seq {
+        Some(seq) => seq,
+        None => last_seq(inner, &id).await?,
+    };
+    provenance::save(inner, &id, &Provenance { origin: origin(incoming, Some(seq)), rest }).await
+}
+
+fn origin<M>(incoming: &Incoming<M>, seq: Option<u64>) -> Origin {
+    Origin { fingerprint: incoming.fingerprint.clone(), updated: incoming.info.time.updated, seq }
+}
+
+/// The place of a session's last event, found by halving because the log can only be read forwards.
+async fn last_seq(inner: &Inner, id: &SessionId) -> Result<u64, Error> {
+    let (mut there, mut step) = (0_u64, 1_u64);
+    while !inner.store.events_of(id, there + step, 1).await?.is_empty() {
+        there += step;
+        step *= 2;
+    }
+    while step > 1 {
+        step /= 2;
+        if !inner.store.events_of(id, there + step, 1).await?.is_empty() {
+            there += step;
+        }
+    }
+    Ok(there)
+}
+
+fn part_event(part: Part, message_created: u64) -> Event {
+    let time = match &part.body {
+        PartBody::Text(text) => text.time.map(|time| time.start),
+        PartBody::Reasoning { time, .. } => Some(time.start),
+        _ => None,
+    };
+    Event::PartUpdated { session_id: part.session_id.clone(), part, time: time.unwrap_or(message_created) }
+}
+
+/// Events on their way into the log, as few appends as may be.
+struct Batch<'a> {
+    inner: &'a Inner,
+    events: Vec<Event>,
+    bytes: usize,
+    /// The place of the last event that is in the log already.
+    seq: Option<u64>,
+}
+
+impl<'a> Batch<'a> {
+    fn new(inner: &'a Inner) -> Self {
+        Self { inner, events: Vec::new(), bytes: 0, seq: None }
+    }
+
+    async fn push(&mut self, event: Event) -> Result<(), Error> {
+        let bytes = size(&event);
+        if self.events.len() >= BATCH_EVENTS || (self.bytes + bytes > BATCH_BYTES && !self.events.is_empty())
+        {
+            self.flush().await?;
+        }
+        self.bytes += bytes;
+        self.events.push(event);
+        Ok(())
+    }
+
+    async fn flush(&mut self) -> Result<(), Error> {
+        self.bytes = 0;
+        let events = std::mem::take(&mut self.events);
+        if !events.is_empty() {
+            let stored = self.inner.store.append(events).await?;
+            self.seq = stored.last().map(|envelope| envelope.seq);
+        }
+        Ok(())
+    }
+}
+
+/// How long the event's JSON is.
+fn size(event: &Event) -> usize {
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // What has no JSON is refused by the store.
+    drop(serde_json::to_writer(&mut count, event));
+    count.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(standing: Standing, [added, changed, missing]: [usize; 3], info: bool, expected: Decision) {
+        let id = MessageId::parse("msg_1").unwrap();
+        let missing = vec![id; missing];
+        let differences = Differences { added, changed, missing, missing_parts: Vec::new(), info };
+        assert_eq!(decide(standing, &differences), expected, "{standing:?} {differences:?}");
+    }
+
+    #[test]
+    fn what_was_not_touched_here_follows_its_source() {
+        let newer = Standing::Untouched { newer: true };
+        check(newer, [0, 0, 0], false, Decision::Nothing);
+        check(newer, [0, 0, 0], true, Decision::Follow);
+        check(newer, [3, 2, 1], true, Decision::Follow);
+    }
+
+    #[test]
+    fn a_source_of_the_same_date_only_adds() {
+        let same = Standing::Untouched { newer: false };
+        check(same, [0, 0, 0], true, Decision::Follow);
+        check(same, [2, 0, 0], true, Decision::Add);
+        check(same, [0, 2, 0], false, Decision::Keep("it has the same date and other content"));
+    }
+
+    #[test]
+    fn what_went_on_here_is_never_overwritten() {
+        check(Standing::Ours, [0, 0, 5], true, Decision::Nothing);
+        check(Standing::Ours, [4, 0, 0], true, Decision::Add);
+        check(Standing::Ours, [4, 0, 1], true, Decision::Keep("it was continued here since"));
+        check(Standing::Ours, [0, 1, 0], true, Decision::Keep("it was continued here since"));
+    }
+
+    #[test]
+    fn a_killed_import_is_completed_unless_it_went_on_here() {
+        check(Standing::Unfinished, [4, 1, 0], true, Decision::Follow);
+        check(Standing::Unfinished, [4, 1, 1], true, Decision::Keep("it was continued here since"));
+    }
+}

@@ -1,0 +1,340 @@
+//! Looking into the store's file: free queries, and what the sessions used in all.
+//!
+//! These open the file beside whoever works with it and wait for nobody longer than
+//! a moment. Rows follow from the event log, so what a query changes is undone when
+//! the log is replayed; the caller is told when a statement writes.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::fallible_iterator::FallibleIterator as _;
+use rusqlite::types::ValueRef;
+use rusqlite::{Batch, Connection, OpenFlags, named_params};
+
+use crate::Error;
+use crate::error::Fault;
+
+/// How long a statement waits for another process.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How many models or tools are told apart.
+const MAX_KINDS: u32 = 10_000;
+
+/// One value of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// Nothing.
+    Null,
+    /// A whole number.
+    Integer(i64),
+    /// Any number.
+    Real(f64),
+    /// A text; what is not UTF-8 in it is replaced.
+    Text(String),
+    /// Bytes.
+    Blob(Vec<u8>),
+}
+
+/// What a query tells, in this order for each statement.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    /// A statement that changes the database is about to run.
+    Writes,
+    /// A statement that answers with rows runs; these are its columns.
+    Columns(Vec<String>),
+    /// One row.
+    Row(Vec<Cell>),
+    /// The statement has no more rows.
+    End,
+}
+
+/// Whoever reads the answer wants no more of it.
+#[derive(Debug)]
+pub struct Enough;
+
+/// Runs SQL on the store's file, statement by statement, and tells each row as it is found.
+///
+/// Ends early, and well, when `tell` has [`Enough`].
+pub fn query(path: &Path, sql: &str, mut tell: impl FnMut(Told) -> Result<(), Enough>) -> Result<(), Error> {
+    let connection = open(path).map_err(|fault| fault.at(path))?;
+    let mut batch = Batch::new(&connection, sql);
+    while let Some(mut statement) = batch.next().map_err(|error| refused(error, path))? {
+        let told = (|| -> rusqlite::Result<Result<(), Enough>> {
+            if !statement.readonly() {
+                connection.pragma_update(None, "query_only", false)?;
+                if tell(Told::Writes).is_err() {
+                    return Ok(Err(Enough));
+                }
+            }
+            let columns: Vec<_> = statement.column_names().map(str::to_owned).collect();
+            let count = columns.len();
+            if count > 0 && tell(Told::Columns(columns)).is_err() {
+                return Ok(Err(Enough));
+            }
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let cells =
+                    (0..count).map(|at| row.get_ref(at).map(cell)).collect::<rusqlite::Result<_>>()?;
+                if tell(Told::Row(cells)).is_err() {
+                    return Ok(Err(Enough));
+                }
+            }
+            if count > 0 && tell(Told::End).is_err() {
+                return Ok(Err(Enough));
+            }
+            Ok(Ok(()))
+        })();
+        if told.map_err(|error| refused(error, path))?.is_err() {
+            return Ok(());
+        }
+        connection.pragma_update(None, "query_only", true).map_err(|error| Fault::Sql(error).at(path))?;
+    }
+    Ok(())
+}
+
+fn refused(error: rusqlite::Error, path: &Path) -> Error {
+    match &error {
+        // What is wrong with the statement, not with the file.
+        rusqlite::Error::SqlInputError { .. } => Error::Refused { reason: error.to_string() },
+        rusqlite::Error::SqliteFailure(failure, _)
+            if matches!(
+                failure.code,
+                rusqlite::ErrorCode::Unknown
+                    | rusqlite::ErrorCode::ConstraintViolation
+                    | rusqlite::ErrorCode::TypeMismatch
+                    | rusqlite::ErrorCode::TooBig
+            ) =>
+        {
+            Error::Refused { reason: error.to_string() }
+        }
+        rusqlite::Error::InvalidParameterCount(..) => Error::Refused { reason: error.to_string() },
+        _ => Fault::Sql(error).at(path),
+    }
+}
+
+fn cell(value: ValueRef<'_>) -> Cell {
+    match value {
+        ValueRef::Null => Cell::Null,
+        ValueRef::Integer(number) => Cell::Integer(number),
+        ValueRef::Real(number) => Cell::Real(number),
+        ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => Cell::Blob(bytes.to_vec()),
+    }
+}
+
+/// What sessions used, summed up.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Usage {
+    /// How many sessions there are.
+    pub sessions: u64,
+    /// How many messages they have.
+    pub messages: u64,
+    /// The first session was made then, in milliseconds since 1970.
+    pub first: u64,
+    /// The last one was changed then.
+    pub last: u64,
+    /// US dollars.
+    pub cost: f64,
+    /// Tokens of all sessions.
+    pub tokens: Tokens,
+    /// The tokens of each session, smallest first.
+    pub each: Vec<u64>,
+    /// By model, the most used first.
+    pub models: Vec<ModelUsage>,
+    /// How often each tool was called, the most used first.
+    pub tools: Vec<(String, u64)>,
+}
+
+/// Tokens, added up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tokens {
+    /// Read and not cached.
+    pub input: u64,
+    /// Written, without reasoning.
+    pub output: u64,
+    /// Written while reasoning.
+    pub reasoning: u64,
+    /// Served from the provider's cache.
+    pub cache_read: u64,
+    /// Put into it.
+    pub cache_write: u64,
+}
+
+/// What one model was used for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelUsage {
+    /// As provider/model.
+    pub model: String,
+    /// Its answers.
+    pub messages: u64,
+    /// Their tokens.
+    pub tokens: Tokens,
+    /// Their cost in US dollars.
+    pub cost: f64,
+}
+
+const CHOSEN: &str =
+    "(SELECT id FROM session WHERE time_updated >= :since AND (:project IS NULL OR project_id = :project))";
+
+/// Sums up the sessions that were changed since a time, in milliseconds since 1970, of one project or all.
+pub fn usage(path: &Path, since: u64, project: Option<&str>) -> Result<Usage, Error> {
+    open(path).and_then(|connection| sum_up(&connection, since, project)).map_err(|fault| fault.at(path))
+}
+
+fn sum_up(connection: &Connection, since: u64, project: Option<&str>) -> Result<Usage, Fault> {
+    let since = i64::try_from(since).unwrap_or(i64::MAX);
+    let chosen = named_params! { ":since": since, ":project": project };
+    let transaction = connection.unchecked_transaction()?;
+    let mut usage = Usage { first: u64::MAX, ..Usage::default() };
+    let sql = format!(
+        "SELECT tokens_input, tokens_output, tokens_reasoning, tokens_cache_read, tokens_cache_write, cost,
+             time_created, time_updated FROM session WHERE id IN {CHOSEN}"
+    );
+    let mut statement = transaction.prepare(&sql)?;
+    let mut rows = statement.query(chosen)?;
+    while let Some(row) = rows.next()? {
+        let number = |at: usize| row.get::<_, i64>(at).map(i64::unsigned_abs);
+        let tokens = tokens([number(0)?, number(1)?, number(2)?, number(3)?, number(4)?]);
+        usage.tokens = usage.tokens.and(tokens);
+        usage.each.push(tokens.sum());
+        usage.cost += row.get::<_, f64>(5)?;
+        usage.first = usage.first.min(number(6)?);
+        usage.last = usage.last.max(number(7)?);
+    }
+    usage.sessions = usage.each.len() as u64;
+    usage.each.sort_unstable();
+    let sql = format!("SELECT count(*) FROM message WHERE session_id IN {CHOSEN}");
+    usage.messages = transaction.query_row(&sql, chosen, |row| row.get::<_, i64>(0))?.unsigned_abs();
+    let sum = |field: &str| format!("total(json_extract(data, '$.{field}'))");
+    let sql = format!(
+        "SELECT coalesce(json_extract(data, '$.providerID'), '') || '/' || coalesce(json_extract(data, '$.modelID'), ''),
+             count(*), {}, {}, {}, {}, {}, {} FROM message
+         WHERE session_id IN {CHOSEN} AND json_extract(data, '$.role') = 'assistant'
+         GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {MAX_KINDS}",
+        sum("tokens.input"),
+        sum("tokens.output"),
+        sum("tokens.reasoning"),
+        sum("tokens.cache.read"),
+        sum("tokens.cache.write"),
+        sum("cost"),
+    );
+    let models = transaction
+        .prepare(&sql)?
+        .query_map(chosen, |row| {
+            let number = |at: usize| row.get::<_, f64>(at).map(|number| number as u64);
+            Ok(ModelUsage {
+                model: row.get(0)?,
+                messages: row.get::<_, i64>(1)?.unsigned_abs(),
+                tokens: tokens([number(2)?, number(3)?, number(4)?, number(5)?, number(6)?]),
+                cost: row.get(7)?,
+            })
+        })?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    usage.models = models;
+    let sql = format!(
+        "SELECT coalesce(json_extract(data, '$.tool'), ''), count(*) FROM part
+         WHERE session_id IN {CHOSEN} AND json_extract(data, '$.type') = 'tool'
+         GROUP BY 1 ORDER BY 2 DESC, min(rowid) LIMIT {MAX_KINDS}"
+    );
+    let tools = transaction
+        .prepare(&sql)?
+        .query_map(chosen, |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    usage.tools = tools;
+    Ok(usage)
+}
+
+fn tokens([input, output, reasoning, cache_read, cache_write]: [u64; 5]) -> Tokens {
+    Tokens { input, output, reasoning, cache_read, cache_write }
+}
+
+impl Tokens {
+    /// All of them.
+    #[must_use]
+    pub fn sum(self) -> u64 {
+        [self.input, self.output, self.reasoning, self.cache_read, self.cache_write]
+            .into_iter()
+            .fold(0, u64::saturating_add)
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+        }
+    }
+}
+
+/// A moment on the wall where the user is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Local {
+    /// The year.
+    pub year: u32,
+    /// The month, from 1.
+    pub month: u32,
+    /// The day, from 1.
+    pub day: u32,
+    /// The hour, from 0.
+    pub hour: u32,
+    /// The minute.
+    pub minute: u32,
+}
+
+/// Moments, in milliseconds since 1970, in the user's time zone.
+///
+/// SQLite asks the system for it; nothing else of the program knows about time zones.
+pub fn local_times(moments: &[u64]) -> Result<Vec<Local>, Error> {
+    let read = || -> rusqlite::Result<Vec<Local>> {
+        let connection = Connection::open_in_memory()?;
+        let mut statement = connection.prepare(
+            "SELECT strftime('%Y', t), strftime('%m', t), strftime('%d', t), strftime('%H', t), strftime('%M', t)
+             FROM (SELECT datetime(?1, 'unixepoch', 'localtime') AS t)",
+        )?;
+        let one = |moment: &u64| {
+            let seconds = i64::try_from(moment / 1000).unwrap_or(0);
+            statement.query_row([seconds], |row| {
+                let number = |at: usize| {
+                    row.get::<_, Option<String>>(at)
+                        .map(|text| text.and_then(|text| text.parse().ok()).unwrap_or(0))
+                };
+                Ok(Local {
+                    year: number(0)?,
+                    month: number(1)?,
+                    day: number(2)?,
+                    hour: number(3)?,
+                    minute: number(4)?,
+                })
+            })
+        };
+        moments.iter().map(one).collect()
+    };
+    read().map_err(|error| Fault::Sql(error).at(Path::new(":memory:")))
+}
+
+/// The beginning of a moment's day in the user's time zone; all in milliseconds since 1970.
+pub fn day_start(moment: u64) -> Result<u64, Error> {
+    let read = || -> rusqlite::Result<i64> {
+        let sql =
+            "SELECT CAST(strftime('%s', ?1, 'unixepoch', 'localtime', 'start of day', 'utc') AS integer)";
+        let seconds = i64::try_from(moment / 1000).unwrap_or(0);
+        Ok(Connection::open_in_memory()?
+            .query_row(sql, [seconds], |row| row.get::<_, Option<i64>>(0))?
+            .unwrap_or(0))
+    };
+    let seconds = read().map_err(|error| Fault::Sql(error).at(Path::new(":memory:")))?;
+    Ok(u64::try_from(seconds).unwrap_or(0) * 1000)
+}
+
+fn open(path: &Path) -> Result<Connection, Fault> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
