@@ -5,6 +5,7 @@
 //! only if it did its work: its exit code, the answer in its output and the
 //! requests the model got are looked at each time.
 
+mod abort;
 mod case;
 pub(crate) mod decode;
 mod place;
@@ -31,7 +32,8 @@ const RUNS: usize = 7;
 /// More runs say no more.
 const RUNS_LIMIT: usize = 1000;
 /// What is measured of a room and not of the whole program.
-const PARTS: [Part; 3] = [
+const PARTS: [Part; 4] = [
+    Part { name: abort::NAME, measured: abort::measured },
     Part { name: decode::NAME, measured: decode::measured },
     Part { name: snapshot::NAME, measured: snapshot::measured },
     Part { name: undo::NAME, measured: undo::measured },

@@ -31,8 +31,9 @@ Commands:
       --against PATH  Another program with the same command line, run in turn
                       with the first; its figures are also shown as ratios
       --runs N        Counted runs a case, after one that is not (default 7)
-      --only NAME     version, hi, edit, stream, pipe, size, decode, snapshot or undo; edit, stream
+      --only NAME     version, hi, edit, stream, pipe, size, abort, decode, snapshot or undo; edit, stream
                       and pipe measure hi too, as their figures are beyond its;
+                      abort is how long the one waits who stops a turn, phase by phase;
                       decode, snapshot and undo are not of the program but of one room
                       alone: its decoders, a snapshot beside `git status`, and random
                       histories of edits that are undone

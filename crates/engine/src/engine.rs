@@ -12,10 +12,10 @@ use codewright_config::{Dirs, Env};
 use codewright_llm::oauth::SignIn;
 use codewright_llm::vault::{Stamp, Stored};
 use codewright_proto::{
-    Clock, Envelope, Event, Ids, Message, MessageId, MessageWithParts, PermissionAnswer, PermissionId,
-    PermissionRequest, PromptInput, Session, SessionId, SessionInput, SessionStatus,
+    Clock, Envelope, Event, Ids, Message, MessageError, MessageId, MessageWithParts, PermissionAnswer,
+    PermissionId, PermissionRequest, PromptInput, Session, SessionId, SessionInput, SessionStatus, Signal,
 };
-use codewright_store::{Condition, SessionFilter, Store, Subscription};
+use codewright_store::{Claim, Condition, SessionFilter, Store, Subscription};
 use codewright_tools::{Environment, FileLocks};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -24,7 +24,7 @@ use crate::credential::{SignIns, sign_in};
 use crate::models::source::Source;
 use crate::permission::gate::Gate;
 use crate::place::Place;
-use crate::run::{Runs, Turn};
+use crate::run::{Runs, Turn, describe, recover};
 use crate::session::doors::{Doors, Entered};
 use crate::toolbox::Toolbox;
 use crate::{Error, admit, session};
@@ -41,6 +41,10 @@ const ABORT_WAIT: Duration = Duration::from_secs(10);
 /// How often a change of a session is tried that other processes keep overtaking.
 const UPDATE_ATTEMPTS: u32 = 100;
 
+/// Sessions that are looked through for interrupted work when a server starts.
+const RECOVERED: usize = 200;
+/// Their newest messages: an open one is followed by prompts that waited for it at most.
+const RECOVERED_MESSAGES: usize = 8;
 /// How often a prompt that finds its session taken back again looks anew.
 const LOOKS: usize = 8;
 
@@ -257,6 +261,21 @@ impl Engine {
         self.0.catalog.keep_fresh(&self.0).await
     }
 
+    /// Ends, in the background, what processes that died left open in the sessions used last.
+    ///
+    /// Other sessions are looked at when they are next prompted.
+    pub fn recover(&self) {
+        let inner = self.0.clone();
+        let work = async move {
+            if let Some(Err(error)) = inner.cancel.run_until_cancelled(recover_sessions(&inner)).await {
+                let message = format!("looking for interrupted sessions failed: {}", describe(&error));
+                let error = MessageError::UnknownError { message, reference: None };
+                inner.store.signal(Signal::SessionError { session_id: None, error });
+            }
+        };
+        self.0.tasks.spawn(work);
+    }
+
     /// Lets background work end for a moment, stops what is left and closes the store.
     pub async fn close(self) -> Result<(), Error> {
         self.0.tasks.close();
@@ -295,6 +314,22 @@ impl Engine {
             let _ = tokio::time::timeout(ABORT_WAIT, turn.ended()).await;
         }
     }
+}
+
+async fn recover_sessions(inner: &Inner) -> Result<(), Error> {
+    let filter = SessionFilter { limit: Some(RECOVERED), ..SessionFilter::default() };
+    for session in inner.store.sessions(filter).await? {
+        let newest = inner.store.messages(&session.id, Some(RECOVERED_MESSAGES)).await?;
+        if !newest.iter().any(recover::is_open) {
+            continue;
+        }
+        // Whoever has the session sees to it.
+        if let Claim::Held(mut lease) = inner.store.lease(&session.id).await? {
+            recover::recover(inner, &lease).await?;
+            lease.release(u64::MAX).await?;
+        }
+    }
+    Ok(())
 }
 
 /// The path with the links of its existing part followed.

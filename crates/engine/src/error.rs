@@ -117,6 +117,11 @@ fn did_you_mean(nearest: &[String]) -> Option<String> {
     (!nearest.is_empty()).then(|| format!("did you mean {}?", nearest.join(", ")))
 }
 
+/// Whether the session belongs to another process now.
+pub(crate) fn is_fenced(error: &Error) -> bool {
+    matches!(error, Error::Store(codewright_store::Error::Fenced { .. }))
+}
+
 /// The provider's failure as a message keeps it.
 pub(crate) fn message_error(error: &codewright_llm::Error) -> MessageError {
     let failure = error.failure();

@@ -34,6 +34,8 @@ pub struct Place {
     pub(crate) models: Models,
     /// What the files were.
     pub(crate) snapshots: Snapshots,
+    /// Whether it is kept what files were.
+    pub(crate) keeps_files: bool,
     /// Background work that the end of the program waits for.
     pub(crate) tasks: TaskTracker,
     agents: Vec<AgentSpec>,
@@ -75,6 +77,7 @@ impl Place {
         };
         Ok(Self {
             snapshots: snapshots(inner, &project, &worktree, &directory),
+            keeps_files: config.snapshot != Some(false),
             project,
             models,
             tasks: inner.tasks.clone(),

@@ -4,12 +4,13 @@ pub(crate) mod history;
 pub(crate) mod instructions;
 pub(crate) mod system;
 
-use codewright_llm::{Message, Model, Request, ToolChoice, ToolSpec, UserContent, family};
+use codewright_llm::{Message, Model, Protocol, Request, ToolChoice, ToolSpec, UserContent, family};
 use codewright_proto::{MessageWithParts, Session};
 use serde_json::{Map, Value};
 
 use crate::models::merge;
 use crate::prompts;
+use crate::run::structured;
 
 /// What a step sends.
 pub(crate) struct Parts<'a> {
@@ -17,6 +18,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) transcript: &'a [MessageWithParts],
     pub(crate) system: String,
     pub(crate) tools: Vec<ToolSpec>,
+    /// Whether the answer is a value, and so a call.
+    pub(crate) wants_value: bool,
     pub(crate) temperature: Option<f64>,
     pub(crate) top_p: Option<f64>,
     /// The agent's options with those of the variant over them.
@@ -39,16 +42,32 @@ pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
     }
     let mut options = family::options(model);
     merge(&mut options, &parts.options);
+    if parts.wants_value {
+        // The Anthropic protocol refuses to think before a call that it must make.
+        if matches!(model.protocol, Protocol::Anthropic | Protocol::Bedrock) {
+            options.insert("thinking".to_owned(), Value::Null);
+        }
+        remind(&mut messages);
+    }
     Request {
         system,
         messages,
         tools: parts.tools,
-        tool_choice: ToolChoice::Auto,
+        tool_choice: if parts.wants_value { ToolChoice::Required } else { ToolChoice::Auto },
         max_output_tokens: max_output_tokens(model),
         temperature,
         top_p: parts.top_p.or(top_p),
         headers: session_headers(parts.session),
         options,
+    }
+}
+
+/// Tells a model that ended with words what is still missing.
+fn remind(messages: &mut [Message]) {
+    if let [.., Message::Assistant(_), Message::User(content)] = messages
+        && *content == [UserContent::Text(history::GO_ON.to_owned())]
+    {
+        *content = vec![UserContent::Text(structured::REMINDER.to_owned())];
     }
 }
 

@@ -1,28 +1,36 @@
 //! The loop of one session: look at the transcript, decide, do, until there is nothing left to do.
 //!
-//! One run a session at a time. A prompt that arrives meanwhile is just another
-//! message: the loop reads the transcript afresh before every step. Letting go is
-//! conditional on nothing having arrived since, so no prompt is ever stranded.
+//! One run a session at a time, in all processes: a run works while it has the session's
+//! lease. A prompt that arrives meanwhile is just another message: the loop reads the
+//! transcript afresh before every step. Letting go is conditional on nothing having
+//! arrived since, so no prompt is ever stranded.
+//!
+//! A run that finds its session at work in another process waits. Then it takes the
+//! session itself: mostly its prompt has been answered and there is nothing left to do;
+//! if the other process died, this one goes on.
 
 pub(crate) mod compact;
+pub(crate) mod files;
 pub(crate) mod next;
 pub(crate) mod recorder;
+pub(crate) mod recover;
 pub(crate) mod retry;
 pub(crate) mod step;
+pub(crate) mod structured;
+pub(crate) mod summary;
 pub(crate) mod title;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use codewright_proto::{
-    AssistantMessage, Event, Message, MessageError, MessageWithParts, Part, PartBody, SessionId,
-    SessionStatus, Signal, ToolPart, ToolSpan, ToolState,
-};
+use codewright_proto::{Message, MessageError, MessageWithParts, SessionId, SessionStatus, Signal};
+use codewright_store::{Claim, Lease};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 use crate::engine::Inner;
+use crate::error::is_fenced;
 use next::{Next, next};
 
 /// The runs of this process, by session.
@@ -127,10 +135,12 @@ struct Run {
 impl Run {
     async fn to_the_end(&self) {
         loop {
-            let mut seen = 0;
-            if let Err(error) = self.turns(&mut seen).await {
-                let error = MessageError::UnknownError { message: describe(&error), reference: None };
-                self.inner.store.signal(Signal::SessionError { session_id: Some(self.id.clone()), error });
+            let mut seen = self.inner.runs.admitted(&self.id);
+            match self.own().await {
+                Ok(Some((lease, is_late))) => self.work(lease, is_late, &mut seen).await,
+                // Stopped while another process works: its turn is its own.
+                Ok(None) => {}
+                Err(error) => self.report(&error),
             }
             if self.release(seen) {
                 return;
@@ -138,31 +148,108 @@ impl Run {
         }
     }
 
+    /// Takes the session, waiting while another process has it; whether that was so.
+    async fn own(&self) -> Result<Option<(Lease, bool)>, Error> {
+        let mut is_late = false;
+        loop {
+            if let Claim::Held(lease) = self.inner.store.lease(&self.id).await? {
+                return Ok(Some((lease, is_late)));
+            }
+            if !is_late {
+                set_status(&self.inner, &self.id, SessionStatus::Busy);
+                is_late = true;
+            }
+            let free = self.inner.store.wait_until_free(&self.id);
+            match self.cancel.run_until_cancelled(free).await {
+                None => return Ok(None),
+                Some(free) => free?,
+            }
+        }
+    }
+
+    /// Works until there is nothing left to do and the session is let go.
+    async fn work(&self, mut lease: Lease, is_late: bool, seen: &mut u64) {
+        let mut known = match recover::recover(&self.inner, &lease).await {
+            Ok(known) => Some(known),
+            Err(error) => return self.report(&error),
+        };
+        if let (true, Some((_, transcript))) = (is_late, &known) {
+            self.tell_failure(transcript);
+        }
+        loop {
+            let at = match self.turns(&lease, known.take(), seen).await {
+                Ok(at) => at,
+                // Whoever has the session now works on it; dropping the lease lets go of it otherwise.
+                Err(error) => return self.report(&error),
+            };
+            let at = if self.cancel.is_cancelled() { u64::MAX } else { at };
+            match lease.release(at).await {
+                Ok(true) => return,
+                // Something was stored since: perhaps a prompt, of this process or another.
+                Ok(false) => {}
+                Err(error) => return self.report(&error.into()),
+            }
+        }
+    }
+
     /// Takes steps until there is nothing left to do; `seen` counts the prompts it knew of.
-    async fn turns(&self, seen: &mut u64) -> Result<(), Error> {
-        *seen = self.inner.runs.admitted(&self.id);
-        close_leftovers(&self.inner, &self.id).await?;
+    ///
+    /// The `seq` up to which the session was looked at.
+    async fn turns(
+        &self,
+        lease: &Lease,
+        mut known: Option<(u64, Vec<MessageWithParts>)>,
+        seen: &mut u64,
+    ) -> Result<u64, Error> {
         loop {
             *seen = self.inner.runs.admitted(&self.id);
+            let (at, mut transcript) = match known.take() {
+                Some(known) => known,
+                None => self.inner.store.transcript_at(&self.id).await?,
+            };
             if self.cancel.is_cancelled() {
-                return Ok(());
+                return Ok(at);
             }
-            let mut transcript = self.inner.store.transcript(&self.id).await?;
             match next(&transcript) {
-                Next::Idle => return compact::tidy(&self.inner, &self.id, &mut transcript).await,
+                Next::Idle => {
+                    summary::keep(&self.inner, lease, &transcript).await?;
+                    compact::tidy(&self.inner, &self.id, &mut transcript).await?;
+                    return Ok(at);
+                }
                 Next::Compact { asked } => {
                     set_status(&self.inner, &self.id, SessionStatus::Busy);
-                    compact::compact(&self.inner, &self.id, (transcript, asked), &self.cancel).await?;
+                    compact::compact(&self.inner, lease, (transcript, asked), &self.cancel).await?;
                 }
                 Next::Step => {
                     set_status(&self.inner, &self.id, SessionStatus::Busy);
                     if compact::make_room(&self.inner, &self.id, &mut transcript).await? {
                         continue;
                     }
-                    step::step(&self.inner, &self.id, transcript, &self.cancel).await?;
+                    step::step(&self.inner, lease, transcript, &self.cancel).await?;
                 }
             }
         }
+    }
+
+    fn report(&self, error: &Error) {
+        let message = describe(error);
+        // A turn that another process has taken over has not failed.
+        if !is_fenced(error) {
+            self.signal_error(MessageError::UnknownError { message, reference: None });
+        }
+    }
+
+    /// Tells clients of this process how a turn ended that another process held.
+    fn tell_failure(&self, transcript: &[MessageWithParts]) {
+        if let Some(Message::Assistant(info)) = transcript.last().map(|last| &last.info)
+            && let Some(error) = &info.error
+        {
+            self.signal_error(error.clone());
+        }
+    }
+
+    fn signal_error(&self, error: MessageError) {
+        self.inner.store.signal(Signal::SessionError { session_id: Some(self.id.clone()), error });
     }
 
     /// Lets the session go, unless something was admitted after `seen`.
@@ -211,50 +298,4 @@ pub(crate) fn describe(error: &Error) -> String {
         Some(hint) => format!("{error}; {hint}"),
         None => error.to_string(),
     }
-}
-
-/// Ends what a process that died left open, so that the transcript is whole again.
-async fn close_leftovers(inner: &Inner, id: &SessionId) -> Result<(), Error> {
-    let now = inner.clock.now_ms();
-    let mut events = Vec::new();
-    for message in inner.store.transcript(id).await? {
-        if let Message::Assistant(info) = &message.info
-            && info.time.completed.is_none()
-        {
-            close_message(&message, info, now, &mut events);
-        }
-    }
-    if !events.is_empty() {
-        inner.store.append(events).await?;
-    }
-    Ok(())
-}
-
-fn close_message(message: &MessageWithParts, info: &AssistantMessage, now: u64, events: &mut Vec<Event>) {
-    for part in &message.parts {
-        let PartBody::Tool(call) = &part.body else { continue };
-        let (input, start, error) = match &call.state {
-            ToolState::Pending { .. } => {
-                (serde_json::json!({}), now, "The process ended before this call began.")
-            }
-            ToolState::Running { input, time, .. } => (
-                input.clone(),
-                time.start,
-                "The process ended while this call was running; whether it took effect is uncertain.",
-            ),
-            ToolState::Completed { .. } | ToolState::Error { .. } => continue,
-        };
-        let time = ToolSpan { start, end: now, compacted: None };
-        let state = ToolState::Error { input, error: error.to_owned(), metadata: None, time };
-        let body = PartBody::Tool(ToolPart { state, ..call.clone() });
-        let part = Part { body, ..part.clone() };
-        events.push(Event::PartUpdated { session_id: info.session_id.clone(), part, time: now });
-    }
-    let mut info = info.clone();
-    info.time.completed = Some(now);
-    info.error.get_or_insert_with(|| MessageError::MessageAbortedError {
-        message: "The process ended before the answer was complete".to_owned(),
-    });
-    let session_id = info.session_id.clone();
-    events.push(Event::MessageUpdated { session_id, info: Message::Assistant(info) });
 }

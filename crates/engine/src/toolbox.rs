@@ -12,18 +12,20 @@ use std::time::Duration;
 use codewright_proto::{
     FileAttachment, Map, MessageId, Rule, SessionId, Signal, Span, ToolRef, ToolSpan, ToolState,
 };
-use codewright_tools::{AnyTool, Ask, Output, Progress, ToolCx, ToolError, trim};
+use codewright_tools::{AnyTool, Ask, Effects, Output, Progress, ToolCx, ToolError, trim};
 use futures_util::FutureExt as _;
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::Inner;
 use crate::permission::gate::{Asker, Verdict};
 use crate::place::Place;
+use crate::run::files::Files;
 use crate::run::next::REJECTED;
 use crate::run::recorder::{CALL_ABORTED, Call, CallUpdate};
 use crate::run::step::hidden;
+use crate::run::structured;
 
 /// The name under which calls that cannot be understood are recorded.
 const INVALID: &str = "invalid";
@@ -66,6 +68,31 @@ fn permission_key(tool: &str) -> &str {
     }
 }
 
+/// Whether a call of a tool leaves everything as it was, so that it can be made again.
+pub(crate) fn changes_nothing(tool: &str) -> bool {
+    const TOOLS: [&str; 13] = [
+        "codesearch",
+        "glob",
+        "grep",
+        "invalid",
+        "list",
+        "lsp",
+        "question",
+        "read",
+        "skill",
+        "todoread",
+        "webfetch",
+        "websearch",
+        structured::TOOL,
+    ];
+    TOOLS.contains(&tool)
+}
+
+/// Whether a tool changes files without saying which.
+fn is_opaque(tool: &str) -> bool {
+    !changes_nothing(tool) && !matches!(tool, "edit" | "write" | "todowrite" | "task")
+}
+
 /// What one call works with.
 pub(crate) struct CallCx {
     pub(crate) inner: Arc<Inner>,
@@ -78,6 +105,10 @@ pub(crate) struct CallCx {
     pub(crate) cancel: CancellationToken,
     /// How often the same answer made this very call before.
     pub(crate) repeated: usize,
+    /// The schema of the value that the prompt asks for.
+    pub(crate) schema: Option<Arc<Value>>,
+    /// The files of the step.
+    pub(crate) files: Option<Arc<Files>>,
 }
 
 /// How a call ended without a result.
@@ -93,13 +124,18 @@ impl CallCx {
     pub(crate) async fn call(self, call: Call) {
         let start = self.inner.clock.now_ms();
         let input = arguments(&call.arguments);
+        if let (Some(schema), true, Ok(input)) = (&self.schema, call.name == structured::TOOL, &input) {
+            return self.hand_in(&call, input.clone(), schema, start).await;
+        }
         let last = match (self.find(&call.name), input) {
             (None, _) => self.invalid(&call, unavailable(&call.name, &self.offered), start),
             (Some(_), Err(error)) => self.invalid(&call, error, start),
             (Some(tool), Ok(input)) => {
+                let (stored, recorded) = oneshot::channel();
                 let running = self.running(&call, &tool, &input, start);
-                self.report(running).await;
-                let work = AssertUnwindSafe(self.work(&call, &tool, input.clone(), start)).catch_unwind();
+                self.report(CallUpdate { stored: Some(stored), ..running }).await;
+                let work = self.work((&call, recorded), &tool, input.clone(), start);
+                let work = AssertUnwindSafe(work).catch_unwind();
                 let result = tokio::time::timeout(CALL_DEADLINE, work).await;
                 let result = match result {
                     Ok(Ok(result)) => result,
@@ -112,10 +148,23 @@ impl CallCx {
                     }
                 };
                 let state = self.state(input, start, result);
-                CallUpdate { call_id: call.id.clone(), tool: tool.name().to_owned(), state }
+                CallUpdate { call_id: call.id.clone(), tool: tool.name().to_owned(), state, stored: None }
             }
         };
         self.report(last).await;
+    }
+
+    /// Takes the value that the prompt asks for.
+    async fn hand_in(&self, call: &Call, input: Value, schema: &Value, start: u64) {
+        let update = |state| {
+            let tool = structured::TOOL.to_owned();
+            CallUpdate { call_id: call.id.clone(), tool, state, stored: None }
+        };
+        let time = Span { start, end: None };
+        let running = ToolState::Running { input: input.clone(), title: None, metadata: None, time };
+        self.report(update(running)).await;
+        let time = ToolSpan { start, end: self.inner.clock.now_ms(), compacted: None };
+        self.report(update(structured::judged(input, schema, time))).await;
     }
 
     /// The tool of that name, however the model spells its case.
@@ -126,7 +175,7 @@ impl CallCx {
 
     async fn work(
         &self,
-        call: &Call,
+        (call, recorded): (&Call, oneshot::Receiver<()>),
         tool: &Arc<dyn AnyTool>,
         input: Value,
         start: u64,
@@ -139,10 +188,22 @@ impl CallCx {
         for ask in tool.asks(&input, &cx).await.map_err(failure)? {
             self.gate(&ask, Some(tool_ref.clone())).await?;
         }
-        if self.cancel.is_cancelled() {
+        // An effect never precedes its record; a step that cannot record is over.
+        let recorded = self.cancel.run_until_cancelled(recorded).await;
+        if !matches!(recorded, Some(Ok(()))) || self.cancel.is_cancelled() {
             return Err(Failure::Aborted);
         }
-        let output = match tool.run(input, &cx).await {
+        let command = self.files.as_ref().filter(|_| is_opaque(tool.name()));
+        if let Some(files) = command {
+            let ready = self.cancel.run_until_cancelled(files.before_command()).await;
+            ready.ok_or(Failure::Aborted)?;
+        }
+        let output = tool.run(input, &cx).await;
+        // Of a stopped turn the step itself sees to that: its caller does not wait so long.
+        if let Some(files) = command.filter(|_| !self.cancel.is_cancelled()) {
+            files.after_command().await;
+        }
+        let output = match output {
             Ok(output) => output,
             // What a stopped call had so far is worth keeping.
             Err(ToolError::Cancelled(Some(output))) => *output,
@@ -183,11 +244,12 @@ impl CallCx {
         let progress = Progress::new(move |metadata, title| {
             let time = Span { start, end: None };
             let state = ToolState::Running { input: input.clone(), title, metadata: Some(metadata), time };
-            let update = CallUpdate { call_id: call_id.clone(), tool: name.clone(), state };
+            let update = CallUpdate { call_id: call_id.clone(), tool: name.clone(), state, stored: None };
             // Progress that nobody has time for is left out; the end is always reported.
             drop(updates.try_send(update));
         });
-        tool_cx(&self.inner, &self.place, self.cancel.clone(), progress)
+        let effects = self.files.as_ref().map_or_else(Effects::none, Files::effects);
+        ToolCx { effects, ..tool_cx(&self.inner, &self.place, self.cancel.clone(), progress) }
     }
 
     /// Tells clients which file a call changed.
@@ -205,7 +267,7 @@ impl CallCx {
     fn running(&self, call: &Call, tool: &Arc<dyn AnyTool>, input: &Value, start: u64) -> CallUpdate {
         let time = Span { start, end: None };
         let state = ToolState::Running { input: input.clone(), title: None, metadata: None, time };
-        CallUpdate { call_id: call.id.clone(), tool: tool.name().to_owned(), state }
+        CallUpdate { call_id: call.id.clone(), tool: tool.name().to_owned(), state, stored: None }
     }
 
     fn state(&self, input: Value, start: u64, result: Result<Output, Failure>) -> ToolState {
@@ -252,7 +314,7 @@ impl CallCx {
             time,
             attachments: None,
         };
-        CallUpdate { call_id: call.id.clone(), tool: INVALID.to_owned(), state }
+        CallUpdate { call_id: call.id.clone(), tool: INVALID.to_owned(), state, stored: None }
     }
 
     async fn report(&self, update: CallUpdate) {
@@ -283,6 +345,8 @@ fn tool_cx(inner: &Inner, place: &Place, cancel: CancellationToken, progress: Pr
         output_dir: inner.dirs.tool_output(),
         new_output_id: Arc::new(move || ids.tool_output().to_string()),
         cancel,
+        background: inner.tasks.clone(),
+        effects: Effects::none(),
         progress,
         env: inner.child_env.clone(),
         locks: inner.locks.clone(),

@@ -8,8 +8,9 @@ use codewright_workspace::Workspace;
 use serde_json::{Map, Value};
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use crate::ToolError;
+use crate::{Effects, ToolError};
 
 /// Entries of free files are removed when the table has grown to this.
 const LOCKS_BEFORE_SWEEP: usize = 256;
@@ -29,6 +30,10 @@ pub struct ToolCx {
     pub new_output_id: Arc<dyn Fn() -> String + Send + Sync>,
     /// Cancelled when the call is to end.
     pub cancel: CancellationToken,
+    /// Ends what a cancelled call leaves behind; whoever owns it waits for that.
+    pub background: TaskTracker,
+    /// Takes what a call does to files.
+    pub effects: Effects,
     /// Takes what a running call shows.
     pub progress: Progress,
     /// The variables of child processes.

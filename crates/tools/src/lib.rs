@@ -8,6 +8,7 @@
 
 mod ask;
 mod cx;
+mod effect;
 mod error;
 mod output;
 mod render;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 pub use ask::Ask;
 pub use cx::{Environment, FileLocks, Progress, ToolCx};
+pub use effect::{Effects, FileEffect};
 pub use error::ToolError;
 pub use output::{Attachment, Output};
 pub use render::{Unfilled, render};

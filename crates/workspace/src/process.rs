@@ -4,8 +4,9 @@
 //! outputs, so that they arrive in the order they were written. Memory is
 //! bounded whatever it prints, a background process that keeps the pipe open
 //! does not hold the caller, and nothing of the group outlives a timeout, a
-//! cancellation or a dropped future. What a program left running on purpose
-//! after a normal end is not touched.
+//! cancellation or a dropped future. A cancelled caller is not kept waiting by a
+//! stubborn program either: it is given the [`Rest`] to see to. What a program left
+//! running on purpose after a normal end is not touched.
 //!
 //! How the program is confined would be one more field of [`Command`].
 
@@ -33,6 +34,10 @@ use crate::Error;
 
 /// Time for output that was written just before the program ended.
 const DRAIN: Duration = Duration::from_millis(250);
+/// Time for a cancelled program to end before its caller goes on without it.
+const LEAVE: Duration = Duration::from_millis(40);
+/// How often it is looked whether a group that was asked to end has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Time between the polite and the final signal.
 const GRACE: Duration = Duration::from_secs(2);
 /// Time to collect a program that was killed; one stuck in the kernel is left.
@@ -88,6 +93,34 @@ pub struct Ended {
     pub end: End,
     /// What it printed until then.
     pub output: Output,
+    /// What a cancellation left to be ended.
+    pub rest: Option<Rest>,
+}
+
+/// A cancelled program that was asked to end and may not have done so. Dropping it kills its group at once.
+#[derive(Debug)]
+pub struct Rest {
+    child: Child,
+    group: Group,
+}
+
+impl Rest {
+    /// Gives the group its time to end, ends it, and collects the program.
+    pub async fn end(mut self) {
+        let until = Instant::now() + GRACE;
+        // Collected meanwhile, or it would count as one of the group for ever.
+        while self.group.has_members() && Instant::now() < until {
+            // Only that it was collected counts; a program that cannot be waited for is gone.
+            drop(tokio::time::timeout(LOOK_EVERY, self.child.wait()).await);
+            sleep_until(until.min(Instant::now() + LOOK_EVERY)).await;
+        }
+        if self.group.has_members() {
+            self.group.signal(Signal::SIGKILL);
+            // One that is stuck in the kernel is left.
+            drop(tokio::time::timeout(REAP, self.child.wait()).await);
+        }
+        self.group.id = None;
+    }
 }
 
 /// Runs a program; `watch` sees the output so far, about ten times a second.
@@ -123,6 +156,10 @@ pub async fn run(
                 phase = group.stop(End::TimedOut);
             }
             () = phase.timer() => match phase {
+                Phase::Stopping { end: end @ End::Cancelled, until } => {
+                    phase = Phase::Draining { end, until };
+                    open = false;
+                }
                 Phase::Stopping { end, .. } => {
                     group.signal(Signal::SIGKILL);
                     phase = Phase::Killed { end, until: Instant::now() + REAP };
@@ -142,7 +179,8 @@ pub async fn run(
             let end = *end;
             group.leave(end);
             output.close().await;
-            return Ok(Ended { end, output });
+            let rest = (end == End::Cancelled && group.has_members()).then_some(Rest { child, group });
+            return Ok(Ended { end, output, rest });
         }
     }
 }
@@ -173,11 +211,14 @@ impl Phase {
     }
 
     fn exited(self, status: Option<ExitStatus>) -> Self {
-        let end = match self {
-            Self::Running => End::Exited(status.map_or(1, code)),
-            Self::Stopping { end, .. } | Self::Killed { end, .. } | Self::Draining { end, .. } => end,
-        };
-        Self::Draining { end, until: Instant::now() + DRAIN }
+        let drained = Instant::now() + DRAIN;
+        match self {
+            Self::Running => Self::Draining { end: End::Exited(status.map_or(1, code)), until: drained },
+            Self::Stopping { end: end @ End::Cancelled, until } => Self::Draining { end, until },
+            Self::Stopping { end, .. } | Self::Killed { end, .. } | Self::Draining { end, .. } => {
+                Self::Draining { end, until: drained }
+            }
+        }
     }
 
     async fn timer(&self) {
@@ -219,6 +260,7 @@ fn start(command: &Command) -> Result<(Child, Receiver, Group), Error> {
 }
 
 /// The process group of a program; killed when dropped, unless left alone.
+#[derive(Debug)]
 struct Group {
     id: Option<Pid>,
 }
@@ -233,7 +275,13 @@ impl Group {
 
     fn stop(&self, end: End) -> Phase {
         self.signal(Signal::SIGTERM);
-        Phase::Stopping { end, until: Instant::now() + GRACE }
+        let patience = if end == End::Cancelled { LEAVE } else { GRACE };
+        Phase::Stopping { end, until: Instant::now() + patience }
+    }
+
+    /// Whether anything of the group is there, if only a program that nobody has collected.
+    fn has_members(&self) -> bool {
+        self.id.is_some_and(|id| killpg(id, None).is_ok())
     }
 
     /// Lets background processes of a program that ended by itself go on.

@@ -59,6 +59,7 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let router = codewright_server::router(engine.clone(), options);
     let server = codewright_server::serve(listener, router, cancel.clone());
     let mut server = std::pin::pin!(server);
+    engine.recover();
     let keeper = engine.clone();
     tokio::select! {
         never = keeper.keep_models_fresh() => match never {},

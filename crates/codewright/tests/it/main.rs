@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a step that fails is a test that fails")]
 
+mod abort;
 mod anthropic;
 mod attach;
 mod config;
@@ -19,12 +20,15 @@ mod permission;
 mod place;
 mod prompt;
 mod providers;
+mod recover;
 mod responses;
 mod secret;
 mod serve;
 mod storage;
+mod structured;
 mod support;
 mod title;
 mod tools;
 mod transfer;
+mod undo;
 mod well_known;

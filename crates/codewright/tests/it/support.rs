@@ -256,3 +256,34 @@ pub(crate) fn get(url: &str, path: &str) -> Result<Value> {
     ensure!(!head.to_lowercase().contains("transfer-encoding"), "{path} comes in chunks: {head}");
     Ok(serde_json::from_str(body)?)
 }
+
+/// The status and the JSON that a request with a body is answered with.
+pub(crate) fn post(url: &str, path: &str, body: &Value) -> Result<(u16, Value)> {
+    let address = url.strip_prefix("http://").context("not an http address")?;
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(DEADLINE))?;
+    let body = body.to_string();
+    write!(
+        stream,
+        "POST {path} HTTP/1.0\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )?;
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes)?;
+    let text = String::from_utf8(bytes)?;
+    let (head, body) = text.split_once("\r\n\r\n").context("no answer")?;
+    let status = head.split(' ').nth(1).context("no status")?.parse()?;
+    let body = body.trim();
+    Ok((status, if body.is_empty() { Value::Null } else { serde_json::from_str(body)? }))
+}
+
+/// A new session of a server.
+pub(crate) fn new_session(url: &str) -> Result<String> {
+    let (_, session) = post(url, "/session", &serde_json::json!({}))?;
+    Ok(session["id"].as_str().context("no session")?.to_owned())
+}
+
+/// A prompt of one text.
+pub(crate) fn prompt(text: &str) -> Value {
+    serde_json::json!({ "parts": [{ "type": "text", "text": text }] })
+}

@@ -26,7 +26,7 @@ const HANDED_OVER: &str = "I handed this work to another agent.";
 /// What stands first where the conversation would begin with the model.
 const NO_BEGINNING: &str = "(What was said before this is not kept.)";
 /// What stands last where the conversation would end with the model.
-const GO_ON: &str = "Go on from there.";
+pub(super) const GO_ON: &str = "Go on from there.";
 
 /// Turns a transcript into the messages of a request.
 ///

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use super::instructions::Instruction;
+use crate::run::structured;
 
 /// What the blocks are made of.
 pub(crate) struct Facts<'a> {
@@ -20,6 +21,8 @@ pub(crate) struct Facts<'a> {
     /// When the conversation began, in milliseconds since 1970.
     pub(crate) began_ms: u64,
     pub(crate) instructions: &'a [Instruction],
+    /// Whether the answer is a value that is handed in.
+    pub(crate) structured: bool,
     /// System text of the prompt itself.
     pub(crate) user: Option<&'a str>,
 }
@@ -34,6 +37,7 @@ pub(crate) fn system(facts: &Facts<'_>) -> String {
         let texts = files.map(|file| format!("Instructions from: {}\n{}", file.origin, file.text.trim_end()));
         blocks.push(texts.collect::<Vec<_>>().join("\n\n"));
     }
+    blocks.extend(facts.structured.then(|| structured::INSTRUCTION.to_owned()));
     blocks.extend(facts.user.filter(|text| !text.trim().is_empty()).map(str::to_owned));
     blocks.join("\n")
 }
@@ -97,6 +101,7 @@ mod tests {
             is_git: true,
             began_ms: 0,
             instructions: &instructions,
+            structured: true,
             user: Some("LAST"),
         });
         let places: Vec<_> = [

@@ -20,9 +20,11 @@ use codewright_proto::{
     MessageWithParts, Part, PartBody, PromptModel, Session, SessionId, Signal, Span, TextPart, TokenUsage,
     UserMessage,
 };
+use codewright_store::Lease;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::files::Done;
 use super::recorder::{Record, Recorder};
 use super::step::{self, Attempt, Step};
 use crate::Error;
@@ -159,23 +161,23 @@ fn last_prompt(transcript: &[MessageWithParts]) -> Option<&UserMessage> {
 /// Makes the summary that the message at `asked` asks for.
 pub(crate) async fn compact(
     inner: &Arc<Inner>,
-    id: &SessionId,
+    lease: &Lease,
     (transcript, asked): (Vec<MessageWithParts>, usize),
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
     let Message::User(prompt) = &transcript[asked].info else { return Ok(()) };
-    let session = inner.session(id).await?;
+    let session = inner.session(lease.session()).await?;
     let place = inner.place(Path::new(&session.directory)).await?;
     let agent = place.agent(AGENT)?.clone();
     let wanted = agent.model.clone().unwrap_or_else(|| prompt.model.clone());
     let message = new_message(inner, &place, prompt, &wanted);
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message);
-    step::flush(inner, &mut recorder).await?;
+    step::flush(lease, inner, &mut recorder).await?;
     let model = match place.models.find(&wanted.provider_id, &wanted.model_id) {
         Ok(model) => model,
         Err(error) => {
             let error = MessageError::UnknownError { message: super::describe(&error), reference: None };
-            return step::fail(inner, recorder, error).await;
+            return step::fail(lease, inner, recorder, error).await;
         }
     };
     let plan = plan::plan(&transcript, asked);
@@ -185,18 +187,18 @@ pub(crate) async fn compact(
         let half = conversation.len() / 2;
         let request = summary_request(&session, &agent, &model, conversation);
         let step = Step::without_tools(place.clone(), model.clone(), request);
-        match step::answer(inner, &step, &mut recorder, cancel).await? {
-            Attempt::Answered => return finish(inner, &model, recorder, &plan).await,
-            Attempt::Aborted => return step::fail(inner, recorder, MessageError::aborted()).await,
+        match step::answer(inner, (lease, &step), &mut recorder, cancel).await? {
+            Attempt::Answered => return finish((inner, lease), &model, recorder, &plan).await,
+            Attempt::Aborted => return step::fail(lease, inner, recorder, MessageError::aborted()).await,
             Attempt::Failed(codewright_llm::Error::Overflow { .. })
                 if attempt < ATTEMPTS && !recorder.has_calls() =>
             {
                 recorder.restart();
-                step::flush(inner, &mut recorder).await?;
+                step::flush(lease, inner, &mut recorder).await?;
                 budget = half;
             }
             Attempt::Failed(error) | Attempt::Silent(error) => {
-                return step::fail(inner, recorder, message_error(&error)).await;
+                return step::fail(lease, inner, recorder, message_error(&error)).await;
             }
         }
     }
@@ -242,22 +244,23 @@ fn summary_request(
 
 /// Stores the end of the summary and how work goes on as one, so that no prompt is lost between them.
 async fn finish(
-    inner: &Arc<Inner>,
+    (inner, lease): (&Arc<Inner>, &Lease),
     model: &Model,
     mut recorder: Recorder,
     plan: &Plan<'_>,
 ) -> Result<(), Error> {
-    step::flush(inner, &mut recorder).await?;
+    step::flush(lease, inner, &mut recorder).await?;
     let (id, message) = (recorder.message().session_id.clone(), recorder.message().id.clone());
     let written = inner.store.message(&id, &message).await?;
     let says = |part: &Part| matches!(&part.body, PartBody::Text(text) if !text.text.trim().is_empty());
     let is_empty = !written.is_some_and(|written| written.parts.iter().any(says));
     if is_empty {
         let message = "the model gave no summary".to_owned();
-        return step::fail(inner, recorder, MessageError::UnknownError { message, reference: None }).await;
+        return step::fail(lease, inner, recorder, MessageError::UnknownError { message, reference: None })
+            .await;
     }
     let cost = step::cost(model, &recorder.message().tokens);
-    recorder.finish(cost);
+    recorder.finish(cost, None, Done::default());
     let mut events = Vec::new();
     for record in recorder.take() {
         match record {
@@ -266,7 +269,7 @@ async fn finish(
         }
     }
     events.extend(next_prompt(inner, &id, &plan.then));
-    inner.store.append(events).await?;
+    lease.append(events).await?;
     inner.store.signal(Signal::SessionCompacted { session_id: id.clone() });
     step::account(inner, &id, recorder.message()).await
 }

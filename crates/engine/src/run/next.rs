@@ -6,6 +6,7 @@
 use codewright_proto::{Message, MessageWithParts, PartBody, ToolState};
 
 use super::compact::plan::{marker, open_request};
+use super::structured;
 
 /// What the model is told when a user refuses a call without a word. The turn ends with it.
 pub(crate) const REJECTED: &str = "The user rejected permission to use this specific tool call.";
@@ -46,7 +47,7 @@ pub(crate) fn next(transcript: &[MessageWithParts]) -> Next {
     if prompt.info.id() > &answer.id {
         return Next::Step;
     }
-    if answer.error.is_some() {
+    if answer.error.is_some() || answer.structured.is_some() {
         return Next::Idle;
     }
     let calls = parts.iter().filter_map(|part| match &part.body {
@@ -62,11 +63,17 @@ pub(crate) fn next(transcript: &[MessageWithParts]) -> Next {
     }
     match answer.finish.as_deref() {
         _ if called => Next::Step,
+        // Words are no answer where a value was asked for; a step that gives up says so by its error.
+        Some(_) if answer.parent_id == *prompt.info.id() && wants_value(prompt) => Next::Step,
         // A provider may say that it called tools and send none: there is nothing to go on with.
         Some(_) => Next::Idle,
         // The process ended while the model spoke: the prompt has no answer yet.
         None => Next::Step,
     }
+}
+
+fn wants_value(prompt: &MessageWithParts) -> bool {
+    matches!(&prompt.info, Message::User(prompt) if structured::wanted(prompt).is_some())
 }
 
 #[cfg(test)]

@@ -3,10 +3,13 @@
 //! The recorder is the only writer of assistant parts. It decides, it does not do:
 //! what it wants stored and shown is collected in order and taken by the step with
 //! [`Recorder::take`]. Text that grows is announced by deltas only and written when
-//! it is complete, so the log holds each text twice at most. Whatever happens to a
-//! step, [`Recorder::close`] ends every part that is still open.
+//! it is complete, so the log holds each text twice at most; between, [`Recorder::draft`]
+//! gives what is worth keeping should the process die. What calls show of their progress
+//! is recorded the more seldom the longer they work. Whatever happens to a step,
+//! [`Recorder::close`] ends every part that is still open.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use codewright_llm::{ModelEvent, Usage};
 use codewright_proto::{
@@ -14,9 +17,25 @@ use codewright_proto::{
     Signal, Span, StepFinish, TextPart, TokenUsage, ToolPart, ToolSpan, ToolState,
 };
 use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::files::Done;
+use super::recover::{INTERRUPTED, UNCERTAIN};
+use super::structured;
+use crate::toolbox::changes_nothing;
 
 /// What a call is told when the turn ends before it does.
 pub(crate) const CALL_ABORTED: &str = "Tool execution aborted";
+
+/// The shortest time between two drafts of a text, and between two records of a call's progress.
+const SHORTEST: Duration = Duration::from_millis(100);
+/// Bytes of drafts a second: a long text is drafted whole each time, so it is drafted more seldom.
+const DRAFT_BYTES_A_SECOND: u64 = 1024 * 1024;
+/// Progress is recorded this often in the time that a call has worked.
+const PROGRESS_IN_ALL: u32 = 50;
+/// The longest time between two records of a call's progress.
+const LONGEST: Duration = Duration::from_secs(5);
 
 /// Something to store or to show, in the order it happened.
 #[derive(Debug)]
@@ -42,6 +61,8 @@ pub(crate) struct CallUpdate {
     /// The tool to show; differs from the one named by the model for `invalid`.
     pub(crate) tool: String,
     pub(crate) state: ToolState,
+    /// Told once the state is stored.
+    pub(crate) stored: Option<oneshot::Sender<()>>,
 }
 
 pub(crate) struct Recorder {
@@ -49,6 +70,10 @@ pub(crate) struct Recorder {
     clock: Clock,
     message: AssistantMessage,
     step_open: bool,
+    /// The part that began the step, and whether it names the tree.
+    step_start: Option<(PartId, bool)>,
+    /// The tree of the directory when the step began.
+    tree: Option<String>,
     block: Option<Block>,
     /// Texts of this attempt that are closed: they are emptied if it is given up.
     closed: Vec<(PartId, bool, Span)>,
@@ -64,6 +89,17 @@ struct Block {
     /// What the provider needs back with it.
     metadata: Option<Value>,
     start: u64,
+    /// How much of the text the last draft had, and when it was made.
+    drafted: (usize, Instant),
+}
+
+impl Block {
+    /// When the text may be drafted, if it has grown.
+    fn due(&self) -> Option<Instant> {
+        let (length, at) = self.drafted;
+        let cost = Duration::from_millis(self.text.len() as u64 * 1000 / DRAFT_BYTES_A_SECOND);
+        (self.text.len() != length).then(|| at + cost.max(SHORTEST))
+    }
 }
 
 struct OpenCall {
@@ -74,7 +110,19 @@ struct OpenCall {
     metadata: Option<Value>,
     /// When it began to run, with what, and what it last showed.
     running: Option<(u64, Value, Option<Map>)>,
+    /// Progress that has not been recorded.
+    progress: Option<ToolState>,
+    /// When the call began to run here, and when something was last recorded of it.
+    recorded: Option<(Instant, Instant)>,
     closed: bool,
+}
+
+impl OpenCall {
+    /// When more progress may be recorded.
+    fn due(&self) -> Option<Instant> {
+        let (begun, last) = self.recorded?;
+        Some(last + ((last - begun) / PROGRESS_IN_ALL).clamp(SHORTEST, LONGEST))
+    }
 }
 
 impl Recorder {
@@ -85,6 +133,8 @@ impl Recorder {
             clock,
             message,
             step_open: false,
+            step_start: None,
+            tree: None,
             block: None,
             closed: Vec::new(),
             calls: Vec::new(),
@@ -167,6 +217,37 @@ impl Recorder {
         None
     }
 
+    /// The text that grows, if it is time to keep what there is of it.
+    pub(crate) fn draft(&mut self, now: Instant) -> Option<Part> {
+        let block = self.block.as_mut()?;
+        if block.due().is_none_or(|due| now < due) {
+            return None;
+        }
+        block.drafted = (block.text.len(), now);
+        let span = Span { start: block.start, end: None };
+        let body = text_body(block.reasoning, block.text.clone(), span, block.metadata.clone());
+        Some(self.part(self.block.as_ref()?.id.clone(), body))
+    }
+
+    /// When there is something to record or to draft that has been held back.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        let waiting = self.calls.iter().filter(|call| call.progress.is_some());
+        waiting.filter_map(OpenCall::due).chain(self.block.as_ref().and_then(Block::due)).min()
+    }
+
+    /// Records progress that was held back long enough.
+    pub(crate) fn record_due(&mut self, now: Instant) {
+        for at in 0..self.calls.len() {
+            let call = &mut self.calls[at];
+            if call.due().is_some_and(|due| due <= now)
+                && let Some(state) = call.progress.take()
+            {
+                call.recorded = call.recorded.map(|(begun, _)| (begun, now));
+                self.record_call(at, state);
+            }
+        }
+    }
+
     /// Records how far a call is.
     pub(crate) fn call_updated(&mut self, update: CallUpdate) {
         let Some(at) = self.calls.iter().position(|call| call.call_id == update.call_id && !call.closed)
@@ -176,10 +257,23 @@ impl Recorder {
         let call = &mut self.calls[at];
         call.tool = update.tool;
         call.closed = !update.state.is_open();
+        // What was held back is older than this.
+        call.progress = None;
         let mut state = update.state;
+        if let Some(value) = structured::captured(&call.tool, &state) {
+            self.message.structured.get_or_insert(value);
+        }
         match &mut state {
             ToolState::Running { input, time, metadata, .. } => {
+                let now = Instant::now();
                 call.running = Some((time.start, input.clone(), metadata.clone()));
+                if metadata.is_some() && call.due().is_some_and(|due| now < due) {
+                    call.progress = Some(state);
+                    return;
+                }
+                if metadata.is_some() {
+                    call.recorded = Some((call.recorded.map_or(now, |(begun, _)| begun), now));
+                }
             }
             // What a call showed while it worked stays when it fails.
             ToolState::Error { metadata, .. } if metadata.is_none() => {
@@ -208,19 +302,51 @@ impl Recorder {
     }
 
     /// Records the end of the step: its usage, its cost and why it ended.
-    pub(crate) fn finish(&mut self, cost: f64) {
+    ///
+    /// An answer that is good as far as it goes may still be the last one that is tried.
+    pub(crate) fn finish(&mut self, cost: f64, error: Option<MessageError>, done: Done) {
         self.begin_step();
         self.end_block(None);
         self.message.cost += cost;
         let body = PartBody::StepFinish(StepFinish {
             reason: self.message.finish.clone().unwrap_or_else(|| "unknown".to_owned()),
-            snapshot: None,
+            snapshot: done.tree,
             cost,
             tokens: self.message.tokens,
         });
         let id = self.ids.part();
         self.record_part(id, body);
-        self.close(None);
+        self.changed(done.patch);
+        self.close(error);
+    }
+
+    /// Records which files the step changed.
+    pub(crate) fn changed(&mut self, patch: Option<PartBody>) {
+        if let Some(patch) = patch {
+            let id = self.ids.part();
+            self.record_part(id, patch);
+        }
+    }
+
+    /// Learns the tree of the directory when the step began, which may be found after the answer has.
+    pub(crate) fn began_with(&mut self, tree: Option<String>) {
+        if self.tree.is_some() || tree.is_none() {
+            return;
+        }
+        self.tree = tree;
+        if let Some((id, false)) = self.step_start.take() {
+            self.record_step_start(id);
+        }
+    }
+
+    fn record_step_start(&mut self, id: PartId) {
+        self.step_start = Some((id.clone(), self.tree.is_some()));
+        self.record_part(id, PartBody::StepStart { snapshot: self.tree.clone() });
+    }
+
+    /// Whether the model handed in a value that was refused.
+    pub(crate) fn has_refused_value(&self) -> bool {
+        self.message.structured.is_none() && self.calls.iter().any(|call| call.tool == structured::TOOL)
     }
 
     /// Ends every open part and the message itself.
@@ -233,8 +359,15 @@ impl Recorder {
                 continue;
             }
             call.closed = true;
-            let (start, input, metadata) =
+            call.progress = None;
+            let works = call.running.is_some() && !changes_nothing(&call.tool);
+            let (start, input, mut metadata) =
                 call.running.take().unwrap_or((now, Value::Object(Map::new()), None));
+            if works {
+                // It was told to end and has not said how it did.
+                let word = Value::from(UNCERTAIN);
+                metadata.get_or_insert_default().insert(INTERRUPTED.to_owned(), word);
+            }
             let time = ToolSpan { start, end: now, compacted: None };
             let state = ToolState::Error { input, error: CALL_ABORTED.to_owned(), metadata, time };
             self.record_call(at, state);
@@ -250,7 +383,8 @@ impl Recorder {
         let start = self.clock.now_ms();
         let id = self.ids.part();
         self.record_part(id.clone(), text_body(reasoning, String::new(), Span { start, end: None }, None));
-        self.block = Some(Block { id, reasoning, text: String::new(), metadata: None, start });
+        let drafted = (0, Instant::now());
+        self.block = Some(Block { id, reasoning, text: String::new(), metadata: None, start, drafted });
     }
 
     fn grow(&mut self, reasoning: bool, delta: &str) {
@@ -287,14 +421,23 @@ impl Recorder {
         }
         self.step_open = true;
         let id = self.ids.part();
-        self.record_part(id, PartBody::StepStart { snapshot: None });
+        self.record_step_start(id);
     }
 
     fn call_started(&mut self, call_id: String, tool: String) {
         self.begin_step();
         self.end_block(None);
         let id = self.ids.part();
-        self.calls.push(OpenCall { id, call_id, tool, metadata: None, running: None, closed: false });
+        self.calls.push(OpenCall {
+            id,
+            call_id,
+            tool,
+            metadata: None,
+            running: None,
+            progress: None,
+            recorded: None,
+            closed: false,
+        });
         self.record_call(self.calls.len() - 1, ToolState::pending());
     }
 
@@ -309,9 +452,13 @@ impl Recorder {
         self.record_part(call.id.clone(), PartBody::Tool(part));
     }
 
+    fn part(&self, id: PartId, body: PartBody) -> Part {
+        Part { id, session_id: self.message.session_id.clone(), message_id: self.message.id.clone(), body }
+    }
+
     fn record_part(&mut self, id: PartId, body: PartBody) {
         let session_id = self.message.session_id.clone();
-        let part = Part { id, session_id: session_id.clone(), message_id: self.message.id.clone(), body };
+        let part = self.part(id, body);
         let time = self.clock.now_ms();
         self.records.push(Record::Event(Event::PartUpdated { session_id, part, time }));
     }

@@ -10,19 +10,21 @@ use std::time::Duration;
 
 use codewright_llm::{EventStream, Model, ModelEvent, Request, ToolSpec};
 use codewright_proto::{
-    AssistantMessage, AssistantTime, Message, MessageError, MessagePath, MessageWithParts, Rule, SessionId,
-    SessionStatus, Signal, TokenUsage, UserMessage,
+    AssistantMessage, AssistantTime, Event, Message, MessageError, MessagePath, MessageWithParts, Part, Rule,
+    SessionId, SessionStatus, Signal, TokenUsage, UserMessage,
 };
+use codewright_store::Lease;
 use codewright_tools::AnyTool;
 use futures_util::FutureExt as _;
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::files::Files;
 use super::recorder::{Call, CallUpdate, Record, Recorder};
-use super::{compact, retry, set_status};
+use super::{compact, retry, set_status, structured, summary};
 use crate::engine::Inner;
 use crate::error::message_error;
 use crate::models::{merge, prices};
@@ -34,8 +36,12 @@ use crate::{Error, permission, prompts};
 
 /// Deltas are shown at most this often: what a person sees as smooth.
 const FRAME: Duration = Duration::from_millis(16);
-/// How long calls may take to end themselves after the turn was stopped.
-const ABORT_GRACE: Duration = Duration::from_secs(3);
+/// How long calls may take to end themselves before the stopped turn goes on without them.
+const ABORT_GRACE: Duration = Duration::from_millis(90);
+/// How long a stopped turn waits to learn what it did to files.
+const FILES_GRACE: Duration = Duration::from_millis(40);
+/// How long calls that were left behind may take to end before they are dropped.
+const CALL_END: Duration = Duration::from_secs(10);
 /// Reports of calls that the step has not recorded yet; a call waits when it is full.
 const PENDING_UPDATES: usize = 64;
 
@@ -46,12 +52,16 @@ pub(crate) struct Step {
     pub(crate) request: Request,
     pub(crate) offered: Vec<Arc<dyn AnyTool>>,
     pub(crate) rules: Arc<[Rule]>,
+    /// The schema of the value that the prompt asks for.
+    pub(crate) schema: Option<Arc<Value>>,
+    /// What the step does to files.
+    pub(crate) files: Option<Arc<Files>>,
 }
 
 impl Step {
     /// A request whose answer is words alone.
     pub(crate) fn without_tools(place: Arc<Place>, model: Arc<Model>, request: Request) -> Self {
-        Self { place, model, request, offered: Vec::new(), rules: Arc::default() }
+        Self { place, model, request, offered: Vec::new(), rules: Arc::default(), schema: None, files: None }
     }
 }
 
@@ -67,28 +77,36 @@ pub(crate) enum Attempt {
 /// Takes one step.
 pub(crate) async fn step(
     inner: &Arc<Inner>,
-    id: &SessionId,
+    lease: &Lease,
     transcript: Vec<MessageWithParts>,
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
+    let id = lease.session();
     let prompt = transcript.iter().rev().find_map(|message| match &message.info {
         Message::User(prompt) => Some(prompt.clone()),
         Message::Assistant(_) => None,
     });
     let Some(prompt) = prompt else { return Ok(()) };
     let session = inner.session(id).await?;
-    let place = inner.place(std::path::Path::new(&session.directory)).await?;
+    let place = inner.place(std::path::Path::new(&session.directory));
+    let Some(place) = cancel.run_until_cancelled(place).await else { return Ok(()) };
+    let place = place?;
+    let looking = cancel.child_token();
+    let _looked = looking.clone().drop_guard();
+    let files = Files::begin(&place, &inner.tasks, looking);
     let message = new_message(inner, &place, &prompt);
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message);
-    flush(inner, &mut recorder).await?;
+    flush(lease, inner, &mut recorder).await?;
+    summary::keep(inner, lease, &transcript).await?;
     if transcript.len() == 1 {
         super::title::start(inner, &place, &session, &transcript);
     }
     let prepared = prepare(inner, place, &session, &prompt, &transcript);
+    let misses = structured::misses(&transcript, &prompt.id);
     let may_compact = prepared.as_ref().is_ok_and(|step| compact::may_follow(&step.place, &transcript));
     drop(transcript);
     let step = match prepared {
-        Ok(step) => step,
+        Ok(step) => Step { files: Some(files.clone()), ..step },
         Err(error) => {
             let message = super::describe(&error);
             let error = match error {
@@ -97,32 +115,68 @@ pub(crate) async fn step(
                 }
                 _ => MessageError::UnknownError { message, reference: None },
             };
-            return fail(inner, recorder, error).await;
+            return fail(lease, inner, recorder, error).await;
         }
     };
-    let end = answer(inner, &step, &mut recorder, cancel).await?;
+    let end = answer(inner, (lease, &step), &mut recorder, cancel).await?;
     match end {
         Attempt::Answered => {
             let cost = cost(&step.model, &recorder.message().tokens);
-            recorder.finish(cost);
-            flush(inner, &mut recorder).await?;
+            let error = given_up(&prompt, misses, &recorder);
+            if let Some(error) = error.clone() {
+                inner.store.signal(Signal::SessionError { session_id: Some(id.clone()), error });
+            }
+            let done = files.close().await;
+            recorder.began_with(files.first());
+            recorder.finish(cost, error, done);
+            flush(lease, inner, &mut recorder).await?;
             account(inner, id, recorder.message()).await
         }
-        Attempt::Aborted => fail(inner, recorder, MessageError::aborted()).await,
+        Attempt::Aborted => {
+            leave_files(inner, &files, &mut recorder).await;
+            fail(lease, inner, recorder, MessageError::aborted()).await
+        }
         // What was not answered is no failure of the answer: the prompt is given again after a summary.
         Attempt::Failed(error @ codewright_llm::Error::Overflow { .. }) if may_compact => {
             let error = message_error(&error);
             inner.store.signal(Signal::SessionError { session_id: Some(id.clone()), error });
             recorder.close(None);
-            flush(inner, &mut recorder).await?;
+            flush(lease, inner, &mut recorder).await?;
             compact::ask(inner, id, (&prompt.agent, &prompt.model), compact::Cause::Refused).await
         }
         Attempt::Failed(error) | Attempt::Silent(error) => {
             let mut known = message_error(&error);
             suggest(&step, &mut known);
-            fail(inner, recorder, known).await
+            recorder.changed(files.close().await.patch);
+            fail(lease, inner, recorder, known).await
         }
     }
+}
+
+/// Records what a stopped step did to files; what takes longer is recorded when it is known.
+async fn leave_files(inner: &Arc<Inner>, files: &Arc<Files>, recorder: &mut Recorder) {
+    let (message, files) = (recorder.message(), files.clone());
+    let (session_id, message_id) = (message.session_id.clone(), message.id.clone());
+    let (found, patch) = oneshot::channel();
+    let inner_ = inner.clone();
+    inner.tasks.spawn(async move {
+        let Some(patch) = files.close().await.patch else { return };
+        let Err(patch) = found.send(patch) else { return };
+        let part = Part { id: inner_.ids.part(), session_id: session_id.clone(), message_id, body: patch };
+        let event = Event::PartUpdated { session_id, part, time: inner_.clock.now_ms() };
+        // A session that was deleted meanwhile needs it no more.
+        drop(inner_.store.append(vec![event]).await);
+    });
+    if let Ok(Ok(patch)) = tokio::time::timeout(FILES_GRACE, patch).await {
+        recorder.changed(Some(patch));
+    }
+}
+
+/// The error of a step that was the last one allowed and has not given the value that was asked for.
+fn given_up(prompt: &UserMessage, misses: u32, recorder: &Recorder) -> Option<MessageError> {
+    structured::wanted(prompt)?;
+    let missed = recorder.has_refused_value() || !recorder.has_calls();
+    if missed { structured::given_up(prompt, misses + 1) } else { None }
 }
 
 /// A provider that does not know the model may know one of a like name.
@@ -175,6 +229,9 @@ fn prepare(
         description: tool.description(),
         parameters: tool.parameters(),
     });
+    let schema = structured::wanted(prompt);
+    let mut tools: Vec<_> = tools.chain(schema.map(structured::spec)).collect();
+    tools.sort_by_key(|tool| tool.name.to_lowercase());
     let (instructions, warnings) = place.instructions();
     for warning in warnings {
         place.warn(&warning);
@@ -193,6 +250,7 @@ fn prepare(
         // The day of the first prompt, not of this step: a new day must not change what was sent before.
         began_ms: transcript.first().map_or_else(|| inner.clock.now_ms(), |first| first.info.created()),
         instructions: &instructions,
+        structured: schema.is_some(),
         user: prompt.system.as_deref(),
     });
     let mut options = agent.options.clone();
@@ -207,13 +265,15 @@ fn prepare(
         session,
         transcript,
         system,
-        tools: tools.collect(),
+        tools,
+        wants_value: schema.is_some(),
         temperature: agent.temperature,
         top_p: agent.top_p,
         options,
     };
     let request = request::request(parts, &model);
-    Ok(Step { place, model, request, offered, rules: rules.into() })
+    let schema = schema.cloned().map(Arc::new);
+    Ok(Step { place, model, request, offered, rules: rules.into(), schema, files: None })
 }
 
 /// Lays the options of a named variant over others.
@@ -237,14 +297,14 @@ fn merge_variant(place: &Place, model: &Model, name: &str, options: &mut Map<Str
 /// Gets an answer, repeating what failed while that is safe and allowed.
 pub(crate) async fn answer(
     inner: &Arc<Inner>,
-    step: &Step,
+    (lease, step): (&Lease, &Step),
     recorder: &mut Recorder,
     cancel: &CancellationToken,
 ) -> Result<Attempt, Error> {
     let id = recorder.message().session_id.clone();
     let mut silent = 0;
     for attempt in 1.. {
-        let error = match Conversation::new(inner, step, recorder, cancel).hold().await? {
+        let error = match Conversation::new(inner, (lease, step), recorder, cancel).hold().await? {
             Attempt::Failed(error) => {
                 silent = 0;
                 error
@@ -267,7 +327,7 @@ pub(crate) async fn answer(
         let wait = retry::wait(attempt, asked).filter(|_| silent < retry::MAX_SILENT);
         let Some(wait) = wait else { return Ok(Attempt::Failed(error)) };
         recorder.restart();
-        flush(inner, recorder).await?;
+        flush(lease, inner, recorder).await?;
         let next = inner.clock.now_ms() + wait.as_millis() as u64;
         let message = error.failure().message.clone();
         set_status(inner, &id, SessionStatus::Retry { attempt, message, next });
@@ -282,6 +342,7 @@ pub(crate) async fn answer(
 /// One attempt: a stream, and the calls that run beside it.
 struct Conversation<'a> {
     inner: &'a Arc<Inner>,
+    lease: &'a Lease,
     step: &'a Step,
     recorder: &'a mut Recorder,
     cancel: &'a CancellationToken,
@@ -289,17 +350,56 @@ struct Conversation<'a> {
     sender: mpsc::Sender<CallUpdate>,
     updates: mpsc::Receiver<CallUpdate>,
     called: Vec<Call>,
+    /// Calls that wait for their record.
+    unstored: Vec<oneshot::Sender<()>>,
 }
 
 impl<'a> Conversation<'a> {
     fn new(
         inner: &'a Arc<Inner>,
-        step: &'a Step,
+        (lease, step): (&'a Lease, &'a Step),
         recorder: &'a mut Recorder,
         cancel: &'a CancellationToken,
     ) -> Self {
         let (sender, updates) = mpsc::channel(PENDING_UPDATES);
-        Self { inner, step, recorder, cancel, calls: JoinSet::new(), sender, updates, called: Vec::new() }
+        Self {
+            inner,
+            lease,
+            step,
+            recorder,
+            cancel,
+            calls: JoinSet::new(),
+            sender,
+            updates,
+            called: Vec::new(),
+            unstored: Vec::new(),
+        }
+    }
+
+    /// Stores and shows what was recorded, and tells the calls that wait for it.
+    async fn flush(&mut self) -> Result<(), Error> {
+        flush(self.lease, self.inner, self.recorder).await?;
+        for stored in self.unstored.drain(..) {
+            // A call that has ended meanwhile does not listen.
+            let _: Result<(), ()> = stored.send(());
+        }
+        Ok(())
+    }
+
+    fn updated(&mut self, mut update: CallUpdate) {
+        self.unstored.extend(update.stored.take());
+        self.recorder.call_updated(update);
+    }
+
+    /// Keeps what has been held back long enough.
+    async fn catch_up(&mut self) -> Result<(), Error> {
+        let now = Instant::now();
+        self.recorder.record_due(now);
+        self.recorder.began_with(self.step.files.as_ref().and_then(|files| files.first()));
+        if let Some(part) = self.recorder.draft(now) {
+            self.lease.draft(part).await?;
+        }
+        Ok(())
     }
 
     async fn hold(mut self) -> Result<Attempt, Error> {
@@ -342,19 +442,21 @@ impl<'a> Conversation<'a> {
                     break;
                 }
             }
-            if self.recorder.has_events() || Instant::now() >= frame {
-                flush(self.inner, self.recorder).await?;
+            if self.recorder.has_events() || !self.unstored.is_empty() || Instant::now() >= frame {
+                self.flush().await?;
+                self.catch_up().await?;
                 frame = Instant::now() + FRAME;
                 tick.as_mut().reset(frame);
             }
             tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => return Ok(Attempt::Aborted),
-                Some(update) = self.updates.recv() => self.recorder.call_updated(update),
+                Some(update) = self.updates.recv() => self.updated(update),
                 event = stream.next() => if let Some(end) = self.heard(event).await? {
                     return Ok(end);
                 },
                 () = tick.as_mut(), if !self.recorder.is_empty() => {}
+                () = until(self.recorder.due()) => self.catch_up().await?,
             }
         }
     }
@@ -369,9 +471,12 @@ impl<'a> Conversation<'a> {
             Some(Err(error)) if self.recorder.has_begun() => Ok(Some(Attempt::Failed(error))),
             Some(Err(error)) => Ok(Some(Attempt::Silent(error))),
             Some(Ok(event)) => {
+                if !self.recorder.has_begun() {
+                    self.recorder.began_with(self.step.files.as_ref().and_then(|files| files.first()));
+                }
                 if let Some(call) = self.recorder.push(event) {
                     // Stored before it runs: an effect never precedes its record.
-                    flush(self.inner, self.recorder).await?;
+                    self.flush().await?;
                     self.start(call);
                 }
                 Ok(None)
@@ -395,6 +500,8 @@ impl<'a> Conversation<'a> {
             updates: self.sender.clone(),
             cancel: self.cancel.child_token(),
             repeated,
+            schema: self.step.schema.clone(),
+            files: self.step.files.clone(),
         };
         self.calls.spawn(cx.call(call));
     }
@@ -402,58 +509,79 @@ impl<'a> Conversation<'a> {
     /// Waits until every call has ended, recording what they report.
     async fn finish_calls(&mut self) -> Result<(), Error> {
         while !self.calls.is_empty() {
+            // Before anything is waited for: a call may wait for its record.
+            if self.recorder.has_events() || !self.unstored.is_empty() {
+                self.flush().await?;
+            }
             tokio::select! {
                 biased;
-                Some(update) = self.updates.recv() => self.recorder.call_updated(update),
+                Some(update) = self.updates.recv() => self.updated(update),
                 // A call that panicked has said so itself, see `CallCx::call`.
                 _ = self.calls.join_next() => {}
-            }
-            if self.recorder.has_events() {
-                flush(self.inner, self.recorder).await?;
+                () = until(self.recorder.due()) => self.catch_up().await?,
             }
         }
         while let Ok(update) = self.updates.try_recv() {
-            self.recorder.call_updated(update);
+            self.updated(update);
         }
-        flush(self.inner, self.recorder).await
+        self.flush().await
     }
 
-    /// Gives the calls of a stopped turn a moment to end themselves, then ends them.
+    /// Gives the calls of a stopped turn a moment to end themselves, then leaves them to end alone.
     async fn end_calls(&mut self) -> Result<(), Error> {
         if let Ok(done) = tokio::time::timeout(ABORT_GRACE, self.finish_calls()).await {
             return done;
         }
-        self.calls.shutdown().await;
-        self.finish_calls().await
+        let mut calls = std::mem::take(&mut self.calls);
+        self.inner.tasks.spawn(async move {
+            let all = async { while calls.join_next().await.is_some() {} };
+            if tokio::time::timeout(CALL_END, all).await.is_err() {
+                calls.shutdown().await;
+            }
+        });
+        self.flush().await
+    }
+}
+
+/// Waits until then, or for ever.
+async fn until(then: Option<Instant>) {
+    match then {
+        Some(then) => tokio::time::sleep_until(then).await,
+        None => std::future::pending().await,
     }
 }
 
 /// Stores and shows what was recorded, in its order.
-pub(crate) async fn flush(inner: &Inner, recorder: &mut Recorder) -> Result<(), Error> {
+pub(crate) async fn flush(lease: &Lease, inner: &Inner, recorder: &mut Recorder) -> Result<(), Error> {
     let mut events = Vec::new();
     for record in recorder.take() {
         match record {
             Record::Event(event) => events.push(event),
             Record::Signal(signal) => {
                 if !events.is_empty() {
-                    inner.store.append(std::mem::take(&mut events)).await?;
+                    lease.append(std::mem::take(&mut events)).await?;
                 }
                 inner.store.signal(signal);
             }
         }
     }
     if !events.is_empty() {
-        inner.store.append(events).await?;
+        lease.append(events).await?;
     }
     Ok(())
 }
 
 /// Ends a step that has no answer, and tells everyone why.
-pub(crate) async fn fail(inner: &Inner, mut recorder: Recorder, error: MessageError) -> Result<(), Error> {
+pub(crate) async fn fail(
+    lease: &Lease,
+    inner: &Inner,
+    mut recorder: Recorder,
+    error: MessageError,
+) -> Result<(), Error> {
     let session_id = Some(recorder.message().session_id.clone());
     recorder.close(Some(error.clone()));
     inner.store.signal(Signal::SessionError { session_id, error });
-    flush(inner, &mut recorder).await
+    flush(lease, inner, &mut recorder).await
 }
 
 /// Adds what the step used to its session.

@@ -4,10 +4,12 @@
 mod cache;
 mod compaction;
 mod desk;
+mod files;
 mod gemini;
 mod history;
 mod permission;
 mod responses;
 mod sessions;
+mod structured;
 mod turn;
 mod undo;

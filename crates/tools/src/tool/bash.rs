@@ -126,7 +126,10 @@ impl Tool for Bash {
         let mut watch = |output: &codewright_workspace::Output| {
             report(cx, shown(&output.tail(SHOWN_BYTES), output.bytes()));
         };
-        let ended = run(command, limits, &cx.cancel, &mut watch).await?;
+        let mut ended = run(command, limits, &cx.cancel, &mut watch).await?;
+        if let Some(rest) = ended.rest.take() {
+            cx.background.spawn(rest.end());
+        }
         Ok(finished(&input, &ended))
     }
 }

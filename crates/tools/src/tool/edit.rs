@@ -4,7 +4,7 @@ mod replacer;
 
 use std::path::Path;
 
-use codewright_workspace::{Diff, MAX_TEXT_BYTES, Place, TextFile, read_text, unified, write_atomic};
+use codewright_workspace::{Diff, Error, MAX_TEXT_BYTES, Place, TextFile, read_bytes, unified, write_atomic};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -12,6 +12,7 @@ use self::replacer::{Miss, Wanted, locate};
 use super::write::asks;
 use crate::ask::file_patterns;
 use crate::cx::settled;
+use crate::effect::{FileEffect, missing_above};
 use crate::{Ask, Output, Tool, ToolCx, ToolError, render};
 
 const DESCRIPTION: &str = include_str!("edit.txt");
@@ -69,11 +70,14 @@ impl Tool for Edit {
         let place = workspace.resolve(Path::new(&input.file_path))?;
         let title = workspace.title(&place.path);
         let held = cx.locks.lock(&place.real, &cx.cancel).await?;
-        let progress = cx.progress.clone();
+        let (progress, effects) = (cx.progress.clone(), cx.effects.clone());
         settled(move || {
             let _held = held;
             let change = change(&place, &input)?;
+            let made = missing_above(&place.real);
             write_atomic(&place.real, change.content.as_bytes())?;
+            let after = Some(change.content.into_bytes());
+            effects.report(FileEffect { path: place.real.clone(), before: change.before, after, made });
             let metadata = facts(&place, &change.diff);
             progress.report(metadata.clone());
             let output = "Edit applied successfully.".to_owned();
@@ -99,6 +103,8 @@ fn facts(place: &Place, diff: &Diff) -> Map<String, Value> {
 
 /// What an edit would make of a file.
 struct Change {
+    /// What it held, to the byte.
+    before: Option<Vec<u8>>,
     content: String,
     diff: Diff,
 }
@@ -117,7 +123,7 @@ fn change(place: &Place, input: &Input) -> Result<Change, ToolError> {
             return tell(&format!("File {name} not found"));
         }
         let diff = unified(&name, "", &TextFile::parse(&input.new_string).text);
-        return Ok(Change { content: input.new_string.clone(), diff });
+        return Ok(Change { before: None, content: input.new_string.clone(), diff });
     }
     if !place.real.is_file() {
         // Opening a pipe or a device could wait forever.
@@ -129,7 +135,9 @@ fn change(place: &Place, input: &Input) -> Result<Change, ToolError> {
              or use write for an intentional full-file replacement.",
         );
     }
-    let file = read_text(&place.real)?;
+    let bytes = read_bytes(&place.real, MAX_TEXT_BYTES)?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| Error::NotText { path: place.real.clone() })?;
+    let file = TextFile::parse(text);
     let old = input.old_string.replace("\r\n", "\n");
     let wanted = if input.replace_all == Some(true) { Wanted::All } else { Wanted::One };
     let found = match locate(&file.text, &old, wanted) {
@@ -151,5 +159,5 @@ fn change(place: &Place, input: &Input) -> Result<Change, ToolError> {
     if diff.additions + diff.deletions == 0 {
         return tell(UNCHANGED);
     }
-    Ok(Change { content, diff })
+    Ok(Change { before: Some(bytes), content, diff })
 }

@@ -8,9 +8,12 @@ use serde_json::{Map, Value, json};
 
 use crate::ask::file_patterns;
 use crate::cx::settled;
+use crate::effect::{FileEffect, missing_above};
 use crate::{Ask, Output, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("write.txt");
+/// Larger files are replaced without their old content being told.
+const MAX_REPLACED_BYTES: u64 = 64 * 1024 * 1024;
 const BOM: &str = "\u{feff}";
 
 /// Puts a whole file in place.
@@ -60,10 +63,18 @@ impl Tool for Write {
         let place = workspace.resolve(Path::new(&input.file_path))?;
         let title = workspace.title(&place.path);
         let held = cx.locks.lock(&place.real, &cx.cancel).await?;
+        let effects = cx.effects.clone();
         settled(move || {
             let _held = held;
             let (exists, content) = prepare(&place, input.content)?;
+            let before = if exists { Some(read_bytes(&place.real, MAX_REPLACED_BYTES)) } else { None };
+            let made = missing_above(&place.real);
             write_atomic(&place.real, content.as_bytes())?;
+            // What cannot be read cannot be given back; the write is good all the same.
+            if let Ok(before) = before.transpose() {
+                let after = Some(content.into_bytes());
+                effects.report(FileEffect { path: place.real.clone(), before, after, made });
+            }
             let output = Output { title, output: "Wrote file successfully.".to_owned(), ..Output::default() };
             Ok(output
                 .with("diagnostics", Map::new())

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use codewright_tools::{Ask, Environment, FileLocks, Output, Progress, ToolCx, ToolError, builtin};
+use codewright_tools::{Ask, Effects, Environment, FileLocks, Output, Progress, ToolCx, ToolError, builtin};
 use serde_json::{Map, Value};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// What running calls showed.
 pub(crate) type Shown = Arc<Mutex<Vec<Map<String, Value>>>>;
@@ -35,6 +36,8 @@ impl Project {
             output_dir: outside.join("output"),
             new_output_id: Arc::new(move || format!("tool_{}", next.fetch_add(1, Ordering::Relaxed))),
             cancel: CancellationToken::new(),
+            background: TaskTracker::new(),
+            effects: Effects::none(),
             progress: Progress::new(move |metadata, _| sink.lock().expect("lock").push(metadata)),
             env: Environment::default(),
             locks: FileLocks::default(),

@@ -1,0 +1,134 @@
+//! Stopping a turn over HTTP: the answer comes soon, whatever the turn was doing.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use codewright_testkit::{Project, Script, Turn};
+use serde_json::{Value, json};
+
+use crate::support::{Stage, get, is_running, new_session, post, prompt, wait_until};
+
+/// Far more than is promised, because the machine may be loaded.
+const SOON: Duration = Duration::from_secs(1);
+
+/// A session that is at work, stopped once `busy` says so; the stage and the answer's message.
+#[track_caller]
+fn stopped(stage: &Stage, busy: impl Fn(&str, &str) -> bool) -> Value {
+    let (server, url) = stage.serve().unwrap();
+    let id = new_session(&url).unwrap();
+    let path = format!("/session/{id}");
+    post(&url, &format!("{path}/prompt_async"), &prompt("go")).unwrap();
+    wait_until("the phase", || busy(&url, &id)).unwrap();
+    let asked = Instant::now();
+    let answer = post(&url, &format!("{path}/abort"), &json!({})).unwrap();
+    let took = asked.elapsed();
+    assert_eq!(answer, (200, json!(true)));
+    assert!(took < SOON, "{took:?}");
+    // Nothing has to be waited for: the session is whole and free.
+    assert_eq!(get(&url, "/session/status").unwrap(), json!({}));
+    assert_eq!(get(&url, "/permission").unwrap(), json!([]));
+    let messages = get(&url, &format!("{path}/message")).unwrap();
+    let stopped = messages[1].clone();
+    assert_eq!(stopped["info"]["error"]["name"], "MessageAbortedError", "{stopped}");
+    assert!(stopped["info"]["time"]["completed"].is_u64(), "{stopped}");
+    for part in stopped["parts"].as_array().unwrap() {
+        let is_open = match part["type"].as_str().unwrap() {
+            "tool" => part["state"]["time"]["end"].is_null(),
+            "text" | "reasoning" => part["time"]["end"].is_null(),
+            _ => false,
+        };
+        assert!(!is_open, "{part}");
+    }
+    let (status, again) = post(&url, &format!("{path}/message"), &prompt("again")).unwrap();
+    assert_eq!((status, &again["parts"][1]["text"]), (200, &json!("Back again.")), "{again}");
+    stage.no_problems().unwrap();
+    server.terminate().unwrap();
+    server.finish().unwrap().success().unwrap();
+    stopped
+}
+
+fn parts(url: &str, id: &str) -> Vec<Value> {
+    let messages = get(url, &format!("/session/{id}/message")).unwrap();
+    messages[1]["parts"].as_array().cloned().unwrap_or_default()
+}
+
+#[test]
+fn while_the_model_has_said_nothing() -> Result<()> {
+    let stage = Stage::plain(Script::new().turn(Turn::Silent).text("Back again."))?;
+    stopped(&stage, |_, _| !stage.server.main_requests().is_empty());
+    Ok(())
+}
+
+#[test]
+fn while_the_model_speaks() -> Result<()> {
+    let script = Script::new().turn(Turn::text("Starting to speak").hang()).text("Back again.");
+    let stage = Stage::plain(script)?;
+    let answer = stopped(&stage, |url, id| parts(url, id).len() > 1);
+    assert_eq!(answer["parts"][1]["text"], "Starting to speak");
+    Ok(())
+}
+
+#[test]
+fn while_it_waits_for_another_attempt() -> Result<()> {
+    let busy = Turn::http_error(429).header("retry-after", "300");
+    let stage = Stage::plain(Script::new().turn(busy).text("Back again."))?;
+    stopped(&stage, |url, id| get(url, "/session/status").unwrap()[id]["type"] == "retry");
+    Ok(())
+}
+
+#[test]
+fn while_a_command_works() -> Result<()> {
+    let own = format!("6100.{}", std::process::id());
+    let command = json!({ "command": format!("echo begun; sleep {own}") });
+    let stage = Stage::plain(Script::new().tool("bash", command).text("Back again."))?;
+    let answer = stopped(&stage, |_, _| is_running(&own));
+    let state = &answer["parts"][1]["state"];
+    assert_eq!(state["status"], "completed", "{state}");
+    assert_eq!(state["output"], "begun\n\n\n<shell_metadata>\nUser aborted the command\n</shell_metadata>");
+    wait_until("the end of the command", || !is_running(&own))
+}
+
+#[test]
+fn while_a_command_is_deaf_and_holds_its_output_open() -> Result<()> {
+    let own = format!("6101.{}", std::process::id());
+    let deaf = format!("6102.{}", std::process::id());
+    let command = format!(
+        "trap '' TERM INT HUP; sh -c \"trap '' TERM INT HUP; sleep {deaf}\" & echo begun; sleep {own}; sleep {own}"
+    );
+    let script = Script::new().tool("bash", json!({ "command": command })).text("Back again.");
+    let stage = Stage::plain(script)?;
+    let answer = stopped(&stage, |_, _| is_running(&own) && is_running(&deaf));
+    let state = &answer["parts"][1]["state"];
+    assert_eq!(state["status"], "completed", "{state}");
+    // The server has ended by now, and no program ends before what it began.
+    assert!(!is_running(&own) && !is_running(&deaf));
+    Ok(())
+}
+
+#[test]
+fn while_a_call_waits_for_permission() -> Result<()> {
+    let script = Script::new().tool("bash", json!({ "command": "touch made" })).text("Back again.");
+    let stage = Stage::plain(script)?;
+    let mut config = Project::config(&stage.server.url());
+    config["permission"] = json!({ "bash": "ask" });
+    stage.project.write_config(&config)?;
+    let answer = stopped(&stage, |url, _| get(url, "/permission").unwrap() != json!([]));
+    assert_eq!(answer["parts"][1]["state"]["error"], "Tool execution aborted");
+    assert!(!stage.project.path("made").exists());
+    Ok(())
+}
+
+#[test]
+fn while_a_title_is_made() -> Result<()> {
+    // Nobody answers there, and nobody refuses.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let stage = Stage::plain(Script::new().turn(Turn::Silent).text("Back again."))?;
+    let mut config = Project::config(&stage.server.url());
+    let mut small: Value = config["provider"]["mock"].clone();
+    small["options"]["baseURL"] = format!("http://{}/v1", silent.local_addr()?).into();
+    config["provider"]["small"] = small;
+    config["small_model"] = json!("small/plain-model");
+    stage.project.write_config(&config)?;
+    stopped(&stage, |_, _| !stage.server.main_requests().is_empty());
+    Ok(())
+}

@@ -1,0 +1,224 @@
+//! The program killed at its worst moments, and two programs at one session.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use codewright_testkit::{Finished, Running, Script, Turn};
+use serde_json::{Value, json};
+
+use crate::support::{
+    Stage, check_code, get, is_running, lines, new_session, post, prompt, session_of, wait_until,
+};
+
+/// The process with this id ends here and now. Whoever is dropped is killed the same way.
+fn kill(run: Running) {
+    drop(run);
+}
+
+/// What the last message but `back` holds of a kind.
+fn parts<'a>(messages: &'a [Value], back: usize, kind: &str) -> Vec<&'a Value> {
+    let message = &messages[messages.len() - 1 - back];
+    let parts = message["parts"].as_array().into_iter().flatten();
+    parts.filter(|part| part["type"] == kind).collect()
+}
+
+/// Ends processes that a killed program left, found by an argument that only they have.
+fn end(argument: &str) -> Result<()> {
+    for process in std::fs::read_dir("/proc")?.flatten() {
+        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        if line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes()) {
+            let id = process.file_name().to_string_lossy().into_owned();
+            std::process::Command::new("kill").args(["-9", &id]).status()?;
+        }
+    }
+    Ok(())
+}
+
+#[track_caller]
+fn goes_on(stage: &Stage) -> Finished {
+    let done = stage.run(["-c", "go on"]).unwrap();
+    check_code(&done, 0);
+    assert_eq!(done.stdout, "Back again.\n");
+    stage.no_problems().unwrap();
+    done
+}
+
+#[test]
+fn killed_in_the_middle_of_an_answer() -> Result<()> {
+    let answer = Turn::text("What was said so far").hang();
+    let stage = Stage::plain(Script::new().turn(answer).text("Back again."))?;
+    let (server, url) = stage.serve()?;
+    let id = new_session(&url)?;
+    post(&url, &format!("/session/{id}/prompt_async"), &prompt("go"))?;
+    let said = || {
+        let messages = get(&url, &format!("/session/{id}/message")).unwrap();
+        messages[1]["parts"][1]["text"] == "What was said so far"
+    };
+    // A text that grows is kept before it is complete.
+    wait_until("the text", said)?;
+    kill(server);
+
+    // A server that starts ends what the dead one left open.
+    let (server, url) = stage.serve()?;
+    let path = format!("/session/{id}/message");
+    wait_until("the end", || get(&url, &path).unwrap()[1]["info"]["time"]["completed"].is_u64())?;
+    let messages = get(&url, &path)?;
+    assert_eq!(messages[1]["info"]["error"]["name"], "MessageAbortedError");
+    let text = &messages[1]["parts"][1];
+    assert_eq!(text["text"], "What was said so far");
+    assert!(text["time"]["end"].is_u64(), "{text}");
+    server.terminate()?;
+    server.finish()?.success()?;
+    goes_on(&stage);
+    Ok(())
+}
+
+#[test]
+fn killed_in_the_middle_of_a_command() -> Result<()> {
+    let own = format!("6200.{}", std::process::id());
+    let command = format!("echo x >> effects; echo begun; sleep {own}");
+    let stage = Stage::plain(Script::new().tool("bash", json!({ "command": command })).text("Back again."))?;
+    let run = stage.program(["run", "hi"]).start()?;
+    wait_until("the command", || is_running(&own))?;
+    kill(run);
+    goes_on(&stage);
+    end(&own)?;
+    let stored = stage.stored()?;
+    let call = &parts(&stored[..2], 0, "tool")[0]["state"];
+    assert_eq!(call["status"], "error");
+    assert_eq!(call["metadata"]["interrupted"], "uncertain", "{call}");
+    let told = stage.results(1)?;
+    assert!(told.len() == 1 && told[0].contains("uncertain"), "{told:?}");
+    // It was not run again.
+    assert_eq!(stage.project.read("effects")?, "x\n");
+    Ok(())
+}
+
+#[test]
+fn killed_in_the_middle_of_an_edit() -> Result<()> {
+    // A pipe in the way: reading it holds the edit up.
+    let stage = Stage::plain(
+        Script::new()
+            .turn(
+                Turn::steps()
+                    .tool("bash", json!({ "command": "touch begun; cat pipe" }))
+                    .tool("write", json!({ "filePath": "made", "content": "once\n" })),
+            )
+            .text("Back again."),
+    )?;
+    std::process::Command::new("mkfifo").arg(stage.project.path("pipe")).status()?;
+    let run = stage.program(["run", "hi"]).start()?;
+    wait_until("both calls", || stage.project.path("begun").exists() && stage.project.path("made").exists())?;
+    kill(run);
+    goes_on(&stage);
+    let stored = stage.stored()?;
+    for call in parts(&stored[..2], 0, "tool") {
+        let state = &call["state"];
+        let known = state["status"] == "completed" || state["metadata"]["interrupted"] == "uncertain";
+        assert!(known, "{call}");
+    }
+    assert_eq!(stage.project.read("made")?, "once\n");
+    Ok(())
+}
+
+#[test]
+fn killed_while_a_call_waited_for_leave() -> Result<()> {
+    let stage =
+        Stage::plain(Script::new().tool("bash", json!({ "command": "touch made" })).text("Back again."))?;
+    let mut config = codewright_testkit::Project::config(&stage.server.url());
+    config["permission"] = json!({ "bash": "ask" });
+    stage.project.write_config(&config)?;
+    let (server, url) = stage.serve()?;
+    let id = new_session(&url)?;
+    post(&url, &format!("/session/{id}/prompt_async"), &prompt("go"))?;
+    wait_until("the question", || get(&url, "/permission").unwrap() != json!([]))?;
+    kill(server);
+    goes_on(&stage);
+    let stored = stage.stored()?;
+    let call = &parts(&stored[..2], 0, "tool")[0]["state"];
+    assert_eq!(call["metadata"]["interrupted"], "not_started", "{call}");
+    assert!(!stage.project.path("made").exists());
+    Ok(())
+}
+
+/// A server whose turn is held up by a command until a file is there.
+fn held(stage: &Stage) -> Result<(Running, String, String)> {
+    let (server, url) = stage.serve()?;
+    let id = new_session(&url)?;
+    post(&url, &format!("/session/{id}/prompt_async"), &prompt("first"))?;
+    wait_until("the command", || stage.project.path("begun").exists())?;
+    Ok((server, url, id))
+}
+
+fn holding(own: &str) -> Turn {
+    let command =
+        format!("echo x >> effects; touch begun; while [ ! -e free ]; do sleep {own}; done; echo freed");
+    Turn::steps().tool("bash", json!({ "command": command })).into()
+}
+
+#[test]
+fn a_second_program_is_answered_by_the_first() -> Result<()> {
+    let stage = Stage::plain(Script::new().turn(holding("0.05")).text("Both answered."))?;
+    let (server, url, id) = held(&stage)?;
+    let second = stage.program(["run", "--format", "json", "-s", &id, "second"]).start()?;
+    // Its prompt is stored at once, though the session is at work elsewhere.
+    let messages = || get(&url, &format!("/session/{id}/message")).unwrap();
+    wait_until("the prompt", || messages().to_string().contains("second"))?;
+    assert_eq!(stage.server.main_requests().len(), 1);
+    stage.project.write("free", "")?;
+    let done = second.finish()?.success()?;
+    let lines = lines(&done)?;
+    assert_eq!(session_of(&lines)?, id);
+    assert!(done.stdout.contains("Both answered."), "{}", done.stdout);
+    // One loop: one request held both prompts.
+    assert_eq!(stage.server.main_requests().len(), 2);
+    let sent = stage.messages(1)?;
+    let said: Vec<_> = sent.iter().filter(|message| message["role"] == "user").collect();
+    assert_eq!(said.len(), 2, "{sent:?}");
+    stage.no_problems()?;
+    server.terminate()?;
+    server.finish()?.success()?;
+    Ok(())
+}
+
+#[test]
+fn a_second_program_takes_over_when_the_first_is_killed() -> Result<()> {
+    let own = format!("6201.{}", std::process::id());
+    let stage = Stage::plain(Script::new().turn(holding(&own)).text("Taken over."))?;
+    let (server, url, id) = held(&stage)?;
+    let second = stage.program(["run", "-s", &id, "second"]).start()?;
+    let messages = || get(&url, &format!("/session/{id}/message")).unwrap();
+    wait_until("the prompt", || messages().to_string().contains("second"))?;
+    std::thread::sleep(Duration::from_millis(200));
+    kill(server);
+    let done = second.finish()?.success()?;
+    end(&own)?;
+    assert_eq!(done.stdout, "Taken over.\n");
+    assert_eq!(stage.project.read("effects")?, "x\n");
+    let told = stage.results(1)?;
+    assert!(told.len() == 1 && told[0].contains("uncertain"), "{told:?}");
+    stage.no_problems()
+}
+
+#[test]
+fn a_server_leaves_a_living_programs_work_alone() -> Result<()> {
+    let stage = Stage::plain(Script::new().turn(holding("0.05")).text("Done."))?;
+    let (server, _, id) = held(&stage)?;
+    let (other, url) = stage.serve()?;
+    // Longer than it takes to look.
+    std::thread::sleep(Duration::from_millis(500));
+    let messages = get(&url, &format!("/session/{id}/message"))?;
+    let state = &messages[1]["parts"][1]["state"];
+    assert_eq!(state["status"], "running", "{state}");
+    stage.project.write("free", "")?;
+    let last = || {
+        let messages = get(&url, &format!("/session/{id}/message")).unwrap();
+        messages.as_array().and_then(|all| all.last()).is_some_and(|last| last.to_string().contains("Done."))
+    };
+    wait_until("the answer", last)?;
+    for server in [server, other] {
+        server.terminate()?;
+        server.finish()?.success().context("a server")?;
+    }
+    Ok(())
+}

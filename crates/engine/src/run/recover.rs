@@ -1,0 +1,142 @@
+//! Ends what a process that died left open, so that the transcript is whole again.
+//!
+//! Whoever has taken a session calls this before anything else, once: what is open then
+//! was opened by an owner that is gone. Nothing is run again. A call says what is known
+//! of it: that it never began, that it changes nothing, or that nobody can know.
+
+use std::collections::HashSet;
+
+use codewright_proto::{
+    AssistantMessage, Event, Map, Message, MessageError, MessageWithParts, Part, PartBody, PermissionReply,
+    PermissionRequest, SessionId, Span, TextPart, ToolPart, ToolSpan, ToolState,
+};
+use codewright_store::Lease;
+use serde_json::Value;
+
+use crate::Error;
+use crate::engine::Inner;
+use crate::toolbox::changes_nothing;
+
+/// The key under which a call's metadata says how it was cut off.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+/// It never began, or it changed nothing: it can be made again.
+const NOT_STARTED: &str = "not_started";
+/// It may have taken effect.
+pub(crate) const UNCERTAIN: &str = "uncertain";
+
+const NEVER_RAN: &str = "The program ended before this call began: it has not run.";
+const HARMLESS: &str =
+    "The program ended while this call was running. It changes nothing, so it is safe to repeat.";
+const NOBODY_KNOWS: &str = "This call was running when the program ended, and it is uncertain whether it took effect: \
+                            check before repeating it.";
+
+/// Ends what is open; the transcript as it is then, with the `seq` that it goes up to.
+pub(crate) async fn recover(inner: &Inner, lease: &Lease) -> Result<(u64, Vec<MessageWithParts>), Error> {
+    let id = lease.session();
+    lease.settle_drafts().await?;
+    let (seq, transcript) = inner.store.transcript_at(id).await?;
+    let asked = inner.store.pending_permissions().await?;
+    let asked: Vec<_> = asked.into_iter().filter(|request| request.session_id == *id).collect();
+    let events = endings(id, &transcript, &asked, inner.clock.now_ms());
+    if events.is_empty() {
+        return Ok((seq, transcript));
+    }
+    lease.append(events).await?;
+    Ok(inner.store.transcript_at(id).await?)
+}
+
+/// Whether a message is one that somebody works on, or did when their process died.
+pub(crate) fn is_open(message: &MessageWithParts) -> bool {
+    matches!(&message.info, Message::Assistant(info) if info.time.completed.is_none())
+}
+
+/// What is to be recorded of everything that is open.
+fn endings(
+    id: &SessionId,
+    transcript: &[MessageWithParts],
+    asked: &[PermissionRequest],
+    now: u64,
+) -> Vec<Event> {
+    // Whoever asked is gone; the question must not stand for ever.
+    let withdrawn = asked.iter().map(|request| Event::PermissionReplied {
+        session_id: id.clone(),
+        request_id: request.id.clone(),
+        reply: PermissionReply::Reject,
+        message: None,
+    });
+    let mut events: Vec<_> = withdrawn.collect();
+    let waiting: HashSet<_> =
+        asked.iter().filter_map(|request| request.tool.as_ref().map(|tool| tool.call_id.as_str())).collect();
+    for message in transcript {
+        if let Message::Assistant(info) = &message.info
+            && info.time.completed.is_none()
+        {
+            end_message(message, info, (&waiting, now), &mut events);
+        }
+    }
+    events
+}
+
+fn end_message(
+    message: &MessageWithParts,
+    info: &AssistantMessage,
+    (waiting, now): (&HashSet<&str>, u64),
+    events: &mut Vec<Event>,
+) {
+    for part in &message.parts {
+        let body = match &part.body {
+            PartBody::Text(text) => ended(text.time, now)
+                .map(|time| PartBody::Text(TextPart { time: Some(time), ..text.clone() })),
+            PartBody::Reasoning { text, metadata, time } => ended(Some(*time), now)
+                .map(|time| PartBody::Reasoning { text: text.clone(), metadata: metadata.clone(), time }),
+            PartBody::Tool(call) => end_call(call, waiting, now).map(PartBody::Tool),
+            PartBody::File { .. }
+            | PartBody::StepStart { .. }
+            | PartBody::StepFinish(_)
+            | PartBody::Snapshot { .. }
+            | PartBody::Patch { .. }
+            | PartBody::Agent { .. }
+            | PartBody::Subtask { .. }
+            | PartBody::Retry { .. }
+            | PartBody::Compaction { .. } => None,
+        };
+        if let Some(body) = body {
+            let part = Part { body, ..part.clone() };
+            events.push(Event::PartUpdated { session_id: info.session_id.clone(), part, time: now });
+        }
+    }
+    let mut info = info.clone();
+    info.time.completed = Some(now);
+    info.error.get_or_insert_with(|| MessageError::MessageAbortedError {
+        message: "The process ended before the answer was complete".to_owned(),
+    });
+    let session_id = info.session_id.clone();
+    events.push(Event::MessageUpdated { session_id, info: Message::Assistant(info) });
+}
+
+fn ended(time: Option<Span>, now: u64) -> Option<Span> {
+    time.filter(|time| time.end.is_none()).map(|time| Span { end: Some(now), ..time })
+}
+
+fn end_call(call: &ToolPart, waiting: &HashSet<&str>, now: u64) -> Option<ToolPart> {
+    let (input, start, shown, known) = match &call.state {
+        ToolState::Pending { .. } => (Value::Object(Map::new()), now, None, (NOT_STARTED, NEVER_RAN)),
+        ToolState::Running { input, time, metadata, .. } => {
+            let known = if waiting.contains(call.call_id.as_str()) {
+                (NOT_STARTED, NEVER_RAN)
+            } else if changes_nothing(&call.tool) {
+                (NOT_STARTED, HARMLESS)
+            } else {
+                (UNCERTAIN, NOBODY_KNOWS)
+            };
+            (input.clone(), time.start, metadata.clone(), known)
+        }
+        ToolState::Completed { .. } | ToolState::Error { .. } => return None,
+    };
+    let (word, error) = known;
+    let mut metadata = shown.unwrap_or_default();
+    metadata.insert(INTERRUPTED.to_owned(), word.into());
+    let time = ToolSpan { start, end: now, compacted: None };
+    let state = ToolState::Error { input, error: error.to_owned(), metadata: Some(metadata), time };
+    Some(ToolPart { state, ..call.clone() })
+}

@@ -1,0 +1,126 @@
+//! What a prompt's turn has changed, for people: kept with the prompt and counted in its session.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use codewright_proto::{
+    Event, FileDiff, Message, MessageWithParts, PartBody, SessionSummary, Signal, UserMessage, UserSummary,
+};
+use codewright_snapshot::TreeId;
+use codewright_store::Lease;
+
+use super::compact::plan::marker;
+use crate::Error;
+use crate::engine::Inner;
+use crate::place::Place;
+
+/// Files whose changes are shown of one turn; those of more are left out.
+const MAX_FILES: usize = 1000;
+/// The longest patch that is kept with a prompt; a longer one is counted and not shown.
+const MAX_PATCH_BYTES: usize = 256 * 1024;
+
+/// Keeps the last prompt's summary as its steps leave it.
+pub(crate) async fn keep(inner: &Inner, lease: &Lease, transcript: &[MessageWithParts]) -> Result<(), Error> {
+    let prompt = transcript.iter().rev().find_map(|message| match &message.info {
+        Message::User(prompt) => Some((prompt, message)),
+        Message::Assistant(_) => None,
+    });
+    let Some((prompt, message)) = prompt else { return Ok(()) };
+    // Nothing is done for one who only asks for a summary of the conversation.
+    if marker(message).is_some() {
+        return Ok(());
+    }
+    let changes = changes(transcript, prompt);
+    if changes.is_empty() && prompt.summary.is_some() {
+        return Ok(());
+    }
+    let session = inner.session(lease.session()).await?;
+    let place = inner.place(Path::new(&session.directory)).await?;
+    let diffs = diffs(&place, &changes).await;
+    let known = prompt.summary.as_ref();
+    if known.is_some_and(|known| known.diffs == diffs) {
+        return Ok(());
+    }
+    let summary = UserSummary { diffs: diffs.clone(), ..known.cloned().unwrap_or_default() };
+    let info = Message::User(UserMessage { summary: Some(summary), ..prompt.clone() });
+    let event = Event::MessageUpdated { session_id: session.id.clone(), info };
+    let total = total(transcript, prompt, &diffs);
+    inner
+        .update_session_after(&session.id, vec![event], |session| session.summary = Some(total.clone()))
+        .await?;
+    inner.store.signal(Signal::SessionDiff { session_id: session.id, diff: diffs });
+    Ok(())
+}
+
+/// Of each file the tree before the first step that changed it, and the one after the last.
+fn changes<'a>(
+    transcript: &'a [MessageWithParts],
+    prompt: &UserMessage,
+) -> BTreeMap<&'a str, (TreeId, TreeId)> {
+    let mut changes = BTreeMap::new();
+    for message in transcript {
+        if !matches!(&message.info, Message::Assistant(info) if info.parent_id == prompt.id) {
+            continue;
+        }
+        for part in &message.parts {
+            let PartBody::Patch { hash, files, after: Some(after) } = &part.body else { continue };
+            let (Some(before), Some(after)) = (TreeId::parse(hash), TreeId::parse(after)) else { continue };
+            for file in files {
+                changes.entry(file.as_str()).or_insert((before, after)).1 = after;
+            }
+        }
+    }
+    changes
+}
+
+async fn diffs(place: &Place, changes: &BTreeMap<&str, (TreeId, TreeId)>) -> Vec<FileDiff> {
+    let root = place.snapshots.worktree();
+    let mut diffs = Vec::new();
+    for (file, (before, after)) in changes.iter().take(MAX_FILES) {
+        let path = Path::new(file);
+        let path = path.strip_prefix(root).unwrap_or(path);
+        let read = async |tree| place.snapshots.read(tree, path).await.ok().flatten().map(|file| file.bytes);
+        let (before, after) = (read(*before).await, read(*after).await);
+        if before == after {
+            continue;
+        }
+        let name = path.to_string_lossy().into_owned();
+        diffs.push(diff(name, before.as_deref(), after.as_deref()));
+    }
+    diffs
+}
+
+fn diff(name: String, before: Option<&[u8]>, after: Option<&[u8]>) -> FileDiff {
+    let status = match (before, after) {
+        (None, _) => "added",
+        (Some(_), None) => "deleted",
+        (Some(_), Some(_)) => "modified",
+    };
+    let text = |bytes: Option<&[u8]>| std::str::from_utf8(bytes.unwrap_or_default()).ok().map(str::to_owned);
+    let diff = text(before).zip(text(after));
+    let diff = diff.map(|(before, after)| codewright_workspace::unified(&name, &before, &after));
+    let patch = diff.as_ref().map(|diff| diff.patch.clone()).filter(|patch| patch.len() <= MAX_PATCH_BYTES);
+    FileDiff {
+        file: Some(name),
+        patch: Some(patch.unwrap_or_default()),
+        additions: diff.as_ref().map_or(0, |diff| diff.additions as u64),
+        deletions: diff.as_ref().map_or(0, |diff| diff.deletions as u64),
+        status: Some(status.to_owned()),
+    }
+}
+
+/// What all turns of the session changed, this one as given.
+fn total(transcript: &[MessageWithParts], prompt: &UserMessage, diffs: &[FileDiff]) -> SessionSummary {
+    let others = transcript.iter().filter_map(|message| match &message.info {
+        Message::User(other) if other.id != prompt.id => other.summary.as_ref(),
+        Message::User(_) | Message::Assistant(_) => None,
+    });
+    let all: Vec<_> = others.flat_map(|summary| &summary.diffs).chain(diffs).collect();
+    let files: std::collections::BTreeSet<_> = all.iter().filter_map(|diff| diff.file.as_deref()).collect();
+    SessionSummary {
+        additions: all.iter().map(|diff| diff.additions).sum(),
+        deletions: all.iter().map(|diff| diff.deletions).sum(),
+        files: files.len() as u64,
+        diffs: None,
+    }
+}
