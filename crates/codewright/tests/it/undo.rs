@@ -58,7 +58,10 @@ fn back_and_forth(stage: &Stage) -> Result<()> {
     assert!(start != middle && middle != end);
     let session = |command: &str| stage.program(["session", command]).finish()?.success();
     let done = session("undo")?;
-    check_has(&done.stdout, &["Took back: second", "brought back  gone.txt", "removed       renamed.txt", "restored      binary"]);
+    check_has(
+        &done.stdout,
+        &["Took back: second", "brought back  gone.txt", "removed       renamed.txt", "restored      binary"],
+    );
     assert_eq!(files(&stage.project)?, middle);
     check_has(&session("undo")?.stdout, &["Took back: first"]);
     assert_eq!(files(&stage.project)?, start);
@@ -108,7 +111,10 @@ fn what_a_user_did_since_is_kept_and_named_unless_it_is_insisted_on() -> Result<
     assert_eq!(stage.project.read("a.txt")?, "agent and user\n");
     assert!(!stage.project.path("b.txt").exists());
     stage.program(["session", "redo"]).finish()?.success()?;
-    assert_eq!((stage.project.read("a.txt")?, stage.project.read("b.txt")?), ("agent and user\n".into(), "agent\n".into()));
+    assert_eq!(
+        (stage.project.read("a.txt")?, stage.project.read("b.txt")?),
+        ("agent and user\n".into(), "agent\n".into())
+    );
     stage.program(["session", "undo", "--force"]).finish()?.success()?;
     assert_eq!(stage.project.read("a.txt")?, "start\n");
     stage.program(["session", "redo"]).finish()?.success()?;
@@ -140,7 +146,8 @@ fn a_session_of_a_folder_leaves_the_rest_of_the_repository_alone() -> Result<()>
 fn an_undo_that_was_killed_is_finished_by_the_same_call() -> Result<()> {
     const FILES: usize = 400;
     let command = format!("for i in $(seq {FILES}); do echo agent > f$i; done");
-    let stage = Stage::plain(Script::new().turn(Turn::tools([("bash", json!({"command": command}))])).text("Done."))?;
+    let stage =
+        Stage::plain(Script::new().turn(Turn::tools([("bash", json!({"command": command}))])).text("Done."))?;
     for n in 1..=FILES {
         stage.project.write(format!("f{n}"), "start\n")?;
     }
@@ -166,10 +173,10 @@ fn an_undo_that_was_killed_is_finished_by_the_same_call() -> Result<()> {
     assert_eq!(status, 200, "{session}");
     assert_eq!(session["revert"]["messageID"], message);
     assert_eq!(session["revert"].get("kept"), None, "{session}");
-    assert_eq!(files(&stage.project)?, start);
+    assert!(files(&stage.project)? == start, "every file is back, and nothing else is there");
     let (_, session) = post(&url, &format!("/session/{id}/unrevert"), &json!({}))?;
     assert_eq!((session.get("revert"), session.get("kept")), (None, None));
-    assert_eq!(files(&stage.project)?, end);
+    assert!(files(&stage.project)? == end);
     server.terminate()?;
     server.finish()?.success()?;
     Ok(())
