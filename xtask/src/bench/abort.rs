@@ -33,7 +33,11 @@ struct Phase {
 }
 
 const PHASES: [Phase; 5] = [
-    Phase { name: "waiting for the model", turn: || Turn::Silent, is_there: |_, messages, _| messages[1].is_object() },
+    Phase {
+        name: "waiting for the model",
+        turn: || Turn::Silent,
+        is_there: |_, messages, _| messages[1].is_object(),
+    },
     Phase {
         name: "streaming",
         turn: || Turn::text("Starting to speak").hang().into(),

@@ -62,15 +62,15 @@ fn messages_and_parts_have_the_recorded_keys() -> Result<()> {
     let session = get(&url, &format!("/session/{id}"))?;
     check_keys(
         &session,
-        "agent cost directory id model path permission projectID slug time title tokens version",
-        &["summary"],
+        "agent cost directory id model path permission projectID slug summary time title tokens version",
+        &[],
     );
     assert_eq!(session["title"], "Mock title");
     assert_eq!(session["tokens"]["input"], 300);
     let messages = get(&url, &format!("/session/{id}/message"))?;
     let messages = messages.as_array().context("no messages")?;
     assert_eq!(messages.len(), 4);
-    check_keys(&messages[0]["info"], "agent id model role sessionID time", &["summary"]);
+    check_keys(&messages[0]["info"], "agent id model role sessionID summary time", &[]);
     let assistant = "agent cost finish id mode modelID parentID path providerID role sessionID time tokens";
     messages[1..].iter().for_each(|message| check_keys(&message["info"], assistant, &[]));
     let parts: Vec<_> = messages.iter().flat_map(|message| message["parts"].as_array().unwrap()).collect();
@@ -86,8 +86,10 @@ fn messages_and_parts_have_the_recorded_keys() -> Result<()> {
         match part["type"].as_str().unwrap() {
             "text" => check_keys(part, &base("text"), &["time"]),
             "reasoning" => check_keys(part, &base("text time"), &[]),
-            "step-start" => check_keys(part, &base(""), &["snapshot"]),
-            "step-finish" => check_keys(part, &base("cost reason tokens"), &["snapshot"]),
+            "step-start" => check_keys(part, &base("snapshot"), &[]),
+            "step-finish" => check_keys(part, &base("cost reason snapshot tokens"), &[]),
+            // The tree after it is ours.
+            "patch" => check_keys(part, &base("files hash"), &["after"]),
             "tool" => check_call(part, &base("callID state tool")),
             other => panic!("`{other}` was not expected: {part}"),
         }
