@@ -158,7 +158,7 @@ pub(crate) fn remove(root: &Path, path: &Path, seen: Option<Stamp>) -> io::Resul
 
 /// Removes what a process that died while it wrote has left in a directory.
 pub(crate) fn sweep(directory: &Path) {
-    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let writer = name.to_str().and_then(|name| name.strip_prefix(".codewright-")?.strip_suffix(".tmp"));
@@ -166,7 +166,7 @@ pub(crate) fn sweep(directory: &Path) {
         let is_dead = |id| matches!(kill(Pid::from_raw(id), None), Err(Errno::ESRCH));
         if writer.is_some_and(|id| id > 0 && is_dead(id)) {
             // One that stays is looked at the next time.
-            std::fs::remove_file(entry.path()).unwrap_or_default();
+            fs::remove_file(entry.path()).unwrap_or_default();
         }
     }
 }
