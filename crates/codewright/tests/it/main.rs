@@ -7,6 +7,7 @@ mod abort;
 mod anthropic;
 mod attach;
 mod config;
+mod crash;
 mod demo;
 mod faults;
 mod gitlab;
