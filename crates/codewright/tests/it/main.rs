@@ -32,4 +32,5 @@ mod title;
 mod together;
 mod tools;
 mod transfer;
+mod undo;
 mod well_known;
