@@ -31,6 +31,8 @@ mod storage;
 mod structured;
 mod support;
 mod title;
+mod together;
 mod tools;
 mod transfer;
+mod undo;
 mod well_known;
