@@ -12,6 +12,7 @@ mod place;
 mod report;
 pub(crate) mod snapshot;
 mod spread;
+pub(crate) mod store;
 mod undo;
 
 use std::io::Write as _;
@@ -32,11 +33,12 @@ const RUNS: usize = 7;
 /// More runs say no more.
 const RUNS_LIMIT: usize = 1000;
 /// What is measured of a room and not of the whole program.
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 5] = [
     Part { name: abort::NAME, measured: abort::measured },
     Part { name: decode::NAME, measured: decode::measured },
     Part { name: snapshot::NAME, measured: snapshot::measured },
     Part { name: undo::NAME, measured: undo::measured },
+    Part { name: store::NAME, measured: store::measured },
 ];
 /// A program that does nothing.
 const NOTHING: &str = "/bin/true";

@@ -31,11 +31,11 @@ Commands:
       --against PATH  Another program with the same command line, run in turn
                       with the first; its figures are also shown as ratios
       --runs N        Counted runs a case, after one that is not (default 7)
-      --only NAME     version, hi, edit, stream, pipe, size, abort, decode, snapshot or undo; edit, stream
-                      and pipe measure hi too, as their figures are beyond its;
-                      abort is how long the one waits who stops a turn, phase by phase;
-                      decode, snapshot and undo are not of the program but of one room
-                      alone: its decoders, a snapshot beside `git status`, and random
+      --only NAME     version, hi, edit, stream, pipe, size, abort, decode, snapshot, undo or
+                      store; edit, stream and pipe measure hi too, as their figures are
+                      beyond its; abort is how long the one waits who stops a turn, phase by
+                      phase; decode, snapshot, undo and store are not of the program but of
+                      one room: its decoders, its store, a snapshot beside `git status`, random
                       histories of edits that are undone
       Ends with 1 if a run failed, never because a limit was exceeded.
   crash [--bin PATH] [--kills N] [--sessions N] [--seed N]
@@ -76,6 +76,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "models" => models::main(rest)?,
         // The parts of a benchmark that run as processes of their own.
         bench::decode::COMMAND => bench::decode::main(rest)?,
+        bench::store::COMMAND => bench::store::main(rest)?,
         bench::snapshot::COMMAND => bench::snapshot::main(rest)?,
         measure::COMMAND => measure::main(rest)?,
         model::COMMAND => model::main()?,

@@ -31,7 +31,7 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Bring in a session from a file, a share or another installation
     Import(ImportArgs),
-    /// List and delete sessions
+    /// List and delete sessions, take what they did back and forth
     Session(SessionArgs),
     /// Sum up tokens, costs, models and tools
     Stats(StatsArgs),
@@ -263,6 +263,10 @@ pub(crate) enum SessionCommand {
         #[command(flatten)]
         common: Common,
     },
+    /// Take the last prompt back, with what the agent did to files for it
+    Undo(UndoArgs),
+    /// Take forth again what was taken back, a prompt at a time
+    Redo(UndoArgs),
     /// Delete a session with all its messages
     Delete {
         /// The session
@@ -271,6 +275,18 @@ pub(crate) enum SessionCommand {
         #[command(flatten)]
         common: Common,
     },
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct UndoArgs {
+    /// The session; without one the last of this directory
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    /// Change files even if they were changed since
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -80,7 +80,11 @@ pub(crate) async fn open_engine(env: Env, directory: &Path) -> anyhow::Result<En
     let directory =
         directory.canonicalize().with_context(|| format!("cannot work in `{}`", directory.display()))?;
     let options = Options { directory, env, dirs, version: VERSION, clock: Clock::system() };
-    Engine::open(options).await.map_err(explained)
+    let engine = Engine::open(options).await.map_err(explained)?;
+    if let Some(salvage) = engine.salvage() {
+        crate::style::warning(&salvage.to_string());
+    }
+    Ok(engine)
 }
 
 /// The directory that a command works in.

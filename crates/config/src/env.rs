@@ -52,6 +52,21 @@ pub const AWS: &[&str] = &[
     "AWS_ENDPOINT_URL_STS",
 ];
 
+/// The proxies on the way out, and whose certificates are believed; programs agree on these names.
+pub const NETWORK: &[&str] = &[
+    "http_proxy",
+    "HTTP_PROXY",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+    "NODE_EXTRA_CA_CERTS",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
+
 /// The Google project that pays for Vertex AI, the first one set counting.
 pub const GOOGLE_PROJECTS: &[&str] =
     &["GOOGLE_VERTEX_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCP_PROJECT", "GCLOUD_PROJECT"];
@@ -177,6 +192,13 @@ pub struct Env {
 }
 
 impl Env {
+    /// Those of these variables that are set to something.
+    #[must_use]
+    pub fn of(&self, names: &[&str]) -> BTreeMap<String, String> {
+        let found = names.iter().filter_map(|name| Some(((*name).to_owned(), self.filled(name)?.to_owned())));
+        found.collect()
+    }
+
     /// The process's own variables; those that are not UTF-8 are as good as unset.
     #[must_use]
     pub fn from_process() -> Self {

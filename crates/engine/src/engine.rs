@@ -15,7 +15,7 @@ use codewright_proto::{
     Clock, Envelope, Event, Ids, Message, MessageError, MessageId, MessageWithParts, PermissionAnswer,
     PermissionId, PermissionRequest, PromptInput, Session, SessionId, SessionInput, SessionStatus, Signal,
 };
-use codewright_store::{Claim, Condition, SessionFilter, Store, Subscription};
+use codewright_store::{Claim, Condition, Incoming, Logged, Salvage, SessionFilter, Store, Subscription};
 use codewright_tools::{Environment, FileLocks};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -122,7 +122,8 @@ impl Engine {
         };
         let shell =
             env.filled(codewright_config::env::SHELL).map_or_else(|| PathBuf::from("/bin/sh"), PathBuf::from);
-        let llm = codewright_llm::Client::new(&format!("codewright/{version}"))?;
+        let network = codewright_llm::Network { variables: env.of(codewright_config::env::NETWORK) };
+        let llm = codewright_llm::Client::within(network, &format!("codewright/{version}"))?;
         Ok(Self(Arc::new(Inner {
             gate: Gate::new(store.clone(), ids.clone()),
             sign_in: sign_in(llm.clone(), &dirs, &env, &clock),
@@ -204,6 +205,45 @@ impl Engine {
     ) -> Result<Vec<MessageWithParts>, Error> {
         self.0.session(id).await?;
         Ok(self.0.store.messages(id, limit).await?)
+    }
+
+    /// The newest `limit` messages before one, oldest first, and whether there are older ones.
+    pub async fn messages_before(
+        &self,
+        id: &SessionId,
+        limit: usize,
+        before: Option<(u64, MessageId)>,
+    ) -> Result<(Vec<MessageWithParts>, bool), Error> {
+        self.0.session(id).await?;
+        Ok(self.0.store.messages_before(id, limit, before).await?)
+    }
+
+    /// Takes over events of another store, in order; what is known is skipped.
+    pub async fn replay_foreign(&self, events: Vec<Incoming>) -> Result<(), Error> {
+        use codewright_store::Error as Refused;
+        match self.0.store.replay_foreign(events).await {
+            Ok(_) => Ok(()),
+            Err(
+                error @ (Refused::Gap { .. }
+                | Refused::Invalid { .. }
+                | Refused::Taken { .. }
+                | Refused::Unknown { .. }
+                | Refused::TooLarge { .. }
+                | Refused::Unreadable { .. }),
+            ) => Err(Error::invalid(error.to_string())),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The stored events behind those that are known, in order, a piece at a time.
+    pub async fn history(&self, known: HashMap<String, u64>) -> Result<Vec<Logged>, Error> {
+        Ok(self.0.store.history(known).await?)
+    }
+
+    /// What was saved of a damaged store when it was opened.
+    #[must_use]
+    pub fn salvage(&self) -> Option<&Salvage> {
+        self.0.store.salvage()
     }
 
     /// One message.

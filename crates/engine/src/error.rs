@@ -106,9 +106,9 @@ impl Error {
             Self::NotFound { .. }
             | Self::Busy { .. }
             | Self::Invalid { .. }
-            | Self::Store(_)
             | Self::Snapshot(_)
             | Self::Provider(_) => None,
+            Self::Store(error) => error.hint().map(str::to_owned),
         }
     }
 }

@@ -22,7 +22,7 @@ mod toolbox;
 mod transfer;
 
 pub use codewright_store::inspect;
-pub use codewright_store::{Published, SessionFilter, Subscription};
+pub use codewright_store::{Incoming, Logged, Published, Salvage, SessionFilter, Subscription};
 pub use credential::{sign_in, vault};
 pub use engine::{Engine, Options};
 pub use error::Error;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use codewright_config::{Config, Env, ModelConfig, Ordered, ProviderConfig, Timeout, parse_model};
 use codewright_llm::catalog::{self, Catalog, ModelFacts, ProviderFacts, ProviderRow};
-use codewright_llm::{Model, Protocol, Secret};
+use codewright_llm::{Auth, Model, Protocol, Secret};
 use serde_json::{Map, Value, json};
 
 use crate::Error;
@@ -103,6 +103,8 @@ struct Ground {
     /// The variables of the catalog's addresses that are set.
     variables: Vec<(String, String)>,
     key: Option<String>,
+    /// Where the key is, and what to do when it is refused.
+    key_place: Option<String>,
     cloud: aws::Cloud,
     /// What its models are asked with instead of a key.
     signed_in: Option<SignedIn>,
@@ -465,9 +467,16 @@ fn provider(
         }
         key
     };
+    let of_env = names.iter().find_map(|name| Some((name, env.filled(name)?)));
+    let key_place = match (&key, of_env) {
+        (Some(_), _) => Some(format!("the key is `provider.{id}.options.apiKey` in the configuration")),
+        (None, Some((name, _))) => Some(format!("the key is in the environment variable {name}")),
+        (None, None) => auth.key(id).map(|_| {
+            format!("the key is a stored one: `codewright providers login {id}` puts another in its place")
+        }),
+    };
     let key = key.or_else(|| {
-        found("env", names.iter().find_map(|name| env.filled(name)).map(str::to_owned))
-            .or_else(|| found("api", auth.key(id)))
+        found("env", of_env.map(|(_, key)| key.to_owned())).or_else(|| found("api", auth.key(id)))
     });
     let is_free =
         known == ZEN.0 && key.is_none() && signed_in.is_none() && written.options.base_url.is_none();
@@ -502,6 +511,7 @@ fn provider(
         facts: facts.cloned(),
         variables: variables.collect(),
         key,
+        key_place,
         cloud: aws::Cloud::new(&written, env),
         signed_in,
         vertex,
@@ -573,7 +583,32 @@ impl Ground {
             let is_address_configured = addresses.into_iter().any(|url| !url.is_empty());
             signed_in.apply(&mut model, is_address_configured);
         }
+        model.refused = self.refused(&model);
         Ok(model)
+    }
+
+    /// What to do when a server refuses what a model is asked with.
+    fn refused(&self, model: &Model) -> Option<String> {
+        let id = &self.id;
+        match &model.auth {
+            // A sign-in goes before a key of the environment; GitLab's gateway takes either.
+            Auth::SignIn { .. } => Some(format!("sign in again with `codewright providers login {id}`")),
+            Auth::GitLab(_) if self.signed_in.is_some() || self.key_place.is_none() => {
+                Some(format!("sign in again with `codewright providers login {id}`"))
+            }
+            Auth::Google(_) => Some(
+                "sign in again with `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS"
+                    .to_owned(),
+            ),
+            Auth::Aws(_) if self.key.is_none() => Some(format!(
+                "the keys are those of Amazon's tools: check `provider.{id}.options.profile`, AWS_PROFILE or AWS_ACCESS_KEY_ID"
+            )),
+            Auth::Protocol
+            | Auth::Bearer
+            | Auth::Header(_)
+            | Auth::Aws(_)
+            | Auth::GitLab(_) => self.key_place.clone(),
+        }
     }
 
     /// What the provider's models have in common, or what is wrong with its configuration.
@@ -596,7 +631,7 @@ impl Ground {
         })?;
         let mut model = Model::new(id, "", protocol, base_url.trim_end_matches('/'));
         if protocol == Protocol::Bedrock {
-            model.auth = codewright_llm::Auth::Aws(self.cloud.account().clone());
+            model.auth = Auth::Aws(self.cloud.account().clone());
         }
         model.api_key = self.key.clone().map(Secret::from);
         if let Some((vertex, maker)) = vertex {
@@ -604,7 +639,7 @@ impl Ground {
         }
         if self.is_cloudflare() {
             // The usual header is for the key of whom the gateway asks, if it does not have that itself.
-            model.auth = codewright_llm::Auth::Header("cf-aig-authorization");
+            model.auth = Auth::Header("cf-aig-authorization");
             model.api_key = self.key.as_ref().map(|key| Secret::from(format!("Bearer {key}")));
         }
         model.headers = pairs(&written.options.headers);
@@ -613,7 +648,7 @@ impl Ground {
             model.options.insert("setCacheKey".to_owned(), asked.clone());
         }
         if is_azure {
-            model.auth = codewright_llm::Auth::Header("api-key");
+            model.auth = Auth::Header("api-key");
             let api_version = self.option("apiVersion").unwrap_or("v1").to_owned();
             model.endpoint = codewright_llm::Endpoint::Azure { api_version };
         }
@@ -943,6 +978,33 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn who_is_refused_is_told_where_the_credentials_are() {
+        let configured = json!({ "options": { "apiKey": "k" } });
+        let said = |provider: Provider| provider.template.unwrap().refused.unwrap_or_default();
+        for (found, expected) in [
+            (set_up("anthropic", configured.clone(), KEY), "`provider.anthropic.options.apiKey`"),
+            (set_up("anthropic", json!({}), KEY), "ANTHROPIC_API_KEY"),
+            (signed_in("openai", json!({}), &[]), "`codewright providers login openai`"),
+            (
+                set_up("amazon-bedrock", json!({}), &[("AWS_PROFILE", "x")]),
+                "`provider.amazon-bedrock.options.profile`",
+            ),
+            (
+                set_up("amazon-bedrock", json!({}), &[("AWS_BEARER_TOKEN_BEDROCK", "x")]),
+                "AWS_BEARER_TOKEN_BEDROCK",
+            ),
+        ] {
+            let said = said(found);
+            assert!(said.contains(expected), "{said}");
+        }
+        let key = json!({ "type": "api", "key": "k" });
+        let said = said(stored("groq", &key, json!({}), &[]));
+        assert!(said.contains("`codewright providers login groq`"), "{said}");
+        let own = set_up("mine", json!({ "options": { "baseURL": "http://127.0.0.1:9" } }), &[]);
+        assert_eq!(own.template.unwrap().refused, None);
+    }
+
+    #[test]
     fn a_bad_address_names_its_key() {
         for url in ["localhost:1/v1", "ftp://x", "http://", "/v1"] {
             let provider = set_up("mine", json!({ "options": { "baseURL": url } }), &[]);
@@ -1028,7 +1090,7 @@ pub(super) mod tests {
         stored("azure", &entry, json!({}), &[]).template.unwrap_err();
         let entry = key(json!({ "accountId": "me", "gatewayId": "gate" }));
         let template = stored("cloudflare-ai-gateway", &entry, json!({}), &[]).template.unwrap();
-        assert_eq!(template.auth, codewright_llm::Auth::Header("cf-aig-authorization"));
+        assert_eq!(template.auth, Auth::Header("cf-aig-authorization"));
         assert_eq!(template.api_key.unwrap().expose(), "Bearer k");
     }
 

@@ -52,7 +52,8 @@ pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
     Request {
         system,
         messages,
-        tools: parts.tools,
+        // A server refuses tools for a model that cannot call them; a value can come by no other way.
+        tools: if model.capabilities.tool_call || parts.wants_value { parts.tools } else { Vec::new() },
         tool_choice: if parts.wants_value { ToolChoice::Required } else { ToolChoice::Auto },
         max_output_tokens: max_output_tokens(model),
         temperature,

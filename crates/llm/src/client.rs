@@ -16,16 +16,16 @@ use tokio::time::{Instant, timeout_at};
 use crate::classify::Answer;
 use crate::error::cut;
 use crate::protocol;
-use crate::{Endpoint, Error, Model, Quirk, Request, Secret};
+use crate::{Endpoint, Error, Model, Network, Quirk, Request, Secret};
 
 mod auth;
 mod connections;
 mod decode;
 pub(crate) mod exchange;
+mod failure;
 mod framing;
 mod gitlab;
 mod google;
-pub(crate) mod network;
 mod stream;
 
 pub(crate) use connections::Connections;
@@ -51,10 +51,18 @@ impl Client {
     /// # Errors
     /// When `user_agent` cannot be a header.
     pub fn new(user_agent: &str) -> Result<Self, Error> {
+        Self::within(Network::default(), user_agent)
+    }
+
+    /// A client for a network with proxies and certificates of its own.
+    ///
+    /// # Errors
+    /// When `user_agent` cannot be a header; what is wrong with the network is said when it is used.
+    pub fn within(network: Network, user_agent: &str) -> Result<Self, Error> {
         let user_agent = HeaderValue::from_str(user_agent).map_err(|_| {
             Error::rejected(format!("the user agent `{user_agent}` cannot be sent as a header"))
         })?;
-        Ok(Self { connections: Connections::new(user_agent) })
+        Ok(Self { connections: Connections::new(user_agent, network) })
     }
 
     /// Asks `model`; the answer has begun when this returns.
@@ -113,7 +121,7 @@ impl Client {
             let Outgoing { url, headers, body } = outgoing;
             used = headers.get(AUTHORIZATION).cloned();
             let sent = self.connections.to(&url, connect)?.post(url.clone()).headers(headers).body(body);
-            sent.send().await.map_err(|why| network::not_reached(&why, &url, connect))
+            sent.send().await.map_err(|why| self.connections.not_reached(&why, &url, connect))
         };
         let response = match timeout_at(begun + wait, sent).await {
             Ok(response) => response.map_err(|error| (error, None))?,
@@ -126,7 +134,19 @@ impl Client {
         if response.status().is_success() {
             return Ok((response, begun));
         }
-        Err((refused(response, model).await, used))
+        let error = advised(refused(response, model).await, model);
+        Err((error, used))
+    }
+}
+
+/// Says behind a server's refusal what the user can do about the credentials.
+fn advised(error: Error, model: &Model) -> Error {
+    match (error, &model.refused) {
+        (Error::Auth { mut failure }, Some(advice)) => {
+            failure.message = format!("{} ({advice})", failure.message);
+            Error::Auth { failure }
+        }
+        (error, _) => error,
     }
 }
 
@@ -155,7 +175,8 @@ pub async fn list_models(
         if let Some(key) = api_key {
             request = request.bearer_auth(key.expose());
         }
-        let response = request.send().await.map_err(|why| network::not_reached(&why, &url, timeout))?;
+        let response =
+            request.send().await.map_err(|why| client.connections.not_reached(&why, &url, timeout))?;
         let status = response.status().as_u16();
         let headers = plain(response.headers());
         let body = read(response, MODELS_LIMIT_BYTES, Instant::now() + timeout).await;
@@ -215,13 +236,14 @@ pub async fn fetch_with(
     let shown = shown(&address);
     let get = async {
         let sent = client.connections.to(&address, timeout)?.get(address.clone()).headers(asked);
-        let mut response = sent.send().await.map_err(|why| network::not_reached(&why, &address, timeout))?;
+        let mut response =
+            sent.send().await.map_err(|why| client.connections.not_reached(&why, &address, timeout))?;
         let status = response.status();
         if !status.is_success() {
             return Err(Error::rejected(format!("the server answered {status}")));
         }
         let mut body = Vec::new();
-        while let Some(bytes) = response.chunk().await.map_err(|why| network::broken(&why))? {
+        while let Some(bytes) = response.chunk().await.map_err(|why| failure::broken(&why))? {
             if body.len() + bytes.len() > limit {
                 return Err(Error::rejected(format!("the answer has more than {limit} bytes")));
             }

@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 
 /// Bytes one frame may have. A server that sends more is broken or hostile.
 pub(crate) const FRAME_LIMIT_BYTES: usize = 16 * 1024 * 1024;
+/// Memory that is kept between reads to write events in.
+const EVENT_KEPT_BYTES: usize = 64 * 1024;
 /// Two lengths and their checksum; and all a frame has besides headers and payload.
 const PRELUDE_BYTES: usize = 12;
 const OVERHEAD_BYTES: usize = 16;
@@ -37,6 +39,8 @@ pub(crate) struct Frames {
     rest: Vec<u8>,
     /// A frame's lengths have been read well, so this is a stream of frames.
     begun: bool,
+    /// Where the event of a frame is written; kept because most are small.
+    event: String,
 }
 
 impl Frames {
@@ -49,13 +53,14 @@ impl Frames {
         mut on_event: impl FnMut(&str) -> Result<(), E>,
     ) -> Result<(), E> {
         if self.rest.is_empty() {
-            let used = read(bytes, &mut self.begun, &mut on_event)?;
+            let used = read(bytes, (&mut self.begun, &mut self.event), &mut on_event)?;
             self.rest.extend_from_slice(&bytes[used..]);
-            return Ok(());
+        } else {
+            self.rest.extend_from_slice(bytes);
+            let used = read(&self.rest, (&mut self.begun, &mut self.event), &mut on_event)?;
+            self.rest.drain(..used);
         }
-        self.rest.extend_from_slice(bytes);
-        let used = read(&self.rest, &mut self.begun, &mut on_event)?;
-        self.rest.drain(..used);
+        self.event.shrink_to(EVENT_KEPT_BYTES);
         Ok(())
     }
 
@@ -68,7 +73,7 @@ impl Frames {
 /// Hands over all whole frames at the beginning of `bytes`, and says how many bytes they are.
 fn read<E: From<Broken>>(
     bytes: &[u8],
-    begun: &mut bool,
+    (begun, written): (&mut bool, &mut String),
     on_event: &mut impl FnMut(&str) -> Result<(), E>,
 ) -> Result<usize, E> {
     let mut used = 0;
@@ -84,8 +89,10 @@ fn read<E: From<Broken>>(
             return Err(Broken::Checksum.into());
         }
         let (headers, payload) = covered[PRELUDE_BYTES..].split_at(headers);
-        if let Some(event) = event(&Headers::read(headers)?, payload) {
-            on_event(&event)?;
+        written.clear();
+        event(&Headers::read(headers)?, payload, written);
+        if !written.is_empty() {
+            on_event(written)?;
         }
         used += total;
     }
@@ -161,12 +168,12 @@ fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], Broken> {
     Ok(taken)
 }
 
-/// The event of a frame as one JSON object; `None` for a frame that carries none.
-fn event(headers: &Headers, payload: &[u8]) -> Option<String> {
+/// Writes the event of a frame as one JSON object; nothing for a frame that carries none.
+fn event(headers: &Headers, payload: &[u8], out: &mut String) {
     let payload = String::from_utf8_lossy(payload);
     match headers.message_type {
-        "event" if headers.event_type.is_empty() => None,
-        "event" => Some(format!("{{{}:{}}}", Value::from(headers.event_type), filled(&payload))),
+        "event" if headers.event_type.is_empty() => {}
+        "event" => object(headers.event_type, filled(&payload), out),
         "exception" => {
             let is_object = payload.trim_start().starts_with('{');
             let body = if is_object { payload } else { json!({"message": payload}).to_string().into() };
@@ -174,14 +181,24 @@ fn event(headers: &Headers, payload: &[u8]) -> Option<String> {
                 "" => "unknownException",
                 name => name,
             };
-            Some(format!("{{{}:{body}}}", Value::from(name)))
+            object(name, &body, out);
         }
         "error" => {
             let (code, message) = (headers.error_code, headers.error_message);
-            Some(json!({"error": {"code": code, "message": message}}).to_string())
+            object("error", &json!({"code": code, "message": message}).to_string(), out);
         }
-        _ => None,
+        _ => {}
     }
+}
+
+fn object(name: &str, body: &str, out: &mut String) {
+    out.push('{');
+    if name.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        out.extend(["\"", name, "\""]);
+    } else {
+        out.push_str(&Value::from(name).to_string());
+    }
+    out.extend([":", body, "}"]);
 }
 
 fn filled<'a>(payload: &'a Cow<'a, str>) -> &'a str {

@@ -20,6 +20,7 @@ pub mod gitlab;
 mod google;
 mod loose;
 mod model;
+mod network;
 pub mod oauth;
 mod options;
 mod protocol;
@@ -35,6 +36,7 @@ pub use error::{Error, Failure};
 pub use event::{FinishReason, ModelEvent, Usage};
 pub use google::GoogleCredentials;
 pub use model::{Auth, Capabilities, Cost, Endpoint, Limits, Modalities, Model, Protocol, Secret, Timeouts};
+pub use network::Network;
 pub use quirk::Quirk;
 pub use request::{
     AssistantContent, File, FileData, Message, Request, ToolChoice, ToolResult, ToolSpec, UserContent,

@@ -93,6 +93,10 @@ pub struct Model {
     pub headers: Vec<(String, String)>,
     /// Merged into every body last; `null` removes a field. See `Request::options` for the spellings.
     pub options: Map<String, Value>,
+    /// The field of a chat message in which thought goes back, where it is not the usual one.
+    pub thought_field: Option<String>,
+    /// What a user can do when the credentials are refused; said behind the server's words.
+    pub refused: Option<String>,
     /// How its server differs from what the protocol's inventors meant.
     pub quirks: Vec<Quirk>,
     /// Token limits; zero means unknown.
@@ -123,6 +127,8 @@ impl Model {
             auth: Auth::default(),
             headers: Vec::new(),
             options: Map::new(),
+            thought_field: None,
+            refused: None,
             quirks: Vec::new(),
             limits: Limits::default(),
             capabilities: Capabilities::default(),
@@ -192,6 +198,8 @@ pub struct Limits {
     pub context: u64,
     /// Tokens of one answer.
     pub output: u64,
+    /// Tokens of one request, where that is less than the conversation's.
+    pub input: u64,
 }
 
 /// What a model accepts.

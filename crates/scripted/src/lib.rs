@@ -3,7 +3,8 @@
 //!
 //! A [`Script`] says what the model answers, turn by turn; a [`Server`] plays
 //! it to any client that speaks OpenAI Chat Completions, OpenAI Responses,
-//! Anthropic Messages or Gemini.
+//! Anthropic Messages (also as Vertex AI serves it), Gemini, Bedrock ConverseStream
+//! or Cohere Chat.
 //! Every request is held against the rules of its protocol, so that a client
 //! which sends what a real provider would refuse fails here too, with a message
 //! that names the fault.
@@ -43,7 +44,7 @@ mod server;
 pub use error::Error;
 pub use flood::Flood;
 pub use http::Headers;
-pub use protocol::Protocol;
+pub use protocol::{Protocol, bedrock_frame};
 pub use record::{Outcome, Recorded};
 pub use request::{Kind, Request, ToolResult};
 pub use script::{

@@ -60,7 +60,7 @@ impl Answer<'_> {
 
     async fn stream(self, steps: &Steps, wire: Box<dyn Wire>) -> io::Result<Outcome> {
         let mut headers = vec![
-            ("content-type".to_owned(), "text/event-stream; charset=utf-8".to_owned()),
+            ("content-type".to_owned(), self.request.protocol.stream_type().to_owned()),
             ("cache-control".to_owned(), "no-cache".to_owned()),
             ("transfer-encoding".to_owned(), "chunked".to_owned()),
             ("x-request-id".to_owned(), format!("req_mock_{}", self.label)),
@@ -133,8 +133,9 @@ impl Answer<'_> {
                 Step::Delay(delay) => self.connection.pause(*delay).await?,
                 Step::StreamError(StreamError { kind, message, .. }) => {
                     let kind = kind.as_deref().unwrap_or("server_error");
-                    let body = self.request.protocol.error_body(kind, message);
-                    return self.reply(&Reply::new(500, body.into())).await;
+                    let mut reply = Reply::new(500, self.request.protocol.error_body(kind, message).into());
+                    reply.headers = self.request.protocol.error_headers(kind);
+                    return self.reply(&reply).await;
                 }
                 Step::Disconnect => {
                     is_cut = true;
@@ -301,6 +302,9 @@ fn rendered(reply: &Reply, protocol: Option<Protocol>) -> (Vec<u8>, Vec<u8>) {
         Content::Text(text) => ("text/plain; charset=utf-8", text.clone()),
     };
     let mut headers = reply.headers.clone();
+    if let (Content::Standard, Some(protocol)) = (&reply.body, protocol) {
+        headers.extend(protocol.error_headers(kind_of(reply.status)));
+    }
     let mut add = |name: &str, value: String| {
         if !headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
             headers.push((name.to_owned(), value));

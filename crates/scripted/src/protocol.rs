@@ -12,11 +12,14 @@ use crate::request::View;
 use crate::script::{Finish, StreamError, Usage};
 
 mod anthropic;
+mod bedrock;
 mod chat;
+mod cohere;
 mod gemini;
 mod problems;
 mod responses;
 
+pub use bedrock::bedrock_frame;
 pub(crate) use problems::Problems;
 
 /// The Unix time every answer claims to be from; a real clock would make no two
@@ -34,6 +37,12 @@ pub enum Protocol {
     Gemini,
     /// OpenAI Responses, `POST */responses`.
     Responses,
+    /// Bedrock ConverseStream, `POST */model/…/converse-stream`.
+    Bedrock,
+    /// Cohere Chat, `POST */chat`.
+    Cohere,
+    /// Anthropic Messages on Vertex AI, `POST */publishers/anthropic/models/…:streamRawPredict`.
+    Vertex,
 }
 
 impl Protocol {
@@ -45,6 +54,12 @@ impl Protocol {
             Some(Self::Anthropic)
         } else if path.ends_with("/responses") {
             Some(Self::Responses)
+        } else if path.ends_with("/chat") {
+            Some(Self::Cohere)
+        } else if bedrock::asked(path).is_some() {
+            Some(Self::Bedrock)
+        } else if anthropic::asked_of_vertex(path).is_some() {
+            Some(Self::Vertex)
         } else if gemini::asked(path).is_some() {
             Some(Self::Gemini)
         } else {
@@ -55,10 +70,16 @@ impl Protocol {
     /// The model that is asked for, and whether its answer is to be streamed.
     pub(crate) fn asked(self, path: &str, body: &Value) -> (String, bool) {
         match self {
-            Self::Chat | Self::Anthropic | Self::Responses => (
+            Self::Chat | Self::Anthropic | Self::Responses | Self::Cohere => (
                 body["model"].as_str().unwrap_or_default().to_owned(),
                 body["stream"].as_bool().unwrap_or_default(),
             ),
+            Self::Bedrock => bedrock::asked(path).unwrap_or_default(),
+            Self::Vertex => {
+                let (model, stream) = anthropic::asked_of_vertex(path).unwrap_or_default();
+                // That path serves both; the body has the last word.
+                (model.to_owned(), stream && body["stream"].as_bool().unwrap_or_default())
+            }
             Self::Gemini => {
                 let (model, stream) = gemini::asked(path).unwrap_or_default();
                 (model.to_owned(), stream)
@@ -70,7 +91,9 @@ impl Protocol {
     pub(crate) fn view(self, body: &Value) -> View {
         match self {
             Self::Chat => chat::view(body),
-            Self::Anthropic => anthropic::view(body),
+            Self::Anthropic | Self::Vertex => anthropic::view(body),
+            Self::Bedrock => bedrock::view(body),
+            Self::Cohere => cohere::view(body),
             Self::Gemini => gemini::view(body),
             Self::Responses => responses::view(body),
         }
@@ -82,6 +105,9 @@ impl Protocol {
         match self {
             Self::Chat => chat::check(body, &mut problems),
             Self::Anthropic => anthropic::check(headers, body, &mut problems),
+            Self::Vertex => anthropic::check_vertex(headers, body, &mut problems),
+            Self::Bedrock => bedrock::check(headers, body, &mut problems),
+            Self::Cohere => cohere::check(body, &mut problems),
             Self::Gemini => gemini::check(body, &mut problems),
             Self::Responses => responses::check(body, &mut problems),
         }
@@ -92,7 +118,9 @@ impl Protocol {
     pub(crate) fn wire(self, label: &str, model: &str, usage: Usage) -> Box<dyn Wire> {
         match self {
             Self::Chat => Box::new(chat::Chat::new(label, model, usage)),
-            Self::Anthropic => Box::new(anthropic::Anthropic::new(label, model, usage)),
+            Self::Anthropic | Self::Vertex => Box::new(anthropic::Anthropic::new(label, model, usage)),
+            Self::Bedrock => Box::new(bedrock::Bedrock::new(usage)),
+            Self::Cohere => Box::new(cohere::Cohere::new(label, usage)),
             Self::Gemini => Box::new(gemini::Gemini::new(label, model, usage)),
             Self::Responses => Box::new(responses::Responses::new(label, model, usage)),
         }
@@ -101,8 +129,9 @@ impl Protocol {
     /// The id of a call in this protocol's custom, made from a neutral one.
     pub(crate) fn call_id(self, id: &str) -> String {
         match self {
-            Self::Chat | Self::Gemini | Self::Responses => id.to_owned(),
-            Self::Anthropic => id.replacen("call_", "toolu_", 1),
+            Self::Chat | Self::Gemini | Self::Responses | Self::Cohere => id.to_owned(),
+            Self::Anthropic | Self::Vertex => id.replacen("call_", "toolu_", 1),
+            Self::Bedrock => id.replacen("call_", "tooluse_", 1),
         }
     }
 
@@ -110,7 +139,29 @@ impl Protocol {
     pub(crate) fn has_custom_calls(self) -> bool {
         match self {
             Self::Responses => true,
-            Self::Chat | Self::Anthropic | Self::Gemini => false,
+            Self::Chat | Self::Anthropic | Self::Gemini | Self::Bedrock | Self::Cohere | Self::Vertex => {
+                false
+            }
+        }
+    }
+
+    /// What a streamed answer is called.
+    pub(crate) fn stream_type(self) -> &'static str {
+        match self {
+            Self::Bedrock => bedrock::STREAM_TYPE,
+            Self::Chat | Self::Anthropic | Self::Gemini | Self::Responses | Self::Cohere | Self::Vertex => {
+                "text/event-stream; charset=utf-8"
+            }
+        }
+    }
+
+    /// The headers of an error, in protocols that say there what is wrong.
+    pub(crate) fn error_headers(self, kind: &str) -> Vec<(String, String)> {
+        match self {
+            Self::Bedrock => bedrock::error_headers(kind),
+            Self::Chat | Self::Anthropic | Self::Gemini | Self::Responses | Self::Cohere | Self::Vertex => {
+                Vec::new()
+            }
         }
     }
 
@@ -118,7 +169,9 @@ impl Protocol {
     pub(crate) fn error_body(self, kind: &str, message: &str) -> Value {
         match self {
             Self::Chat => chat::error_body(kind, message),
-            Self::Anthropic => anthropic::error_body(kind, message),
+            Self::Anthropic | Self::Vertex => anthropic::error_body(kind, message),
+            Self::Bedrock => bedrock::error_body(kind, message),
+            Self::Cohere => cohere::error_body(kind, message),
             Self::Gemini => gemini::error_body(kind, message),
             Self::Responses => responses::error_body(kind, message),
         }

@@ -267,8 +267,10 @@ async fn model(
     let mut settled = Settled { ledger: &shared.ledger, number, outcome: Outcome::Left };
     let chosen = match refusal {
         Some(reason) => {
-            let body = protocol.error_body("invalid_request_error", &reason);
-            let turn = Reply::new(400, body.into()).into();
+            const KIND: &str = "invalid_request_error";
+            let mut reply = Reply::new(400, protocol.error_body(KIND, &reason).into());
+            reply.headers = protocol.error_headers(KIND);
+            let turn = reply.into();
             return play_turn(connection, &request, shared, ("refused", turn), &mut settled).await;
         }
         None => shared.ledger.choose(&shared.script, &request, kind, number),

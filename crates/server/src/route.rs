@@ -17,6 +17,7 @@ mod event;
 mod instance;
 mod permission;
 mod session;
+mod sync;
 
 use session::change;
 
@@ -85,6 +86,8 @@ fn table() -> Vec<Route> {
         long("POST", "/session/{sessionID}/summarize", post(session::summarize)),
         long("POST", "/session/{sessionID}/compact", post(session::compact)),
         route("POST", "/session/{sessionID}/init", post(change::init)),
+        route("POST", "/sync/replay", post(sync::replay)),
+        route("POST", "/sync/history", post(sync::history)),
         route("PUT", "/auth/{providerID}", put(auth::set)),
         route("DELETE", "/auth/{providerID}", delete(auth::remove)),
         route("GET", "/provider/auth", get(auth::methods)),

@@ -14,8 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat, readlinkat, renameat};
+use nix::sys::signal::kill;
 use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstatat, mkdirat};
-use nix::unistd::{UnlinkatFlags, symlinkat, unlinkat};
+use nix::unistd::{Pid, UnlinkatFlags, symlinkat, unlinkat};
 
 use crate::id::{File, Kind};
 use crate::plan::{Disk, Reason};
@@ -153,6 +154,21 @@ pub(crate) fn remove(root: &Path, path: &Path, seen: Option<Stamp>) -> io::Resul
     let spot = spot(root, path, Missing::Left)?;
     current(&spot, seen)?;
     Ok(unlinkat(spot.parent.as_fd(), spot.name.as_os_str(), UnlinkatFlags::NoRemoveDir)?)
+}
+
+/// Removes what a process that died while it wrote has left in a directory.
+pub(crate) fn sweep(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let writer = name.to_str().and_then(|name| name.strip_prefix(".codewright-")?.strip_suffix(".tmp"));
+        let writer = writer.and_then(|numbers| numbers.split_once('-')?.0.parse::<i32>().ok());
+        let is_dead = |id| matches!(kill(Pid::from_raw(id), None), Err(Errno::ESRCH));
+        if writer.is_some_and(|id| id > 0 && is_dead(id)) {
+            // One that stays is looked at the next time.
+            fs::remove_file(entry.path()).unwrap_or_default();
+        }
+    }
 }
 
 /// Removes a directory if it is empty; whether it was.

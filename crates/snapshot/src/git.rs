@@ -31,6 +31,8 @@ const GRACE: Duration = Duration::from_millis(500);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// It is ended when it was found waiting, and no further than before, so often in a row.
 const STALLED_LOOKS: u32 = 8;
+/// Why there are no snapshots without git.
+pub(crate) const MISSING: &str = "the `git` program was not found";
 /// Where programs are looked for unless the caller says.
 const SEARCH: &str = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin";
 
@@ -151,7 +153,7 @@ impl Git {
         };
         let child = command.stdin(stdin).stdout(stdout).spawn().map_err(|error| {
             if error.kind() == std::io::ErrorKind::NotFound && self.worktree.is_dir() {
-                return Error::Off { reason: "the `git` program was not found".to_owned() };
+                return Error::Off { reason: MISSING.to_owned() };
             }
             Error::Git { command: "start".to_owned(), message: format!("cannot start it: {error}") }
         })?;

@@ -11,7 +11,8 @@
 //!   for it, and it costs one process when nothing changed. The step of a
 //!   model that called no tool ends with the tree it began with.
 //! - A tool that knows what it writes reports it: [`Snapshots::look`] before and
-//!   after gives an [`Effect`], [`Snapshots::report`] adds it to the [`Step`].
+//!   after, and [`Snapshots::report_looks`] adds it to the [`Step`];
+//!   [`Snapshots::report`] takes an [`Effect`] whose bytes are known otherwise.
 //! - An opaque tool is surrounded by two snapshots:
 //!   [`Snapshots::report_difference`] adds what differs between them.
 //! - At the end: [`Snapshots::close`] gives the [`StepChange`], whose two trees
@@ -44,10 +45,12 @@ mod restore;
 mod step;
 mod track;
 
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use codewright_proto::FileDiff;
+use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 pub use disk::MAX_FILE_BYTES;
@@ -58,7 +61,7 @@ pub use options::{Options, Quota};
 pub use plan::{Change, Disk, Goal, Reason, Respect, Verdict, goals, judge};
 pub use restore::Outcome;
 pub use step::{Effect, Step, StepChange};
-pub use track::{MAX_TRACKED_BYTES, MAX_TRACKED_FILES, Snapshot};
+pub use track::{MAX_TRACKED_BYTES, MAX_TRACKED_FILES, Snapshot, Version};
 
 use objects::Objects;
 use repository::Repository;
@@ -67,6 +70,8 @@ use step::Sapling;
 /// Files of one step whose contents are kept; further ones are named only.
 const MAX_STEP_FILES: usize = 10_000;
 
+/// Snapshots are not tried again for so long after git failed twice.
+const FAILED_FOR: Duration = Duration::from_secs(600);
 /// Files of which a patch is made; further ones are named only.
 const MAX_PATCHES: usize = 5000;
 /// Once the patches take so much, further files are named only.
@@ -79,7 +84,14 @@ pub struct Snapshots {
     /// One snapshot at a time; the lock on the disk is for other processes.
     turn: Arc<tokio::sync::Mutex<()>>,
     /// Why there are none, once that is known.
-    off: Arc<Mutex<Option<String>>>,
+    off: Arc<Mutex<Option<Off>>>,
+}
+
+/// Why there are no snapshots, and for how long.
+#[derive(Debug, Clone)]
+struct Off {
+    reason: String,
+    until: Option<Instant>,
 }
 
 /// What a path held at one moment.
@@ -96,7 +108,7 @@ pub struct Look {
 impl Snapshots {
     /// The snapshots that the options describe.
     pub fn new(options: Options) -> Self {
-        let off = untrackable(&options);
+        let off = untrackable(&options).map(|reason| Off { reason, until: None });
         Self {
             repository: Arc::new(Repository::new(options)),
             turn: Arc::default(),
@@ -114,13 +126,18 @@ impl Snapshots {
     /// One process while nothing changed since the last time, three otherwise.
     pub async fn track(&self, cancel: &CancellationToken) -> Result<Snapshot, Error> {
         let _turn = cancel.run_until_cancelled(self.turn.lock()).await.ok_or(Error::Cancelled)?;
-        if let Some(reason) = self.off().clone() {
+        if let Some(reason) = self.why_off() {
             return Err(Error::Off { reason });
         }
         let result = self.track_now(cancel).await;
-        if let Err(Error::Off { reason }) = &result {
-            *self.off() = Some(reason.clone());
-            self.repository.give_up(reason)?;
+        match &result {
+            Err(Error::Off { reason }) => *self.off() = Some(Off { reason: reason.clone(), until: None }),
+            // Each try begins a generation, so that it must not be tried all the time.
+            Err(error @ Error::Git { .. }) => {
+                let until = Some(Instant::now() + FAILED_FOR);
+                *self.off() = Some(Off { reason: error.to_string(), until });
+            }
+            _ => {}
         }
         result
     }
@@ -128,7 +145,6 @@ impl Snapshots {
     async fn track_now(&self, cancel: &CancellationToken) -> Result<Snapshot, Error> {
         self.repository.prepare()?;
         if let Some(reason) = self.repository.given_up() {
-            *self.off() = Some(reason.clone());
             return Err(Error::Off { reason });
         }
         let lock = self.repository.lock(cancel).await?;
@@ -138,7 +154,11 @@ impl Snapshots {
 
     /// Why there are no snapshots here, if that is known.
     pub fn why_off(&self) -> Option<String> {
-        self.off().clone()
+        let mut off = self.off();
+        if off.as_ref().and_then(|off| off.until).is_some_and(|until| until < Instant::now()) {
+            *off = None;
+        }
+        off.as_ref().map(|off| off.reason.clone())
     }
 
     /// What differs between two trees, ordered by path.
@@ -254,16 +274,26 @@ impl Snapshots {
         before: &Snapshot,
         after: &Snapshot,
     ) -> Result<(), Error> {
-        for path in before.left_out.iter().chain(&after.left_out) {
-            step.left_out.insert(path.clone(), Reason::TooLarge);
+        for path in before.left_out.keys().chain(after.left_out.keys()) {
+            if before.left_out.get(path) != after.left_out.get(path) {
+                step.left_out.insert(path.clone(), Reason::TooLarge);
+            }
         }
         if before.tree == after.tree {
             return Ok(());
         }
         let mut objects = self.objects();
-        for change in objects.differences(before.tree, after.tree).await? {
+        let changes = objects.differences(before.tree, after.tree).await?;
+        let lists = self.loosened(&mut objects, &changes, after.tree).await?;
+        for change in changes {
             // What left the tree because it grew too large was not removed.
             if step.left_out.contains_key(&change.path) {
+                continue;
+            }
+            let was_seen = before.rules == after.rules
+                && !lists.iter().any(|list| change.path.starts_with(list) && !is_list(&change.path));
+            if !self.is_plain(&change, before, was_seen) {
+                step.left_out.insert(change.path, Reason::Untracked);
                 continue;
             }
             if step.changes.len() >= MAX_STEP_FILES {
@@ -280,6 +310,70 @@ impl Snapshots {
             self.report(step, Effect { path: change.path, before: old, after: new, made }).await?;
         }
         Ok(())
+    }
+
+    /// The directories in which more may be seen than before, because a list of what is ignored changed.
+    async fn loosened(
+        &self,
+        objects: &mut Objects,
+        changes: &[FileChange],
+        after: TreeId,
+    ) -> Result<Vec<PathBuf>, Error> {
+        let mut loosened = Vec::new();
+        for change in changes.iter().filter(|change| is_list(&change.path)) {
+            // A new list only hides more, unless it takes something back.
+            let is_strict = match (change.before, change.after) {
+                (None, Some(content)) => {
+                    let bytes = objects.file(content, after).await?.bytes;
+                    !bytes.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"!"))
+                }
+                _ => false,
+            };
+            if !is_strict {
+                loosened.push(change.path.parent().unwrap_or(Path::new("")).to_owned());
+            }
+        }
+        Ok(loosened)
+    }
+
+    /// Whether a difference between two snapshots is one between two states of the file.
+    ///
+    /// A file also comes to be seen because it is no longer ignored or no longer in another repository; taking it
+    /// away again would lose it.
+    fn is_plain(&self, change: &FileChange, before: &Snapshot, was_seen: bool) -> bool {
+        let now = std::fs::symlink_metadata(self.root().join(&change.path)).ok();
+        match (change.before, change.after) {
+            (None, Some(_)) => {
+                let changed = now.and_then(|now| {
+                    let since =
+                        Duration::new(now.ctime().try_into().ok()?, now.ctime_nsec().try_into().ok()?);
+                    Some(std::time::SystemTime::UNIX_EPOCH + since)
+                });
+                was_seen && changed.is_none_or(|changed| changed >= before.taken)
+            }
+            (Some(_), None) => now.is_none_or(|now| now.is_dir()),
+            _ => true,
+        }
+    }
+
+    /// Adds what a tool did to one path, by what was seen there before and after.
+    pub async fn report_looks(
+        &self,
+        step: &mut Step,
+        path: &Path,
+        before: Look,
+        after: Look,
+    ) -> Result<(), Error> {
+        if before == after {
+            return Ok(());
+        }
+        if let Some(reason) = before.refused.or(after.refused) {
+            step.left_out.insert(path.to_owned(), reason);
+            return Ok(());
+        }
+        let path = path.to_owned();
+        let effect = Effect { path, before: before.file, after: after.file, made: before.missing };
+        self.report(step, effect).await
     }
 
     /// Ends a step: what it changed, or nothing.
@@ -399,12 +493,16 @@ impl Snapshots {
     fn relative<'a>(&self, path: &'a Path) -> Option<&'a Path> {
         let Options { worktree, scope, .. } = &self.repository.options;
         let inner = if path.is_absolute() { path.strip_prefix(worktree).ok()? } else { path };
-        let is_plain = inner.components().all(|name| matches!(name, std::path::Component::Normal(_)));
+        // What lies in a repository is git's.
+        let is_plain = inner.components().all(|name| match name {
+            Component::Normal(name) => !name.eq_ignore_ascii_case(".git"),
+            _ => false,
+        });
         let is_ours = is_plain && inner.starts_with(scope.strip_prefix(worktree).unwrap_or(Path::new("")));
         is_ours.then_some(inner).filter(|inner| !inner.as_os_str().is_empty())
     }
 
-    fn off(&self) -> MutexGuard<'_, Option<String>> {
+    fn off(&self) -> MutexGuard<'_, Option<Off>> {
         self.off.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -417,6 +515,11 @@ fn untrackable(options: &Options) -> Option<String> {
     }
     let home = options.home.as_ref().filter(|home| home.starts_with(scope))?;
     Some(format!("`{}` is or holds the home directory `{}`", scope.display(), home.display()))
+}
+
+/// Whether a file says what is ignored.
+fn is_list(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == ".gitignore")
 }
 
 fn store(shelf: &Path, file: &File) -> Result<Content, Error> {

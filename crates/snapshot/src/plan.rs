@@ -103,6 +103,9 @@ pub enum Reason {
     /// More files were changed at once than are kept.
     #[error("too many files were changed at once")]
     TooMany,
+    /// Nobody knows what it was before, so that taking it away could lose it.
+    #[error("it was not tracked before")]
+    Untracked,
     /// It could not be read.
     #[error("it cannot be read: {0}")]
     Unreadable(String),

@@ -251,8 +251,12 @@ impl<'a> Store<'a> {
                 return Ok(());
             }
             // Another repository's generations do not help a full one.
+            let bytes = disk_use(&candidate.path);
             if (own || !store_fits) && self.discard(&candidate)? {
-                self.count()?;
+                for total in [self.total(), candidate.repository.join("total")] {
+                    let count = read_total(&total).unwrap_or(u64::MAX);
+                    write_total(&total, count.saturating_sub(bytes))?;
+                }
             }
         }
         Ok(())

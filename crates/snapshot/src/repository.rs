@@ -24,7 +24,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -323,6 +323,7 @@ impl Repository {
         if !mark.exists() {
             return Ok(());
         }
+        temporaries(&self.options.directory).iter().try_for_each(|path| remove(path))?;
         for (_, generation) in self.generations(Shelf::Tracked) {
             let below = fs::read_dir(&generation).map_err(|source| Error::at(&generation, source))?;
             let below = below.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
@@ -351,6 +352,19 @@ impl Repository {
     pub(crate) fn is_due(&self, objects: &Path) -> bool {
         let now = used(&self.options.directory.join("used"));
         now.duration_since(used(&objects.join("born"))).is_ok_and(|age| age > self.options.quota.keep)
+    }
+
+    /// The time by the clock of the disk, which is the one that files are stamped with.
+    pub(crate) fn now(&self) -> Result<SystemTime, Error> {
+        let stamp = self.options.directory.join("taken");
+        touch(&stamp)?;
+        Ok(used(&stamp))
+    }
+
+    /// What is ignored beside the lists within the tree.
+    pub(crate) fn rules(&self) -> ObjectId {
+        let global = self.global_excludes().and_then(|path| small(path, MAX_EXCLUDE_BYTES));
+        object::hash("blob", &[self.excludes(), global.unwrap_or_default()].join(&0))
     }
 
     /// Whether an object is ours.

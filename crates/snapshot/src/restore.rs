@@ -124,6 +124,10 @@ pub(crate) fn carry_out(
             Err(error) => outcome.failed.push((path, error.to_string())),
         }
     }
+    // What was cut off before may have left its last file half written beside the others.
+    let touched = outcome.reached.iter().chain(coming.iter().map(|order| &order.goal.path));
+    let directories: BTreeSet<_> = touched.filter_map(|path| path.parent()).collect();
+    directories.into_iter().for_each(|directory| disk::sweep(&root.join(directory)));
     // The innermost come last in the order of paths. One that is not empty is someone's.
     for directory in orders.directories.iter().rev().filter(|directory| !directory.as_os_str().is_empty()) {
         disk::remove_empty(root, directory);

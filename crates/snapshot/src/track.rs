@@ -4,19 +4,20 @@
 //! While nothing changed this is one process, which reads no file; otherwise
 //! three. What may not be stored is sorted out before git sees it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use nix::unistd::{AccessFlags, access};
 use tokio_util::sync::CancellationToken;
 
-use crate::git::{Call, Input};
+use crate::git::{self, Call, Input};
+use crate::id::ObjectId;
 use crate::object;
 use crate::quota;
 use crate::repository::{Repository, Shelf};
@@ -49,7 +50,18 @@ pub struct Snapshot {
     /// The tree of the files.
     pub tree: TreeId,
     /// Files that are not in it because they are too large, the first thousand.
-    pub left_out: Vec<PathBuf>,
+    pub left_out: BTreeMap<PathBuf, Version>,
+    /// What was ignored beside the lists within the tree.
+    pub(crate) rules: ObjectId,
+    /// When it was begun, by the clock of the disk.
+    pub(crate) taken: SystemTime,
+}
+
+/// A version of a file that is not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Version {
+    bytes: u64,
+    changed: (i64, i64),
 }
 
 /// What git says of the worktree.
@@ -70,7 +82,7 @@ struct Status {
 struct Changes {
     add: Vec<Fresh>,
     drop: Vec<PathBuf>,
-    left_out: Vec<PathBuf>,
+    left_out: BTreeMap<PathBuf, Version>,
 }
 
 /// A file that is to be stored.
@@ -99,10 +111,17 @@ pub(crate) async fn track(
         }
         result => result,
     };
-    match result {
+    let result = match result {
         Err(error @ Error::Quota { .. }) => Err(Error::Off { reason: error.to_string() }),
         result => result,
+    };
+    // Whether git is there is found out at no cost.
+    if let Err(Error::Off { reason }) = &result
+        && reason != git::MISSING
+    {
+        repository.give_up(reason)?;
     }
+    result
 }
 
 struct Run<'a> {
@@ -121,6 +140,7 @@ impl Run<'_> {
     }
 
     async fn once(&self) -> Result<Snapshot, Error> {
+        let (taken, rules) = (self.repository.now()?, self.repository.rules());
         let status = self.status().await?;
         let count = entries(&self.repository.options.directory.join("index")) + status.fresh.len();
         if count > MAX_TRACKED_FILES {
@@ -134,8 +154,9 @@ impl Run<'_> {
         let mut changes = blocking(move || Ok(sort(&worktree, &scope, status))).await?;
         let left_out = std::mem::take(&mut changes.left_out);
         if let (Some(tree), true, true) = (known, changes.add.is_empty(), changes.drop.is_empty()) {
-            return Ok(Snapshot { tree, left_out });
+            return Ok(Snapshot { tree, left_out, rules, taken });
         }
+        self.repository.writes()?;
         self.store(changes).await?;
         let tree = self.git(&["write-tree"], Input::Lock(self.lock.try_clone().ok()), ADD_DEADLINE).await?;
         let tree = String::from_utf8_lossy(&tree);
@@ -144,7 +165,8 @@ impl Run<'_> {
             message: format!("`{}` is not a tree", tree.trim()),
         })?;
         self.repository.commit(&self.objects, tree)?;
-        Ok(Snapshot { tree, left_out })
+        self.repository.is_written()?;
+        Ok(Snapshot { tree, left_out, rules, taken })
     }
 
     async fn status(&self) -> Result<Status, Error> {
@@ -190,9 +212,7 @@ impl Run<'_> {
         let is_measured =
             cost_bytes > MEASURED_BYTES.min(self.repository.options.quota.total_bytes / BATCHES / 2);
         let before = if is_measured { self.disk_use().await? } else { 0 };
-        self.repository.writes()?;
         self.add_now(files.iter().map(|file| file.path.clone()).collect()).await?;
-        self.repository.is_written()?;
         let mut unused = if index_bytes > SETTLED_BYTES { index_bytes / 2 } else { 0 };
         if is_measured {
             let index = 2 * self.index_bytes();
@@ -297,8 +317,8 @@ fn sort(worktree: &Path, scope: &Path, status: Status) -> Changes {
     for path in status.changed {
         match look(worktree, &path) {
             Look::Fits { bytes } => changes.add.push(Fresh { path, bytes }),
-            Look::TooLarge => {
-                changes.left_out.push(path.clone());
+            Look::TooLarge(version) => {
+                changes.left_out.insert(path.clone(), version);
                 changes.drop.push(path);
             }
             Look::Unfit => changes.drop.push(path),
@@ -310,11 +330,13 @@ fn sort(worktree: &Path, scope: &Path, status: Status) -> Changes {
         }
         match look(worktree, &path) {
             Look::Fits { bytes } => changes.add.push(Fresh { path, bytes }),
-            Look::TooLarge => changes.left_out.push(path),
+            Look::TooLarge(version) if changes.left_out.len() < MAX_NAMED => {
+                changes.left_out.insert(path, version);
+            }
+            Look::TooLarge(_) => {}
             Look::Unfit => {}
         }
     }
-    changes.left_out.truncate(MAX_NAMED);
     changes
 }
 
@@ -350,8 +372,8 @@ enum Look {
     Fits {
         bytes: u64,
     },
-    TooLarge,
-    /// Gone, no file, or not readable.
+    TooLarge(Version),
+    /// No file, or not readable; what is gone fits, and git sees that by itself.
     Unfit,
 }
 
@@ -369,7 +391,8 @@ fn look(worktree: &Path, path: &Path) -> Look {
         return Look::Unfit;
     }
     if metadata.len() > MAX_TRACKED_BYTES {
-        return Look::TooLarge;
+        let changed = (metadata.ctime(), metadata.ctime_nsec());
+        return Look::TooLarge(Version { bytes: metadata.len(), changed });
     }
     let is_open = metadata.permissions().mode() & 0o444 == 0o444;
     if is_open || access(&whole, AccessFlags::R_OK).is_ok() {

@@ -83,6 +83,16 @@ pub enum Error {
         /// The session.
         id: String,
     },
+    /// Events are missing before this one; whoever sends them sends those first.
+    #[error("the session `{id}` goes on with event {expected}, not {found}")]
+    Gap {
+        /// The session.
+        id: String,
+        /// The `seq` that comes next.
+        expected: u64,
+        /// The `seq` that was given.
+        found: u64,
+    },
     /// Another owner runs the session; whoever is told this stops.
     #[error("the session `{id}` is run by another process now")]
     Fenced {
@@ -147,12 +157,16 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Busy { .. } => Some("another process is using the store; try again"),
-            Self::Unwritable { .. } => Some("check the permissions of the file and of its directory"),
+            Self::Unwritable { .. } => {
+                Some("check the disk, and the permissions of the file and of its directory; then try again")
+            }
             Self::Unlockable { .. } => {
                 Some("check the permissions of the data directory and that its file system has file locks")
             }
             Self::Full { .. } => Some("free some disk space"),
-            Self::Corrupt { .. } => Some("move the file away to begin with an empty store"),
+            Self::Corrupt { .. } => Some(
+                "end every running instance and start again: what can be read is saved into a new file, the damaged one is kept",
+            ),
             Self::Foreign { .. } => {
                 Some("name another file; the data of other programs is imported, not opened")
             }
@@ -161,12 +175,42 @@ impl Error {
             | Self::Unknown { .. }
             | Self::Moved { .. }
             | Self::Fenced { .. }
+            | Self::Gap { .. }
             | Self::Taken { .. }
             | Self::Invalid { .. }
             | Self::TooLarge { .. }
             | Self::Refused { .. }
             | Self::Unreadable { .. }
             | Self::Failed { .. } => None,
+        }
+    }
+
+    /// Whether the file is damaged, and not just newer, full or out of reach.
+    pub(crate) fn is_damage(&self) -> bool {
+        match self {
+            Self::Corrupt { .. } => true,
+            // Half a JSON text, or no text at all: nobody has written that.
+            Self::Unreadable { source, .. } => {
+                let json = source.downcast_ref::<serde_json::Error>();
+                json.is_some_and(|json| json.is_syntax() || json.is_eof())
+                    && !source.to_string().contains("recursion")
+            }
+            Self::Closed
+            | Self::Busy { .. }
+            | Self::Unwritable { .. }
+            | Self::Full { .. }
+            | Self::Foreign { .. }
+            | Self::Unlockable { .. }
+            | Self::Newer { .. }
+            | Self::Unknown { .. }
+            | Self::Moved { .. }
+            | Self::Fenced { .. }
+            | Self::Refused { .. }
+            | Self::Gap { .. }
+            | Self::Taken { .. }
+            | Self::Invalid { .. }
+            | Self::TooLarge { .. }
+            | Self::Failed { .. } => false,
         }
     }
 
@@ -214,6 +258,17 @@ impl Fault {
         }
     }
 
+    /// Whether the file is no database, or a damaged one.
+    pub(crate) fn is_damage(&self) -> bool {
+        match self {
+            Self::Sql(error) => matches!(
+                error.sqlite_error_code(),
+                Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt)
+            ),
+            Self::Error(error) => error.is_damage(),
+        }
+    }
+
     /// The answer for the caller, naming the file.
     pub(crate) fn at(self, path: &Path) -> Error {
         let error = match self {
@@ -223,9 +278,13 @@ impl Fault {
         let (code, path, source) = (error.sqlite_error_code(), path.to_owned(), Arc::new(error));
         match code {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy { path },
-            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-                Error::Unwritable { path, source }
-            }
+            // A write or a sync that the system refuses leaves what was stored as it was.
+            Some(
+                ErrorCode::ReadOnly
+                | ErrorCode::CannotOpen
+                | ErrorCode::PermissionDenied
+                | ErrorCode::SystemIoFailure,
+            ) => Error::Unwritable { path, source },
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Error::Corrupt { path, source },
             Some(ErrorCode::DiskFull) => Error::Full { path },
             _ => Error::Failed { path, source },

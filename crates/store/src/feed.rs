@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 use tokio::sync::Notify;
 
 use crate::Error;
-use crate::sqlite::Sqlite;
+use crate::backend::Backend;
 
 /// How many items wait for the slowest reader.
 const MAX_ITEMS: usize = 4096;
@@ -289,7 +289,7 @@ fn signal_bytes(signal: &Signal) -> usize {
 /// One reader's place in the feed. Keeps the store open.
 pub struct Subscription {
     feed: Arc<Feed>,
-    log: Sqlite,
+    log: Arc<dyn Backend>,
     /// The number of the next item in the ring.
     next: u64,
     /// The last event that was handed out, or that the reader began behind.
@@ -301,7 +301,7 @@ pub struct Subscription {
 
 impl Subscription {
     /// Begins behind everything that has been published.
-    pub(crate) fn new(feed: Arc<Feed>, log: Sqlite) -> Self {
+    pub(crate) fn new(feed: Arc<Feed>, log: Arc<dyn Backend>) -> Self {
         let (next, position) = {
             let mut ring = feed.lock();
             ring.readers += 1;
@@ -312,7 +312,7 @@ impl Subscription {
     }
 
     /// Begins behind an event that the reader has seen; what followed comes from the log first.
-    pub(crate) fn after(feed: Arc<Feed>, log: Sqlite, position: u64) -> Self {
+    pub(crate) fn after(feed: Arc<Feed>, log: Arc<dyn Backend>, position: u64) -> Self {
         let mut subscription = Self::new(feed, log);
         // A position that the log has not reached is one of another log; it is not waited for.
         subscription.position = position.min(subscription.position);

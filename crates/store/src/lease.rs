@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use codewright_proto::{Envelope, Event, Part, SessionId};
 
-use crate::sqlite::Sqlite;
+use crate::backend::Backend;
 use crate::{Condition, Error};
 
 /// What came of asking for a session.
@@ -31,14 +31,14 @@ pub struct Holder {
 /// Dropping lets go without a condition, soon; [`Lease::release`] is the way that
 /// strands no prompt.
 pub struct Lease {
-    log: Sqlite,
+    log: Arc<dyn Backend>,
     session: SessionId,
     fence: u64,
     is_over: bool,
 }
 
 impl Lease {
-    pub(crate) fn new(log: Sqlite, session: SessionId, fence: u64) -> Self {
+    pub(crate) fn new(log: Arc<dyn Backend>, session: SessionId, fence: u64) -> Self {
         Self { log, session, fence, is_over: false }
     }
 

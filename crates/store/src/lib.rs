@@ -22,7 +22,8 @@
 
 #![warn(missing_docs)]
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ use codewright_proto::{
     ProjectId, Session, SessionId, Signal, Todo,
 };
 
+mod backend;
 mod error;
 mod feed;
 mod foreign;
@@ -39,13 +41,16 @@ mod lease;
 mod node;
 mod record;
 mod sqlite;
+mod sync;
 mod upcast;
 
 pub use error::{Cause, Error};
 pub use feed::{Published, Subscription};
 pub use foreign::{Foreign, ForeignRow};
 pub use lease::{Claim, Holder, Lease};
+pub use sync::{Incoming, Logged};
 
+use backend::Backend;
 use feed::Feed;
 use sqlite::Sqlite;
 
@@ -58,9 +63,44 @@ const HOLDER_POLL: Duration = Duration::from_millis(50);
 /// An open store. Clones share it. A runtime with time is needed to wait for it.
 #[derive(Clone)]
 pub struct Store {
-    log: Sqlite,
+    log: Arc<dyn Backend>,
     feed: Arc<Feed>,
     ids: Ids,
+}
+
+/// What was saved of a damaged store.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Salvage {
+    /// How many sessions there are now.
+    pub sessions: u64,
+    /// How many messages there are now.
+    pub messages: u64,
+    /// How many events could be read.
+    pub events: u64,
+    /// How many events are known to be lost.
+    pub events_lost: u64,
+    /// Whether all of the log could be read, so that everything follows from it.
+    pub is_whole: bool,
+    /// Where the damaged file is kept.
+    pub kept_at: PathBuf,
+}
+
+impl std::fmt::Display for Salvage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { sessions, messages, events, events_lost, is_whole, kept_at } = self;
+        write!(
+            f,
+            "the store was damaged and has been repaired: {sessions} sessions with {messages} messages were kept, "
+        )?;
+        if *is_whole {
+            f.write_str("nothing is lost")?;
+        } else if *events_lost > 0 {
+            write!(f, "{events_lost} of {} changes are lost", events + events_lost)?;
+        } else {
+            f.write_str("whatever could not be read is lost")?;
+        }
+        write!(f, "; the damaged file is kept as `{}`", kept_at.display())
+    }
 }
 
 /// What ids and times of events are made with.
@@ -122,17 +162,27 @@ impl Store {
     /// Opens the store in a file, which is created with its directories if it is not there.
     ///
     /// What is created is for the user alone. Any number of processes may open one file.
+    /// A damaged file is replaced by what can be read of it and kept under a dated name,
+    /// unless another process is using it; see [`Store::salvage`].
     pub async fn open(path: &Path, ids: Ids, clock: Clock) -> Result<Self, Error> {
         let feed = Arc::new(Feed::new());
         let stamps = Stamps { ids: ids.clone(), clock };
-        Ok(Self { log: Sqlite::open(path, stamps, Arc::clone(&feed)).await?, feed, ids })
+        let log = Arc::new(Sqlite::open(path, stamps, Arc::clone(&feed)).await?);
+        Ok(Self { log, feed, ids })
+    }
+
+    /// What was saved when this store was opened, if its file was damaged.
+    #[must_use]
+    pub fn salvage(&self) -> Option<&Salvage> {
+        self.log.salvage()
     }
 
     /// An empty store that is gone with its last clone, for tests.
     pub async fn in_memory(ids: Ids, clock: Clock) -> Result<Self, Error> {
         let feed = Arc::new(Feed::new());
         let stamps = Stamps { ids: ids.clone(), clock };
-        Ok(Self { log: Sqlite::in_memory(stamps, Arc::clone(&feed)).await?, feed, ids })
+        let log = Arc::new(Sqlite::in_memory(stamps, Arc::clone(&feed)).await?);
+        Ok(Self { log, feed, ids })
     }
 
     /// Stores events, all or none, and publishes them in this order.
@@ -210,14 +260,14 @@ impl Store {
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
         self.log.watch();
-        Subscription::new(Arc::clone(&self.feed), self.log.clone())
+        Subscription::new(Arc::clone(&self.feed), Arc::clone(&self.log))
     }
 
     /// Begins to read the feed behind an event: what followed it comes from the log first.
     #[must_use]
     pub fn subscribe_after(&self, position: u64) -> Subscription {
         self.log.watch();
-        Subscription::after(Arc::clone(&self.feed), self.log.clone(), position)
+        Subscription::after(Arc::clone(&self.feed), Arc::clone(&self.log), position)
     }
 
     /// The position of the last event that this store knows of: its own, those that were
@@ -230,7 +280,7 @@ impl Store {
     /// Events of the whole log behind a position: at most `limit`, fewer where they
     /// are large, none only at the end.
     pub async fn events(&self, after_position: u64, limit: usize) -> Result<Vec<Envelope>, Error> {
-        self.log.events(after_position, limit).await
+        self.log.events_between(after_position, u64::MAX, limit).await
     }
 
     /// Events of one session, deleted or not, from a `seq` on; pages like [`Store::events`].
@@ -282,6 +332,19 @@ impl Store {
         self.log.messages(session, limit).await
     }
 
+    /// The newest `limit` messages before one, oldest first, and whether there are older ones.
+    ///
+    /// `before` is a message's time of creation and id; without it the page ends with
+    /// the newest. What was stored since does not shift the pages before it.
+    pub async fn messages_before(
+        &self,
+        session: &SessionId,
+        limit: usize,
+        before: Option<(u64, MessageId)>,
+    ) -> Result<(Vec<MessageWithParts>, bool), Error> {
+        self.log.messages_before(session, limit, before).await
+    }
+
     /// One message of a session with its parts, if it exists.
     pub async fn message(
         &self,
@@ -319,6 +382,20 @@ impl Store {
     /// Makes all projections anew from the log, or changes nothing; returns how many events it has.
     pub async fn replay(&self) -> Result<u64, Error> {
         self.log.replay().await
+    }
+
+    /// Takes over events of another store, all that are new or none; returns those.
+    ///
+    /// The events of a session come in order and without gaps, from the first that is
+    /// not known here or from any before it; those that are known are skipped.
+    pub async fn replay_foreign(&self, events: Vec<Incoming>) -> Result<Vec<Arc<Envelope>>, Error> {
+        self.log.replay_foreign(events).await
+    }
+
+    /// The events behind those that are known, given as the last `seq` of each session,
+    /// in the order of the log. A long history comes in pieces: ask again with what came.
+    pub async fn history(&self, known: HashMap<String, u64>) -> Result<Vec<Logged>, Error> {
+        self.log.history(known).await
     }
 
     /// Finishes what was asked, moves everything into the one file, and ends the feed.

@@ -236,7 +236,10 @@ fn is_locked(path: &Path) -> io::Result<bool> {
 fn sweep(directory: &Path, own: &str) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten().take(MAX_SWEPT) {
-        if entry.file_name() != own {
+        let name = entry.file_name();
+        // Owners' names begin with the number of their process.
+        let is_owner = name.as_encoded_bytes().first().is_some_and(u8::is_ascii_digit);
+        if is_owner && name != own {
             // What cannot be removed is litter, and looked at again by the next process.
             drop(is_locked(&entry.path()));
         }

@@ -1,8 +1,8 @@
 //! The store on SQLite: one thread that writes, a few connections that read.
 //!
-//! These methods are what another backend has to offer; nothing above this file
-//! knows SQL. Several processes may use one file at the same time.
+//! Nothing above this file knows SQL. Several processes may use one file at the same time.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -20,16 +20,22 @@ use crate::error::Fault;
 use crate::feed::Feed;
 use crate::node::Node;
 use crate::record::Record;
-use crate::{Claim, Condition, Error, Holder, Lease, SessionFilter, Stamps};
+use crate::sync::{Incoming, Logged};
+use crate::{Claim, Condition, Error, Holder, Lease, Salvage, SessionFilter, Stamps};
+use open::Opened;
 use tail::Tail;
 use writer::{Append, Command, Work, Writer};
 
 mod apply;
+mod backend;
+mod damage;
 mod draft;
 mod lease;
 mod open;
 mod query;
+mod salvage;
 mod session_row;
+mod sync;
 mod tail;
 mod writer;
 
@@ -68,6 +74,8 @@ struct Inner {
     node: Arc<Node>,
     /// Absent in memory, where nobody else can write.
     tail: Option<Arc<Tail>>,
+    /// What was saved, if the file was damaged.
+    salvage: Option<Salvage>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -90,7 +98,8 @@ impl Sqlite {
     pub(crate) async fn open(path: &Path, stamps: Stamps, feed: Arc<Feed>) -> Result<Self, Error> {
         let (at, path) = (path.to_owned(), path.to_owned());
         let readers = Readers { idle: Mutex::default(), permits: Arc::new(Semaphore::new(MAX_READERS)) };
-        Self::start(path, Some(readers), stamps, feed, move || open::file(&at)).await
+        let now_ms = stamps.clock.now_ms();
+        Self::start(path, Some(readers), stamps, feed, move || open::file(&at, now_ms)).await
     }
 
     /// An empty store that ends with the process.
@@ -103,7 +112,7 @@ impl Sqlite {
         readers: Option<Readers>,
         stamps: Stamps,
         feed: Arc<Feed>,
-        open: impl FnOnce() -> Result<Connection, Fault> + Send + 'static,
+        open: impl FnOnce() -> Result<Opened, Fault> + Send + 'static,
     ) -> Result<Self, Error> {
         let (commands, received) = mpsc::channel(MAX_QUEUED);
         let (opened, answer) = oneshot::channel();
@@ -113,14 +122,13 @@ impl Sqlite {
         let owner = Arc::clone(&node);
         let run = move || {
             let _closing = CloseFeed(Arc::clone(&feed));
-            let ready = open().and_then(|connection| {
-                feed.begin_after(query::last_position(&connection)?);
-                Ok(connection)
-            });
-            match ready {
-                Ok(connection) => {
+            match open() {
+                Ok(Opened { connection, in_use, salvage, last_position }) => {
+                    // The file is not replaced under a store that uses it.
+                    let _in_use = in_use;
+                    feed.begin_after(last_position);
                     // A caller that has gone away has dropped the sender too, and the writer ends.
-                    drop(opened.send(Ok(())));
+                    drop(opened.send(Ok(salvage)));
                     Writer { path: at, connection, stamps, feed, node: owner, received }.run();
                 }
                 Err(fault) => {
@@ -133,10 +141,10 @@ impl Sqlite {
             .name("store".to_owned())
             .spawn(run)
             .map_err(|error| Error::Failed { path: path.clone(), source: Arc::new(error) })?;
-        answer.await.map_err(|_| Error::Closed)??;
+        let salvage = answer.await.map_err(|_| Error::Closed)??;
         let room = Arc::new(Semaphore::new(MAX_QUEUED_KIB));
         let threads = Mutex::new(vec![thread]);
-        Ok(Self(Arc::new(Inner { path, commands, room, readers, node, tail, threads })))
+        Ok(Self(Arc::new(Inner { path, commands, room, readers, node, tail, salvage, threads })))
     }
 
     /// Stores events in one transaction, all or none, and publishes them.
@@ -173,6 +181,18 @@ impl Sqlite {
         Ok(())
     }
 
+    /// Takes over events of another store, all that are new or none.
+    pub(crate) async fn replay_foreign(&self, events: Vec<Incoming>) -> Result<Vec<Arc<Envelope>>, Error> {
+        limit("events", events.len(), MAX_APPEND_EVENTS)?;
+        let bytes = events.iter().map(|event| event.data.get().len()).sum();
+        limit("bytes", bytes, MAX_APPEND_BYTES)?;
+        self.write(Condition::Always, Work::Incoming(events), bytes).await
+    }
+
+    pub(crate) async fn history(&self, known: HashMap<String, u64>) -> Result<Vec<Logged>, Error> {
+        self.read(move |connection| sync::history(connection, &known)).await
+    }
+
     async fn write(
         &self,
         condition: Condition,
@@ -182,7 +202,7 @@ impl Sqlite {
         let room = self.reserve(bytes.div_ceil(1024)).await?;
         let (reply, answer) = oneshot::channel();
         self.send(Command::Append(Append { work, condition, bytes, reply, room })).await?;
-        answer.await.map_err(|_| Error::Closed)?
+        self.0.noted(answer.await.map_err(|_| Error::Closed)?)
     }
 
     /// Takes a session, unless somebody alive has it.
@@ -191,7 +211,7 @@ impl Sqlite {
         // The lease is made on the writer's thread: whoever stops waiting drops it there.
         self.on_writer(move |connection| {
             Ok(match lease::take(connection, &node, &of)? {
-                lease::Taken::Ours(fence) => Claim::Held(Lease::new(log, of, fence)),
+                lease::Taken::Ours(fence) => Claim::Held(Lease::new(Arc::new(log), of, fence)),
                 lease::Taken::Held(holder) => Claim::HeldBy(holder),
             })
         })
@@ -223,6 +243,11 @@ impl Sqlite {
     pub(crate) async fn drafts(&self, session: &SessionId) -> Result<Vec<(Part, u64)>, Error> {
         let session = session.clone();
         self.read(move |connection| draft::of(connection, &session)).await
+    }
+
+    /// What was saved when the file was opened, if it was damaged.
+    pub(crate) fn salvage(&self) -> Option<&Salvage> {
+        self.0.salvage.as_ref()
     }
 
     /// Brings the feed up to the end of the log, and keeps it there while it is read.
@@ -278,7 +303,7 @@ impl Sqlite {
             drop(reply.send(run(connection).map_err(|fault| fault.at(&path))));
         };
         self.send(Command::Run(Box::new(run))).await?;
-        answer.await.map_err(|_| Error::Closed)?
+        self.0.noted(answer.await.map_err(|_| Error::Closed)?)
     }
 
     /// Runs queries in one read transaction.
@@ -303,7 +328,7 @@ impl Sqlite {
         let inner = Arc::clone(&self.0);
         let reading = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            inner.read(run).map_err(|fault| fault.at(&inner.path))
+            inner.noted(inner.read(run).map_err(|fault| fault.at(&inner.path)))
         });
         match reading.await {
             Ok(answer) => answer,
@@ -313,10 +338,6 @@ impl Sqlite {
             // The runtime ends.
             Err(_) => Err(Error::Closed),
         }
-    }
-
-    pub(crate) async fn events(&self, after: u64, limit: usize) -> Result<Vec<Envelope>, Error> {
-        self.events_between(after, i64::MAX as u64, limit).await
     }
 
     pub(crate) async fn events_between(
@@ -354,7 +375,7 @@ impl Sqlite {
         let session = session.clone();
         self.read(move |connection| {
             let seq = lease::seq(connection, &session)?.unwrap_or(0);
-            Ok((seq, query::messages(connection, &session, None)?))
+            Ok((seq, query::messages(connection, &session, None, None)?))
         })
         .await
     }
@@ -369,7 +390,18 @@ impl Sqlite {
         limit: Option<usize>,
     ) -> Result<Vec<MessageWithParts>, Error> {
         let session = session.clone();
-        self.read(move |connection| query::messages(connection, &session, limit)).await
+        self.read(move |connection| query::messages(connection, &session, limit, None)).await
+    }
+
+    /// One message more than `limit`, if there is one.
+    pub(crate) async fn messages_before(
+        &self,
+        session: &SessionId,
+        limit: usize,
+        before: Option<(u64, MessageId)>,
+    ) -> Result<(Vec<MessageWithParts>, bool), Error> {
+        let session = session.clone();
+        self.read(move |connection| query::messages_before(connection, &session, limit, before)).await
     }
 
     pub(crate) async fn message(
@@ -383,7 +415,7 @@ impl Sqlite {
 
     pub(crate) async fn infos(&self, session: &SessionId) -> Result<Vec<Message>, Error> {
         let session = session.clone();
-        self.read(move |connection| query::infos(connection, &session, None)).await
+        self.read(move |connection| query::infos(connection, &session, None, None)).await
     }
 
     pub(crate) async fn todos(&self, session: &SessionId) -> Result<Vec<Todo>, Error> {
@@ -433,6 +465,14 @@ impl Sqlite {
 }
 
 impl Inner {
+    /// Remembers for the next start that the file is damaged.
+    fn noted<T>(&self, outcome: Result<T, Error>) -> Result<T, Error> {
+        if self.readers.is_some() && outcome.as_ref().is_err_and(Error::is_damage) {
+            damage::note(&self.path);
+        }
+        outcome
+    }
+
     fn read<T>(&self, run: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
         let readers = self.readers.as_ref().ok_or(Error::Closed)?;
         let idle = readers.idle().pop();

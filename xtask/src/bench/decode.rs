@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use codewright_llm::ModelEvent;
+use codewright_scripted::bedrock_frame;
 use serde::{Deserialize, Serialize};
 
 use super::spread::Spread;
@@ -42,6 +43,8 @@ enum Protocol {
     OpenAiResponses,
     Anthropic,
     Gemini,
+    Bedrock,
+    Cohere,
 }
 
 impl From<Protocol> for codewright_llm::Protocol {
@@ -51,6 +54,8 @@ impl From<Protocol> for codewright_llm::Protocol {
             Protocol::OpenAiResponses => Self::OpenAiResponses,
             Protocol::Anthropic => Self::Anthropic,
             Protocol::Gemini => Self::Gemini,
+            Protocol::Bedrock => Self::Bedrock,
+            Protocol::Cohere => Self::Cohere,
         }
     }
 }
@@ -96,6 +101,8 @@ pub(crate) fn main(rest: &[String]) -> Result<()> {
         ("responses", Protocol::OpenAiResponses),
         ("anthropic", Protocol::Anthropic),
         ("gemini", Protocol::Gemini),
+        ("bedrock", Protocol::Bedrock),
+        ("cohere", Protocol::Cohere),
     ] {
         for delta_bytes in DELTA_BYTES {
             let answer = Answer::new(protocol, delta_bytes);
@@ -110,7 +117,7 @@ pub(crate) fn main(rest: &[String]) -> Result<()> {
 /// A stream and what is in it.
 struct Answer {
     protocol: Protocol,
-    stream: String,
+    stream: Vec<u8>,
     deltas: usize,
     text_bytes: usize,
 }
@@ -118,7 +125,7 @@ struct Answer {
 impl Answer {
     fn new(protocol: Protocol, delta_bytes: usize) -> Self {
         let (begin, end) = around(protocol);
-        let mut answer = Self { protocol, stream: begin.to_owned(), deltas: 0, text_bytes: 0 };
+        let mut answer = Self { protocol, stream: begin, deltas: 0, text_bytes: 0 };
         let mut words = WORDS.split_inclusive(' ').cycle();
         while answer.stream.len() < STREAM_BYTES {
             let mut text = String::new();
@@ -129,9 +136,9 @@ impl Answer {
             answer.text_bytes += text.len();
             // A string is always JSON.
             let text = serde_json::Value::from(text).to_string();
-            answer.stream.push_str(&delta(protocol, &text, answer.deltas));
+            answer.stream.extend(delta(protocol, &text, answer.deltas));
         }
-        answer.stream.push_str(end);
+        answer.stream.extend(end);
         answer
     }
 
@@ -139,15 +146,13 @@ impl Answer {
     fn read(&self) -> Result<f64> {
         let (mut deltas, mut text_bytes, mut is_finished) = (0, 0, false);
         let begun = Instant::now();
-        codewright_llm::decode(self.protocol.into(), self.stream.as_bytes().chunks(PIECE_BYTES), |event| {
-            match event {
-                ModelEvent::TextDelta(text) => {
-                    deltas += 1;
-                    text_bytes += text.len();
-                }
-                ModelEvent::Finish { .. } => is_finished = true,
-                _ => {}
+        codewright_llm::decode(self.protocol.into(), self.stream.chunks(PIECE_BYTES), |event| match event {
+            ModelEvent::TextDelta(text) => {
+                deltas += 1;
+                text_bytes += text.len();
             }
+            ModelEvent::Finish { .. } => is_finished = true,
+            _ => {}
         })?;
         let took = begun.elapsed();
         ensure!(is_finished, "{:?} came to no end", self.protocol);
@@ -163,8 +168,21 @@ impl Answer {
 }
 
 /// What comes before the first delta and after the last.
-fn around(protocol: Protocol) -> (&'static str, &'static str) {
-    match protocol {
+fn around(protocol: Protocol) -> (Vec<u8>, Vec<u8>) {
+    let (begin, end) = match protocol {
+        Protocol::Bedrock => {
+            let end = [
+                ("contentBlockStop", "{\"contentBlockIndex\":0,\"p\":\"abcdefg\"}"),
+                ("messageStop", "{\"p\":\"abcd\",\"stopReason\":\"end_turn\"}"),
+                (
+                    "metadata",
+                    "{\"metrics\":{\"latencyMs\":988},\"p\":\"abcdefgh\",\"usage\":{\"inputTokens\":11,\"outputTokens\":22,\"totalTokens\":33}}",
+                ),
+            ];
+            let frame = |(name, body): (&str, &str)| bedrock_frame("event", name, body.as_bytes());
+            let begin = frame(("messageStart", "{\"p\":\"abcdefghijk\",\"role\":\"assistant\"}"));
+            return (begin, end.into_iter().flat_map(frame).collect());
+        }
         Protocol::OpenAiChat => (
             "data: {\"id\":\"chatcmpl-CeZSXOspQlfCrGY6hNwvsVzEtC9\",\"object\":\"chat.completion.chunk\",\"created\":1763801234,\"model\":\"gpt-4.1-2025-04-14\",\"service_tier\":\"default\",\"system_fingerprint\":\"fp_433e8c8649\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\",\"refusal\":null},\"logprobs\":null,\"finish_reason\":null}],\"usage\":null,\"obfuscation\":\"Mm7\"}\n\n",
             "data: {\"id\":\"chatcmpl-CeZSXOspQlfCrGY6hNwvsVzEtC9\",\"object\":\"chat.completion.chunk\",\"created\":1763801234,\"model\":\"gpt-4.1-2025-04-14\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":null}\n\ndata: [DONE]\n\n",
@@ -177,17 +195,30 @@ fn around(protocol: Protocol) -> (&'static str, &'static str) {
             "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_01\",\"role\":\"assistant\",\"content\":[],\"usage\":{\"input_tokens\":11,\"output_tokens\":1}}}\n\nevent: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
             "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\nevent: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":22}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
         ),
+        Protocol::Cohere => (
+            "event: message-start\ndata: {\"id\":\"29f14a5a-11de-4cae-9800-25e4747408ea\",\"type\":\"message-start\",\"delta\":{\"message\":{\"role\":\"assistant\",\"content\":[],\"tool_plan\":\"\",\"tool_calls\":[],\"citations\":[]}}}\n\nevent: content-start\ndata: {\"type\":\"content-start\",\"index\":0,\"delta\":{\"message\":{\"content\":{\"type\":\"text\",\"text\":\"\"}}}}\n\n",
+            "event: content-end\ndata: {\"type\":\"content-end\",\"index\":0}\n\nevent: message-end\ndata: {\"type\":\"message-end\",\"delta\":{\"finish_reason\":\"COMPLETE\",\"usage\":{\"billed_units\":{\"input_tokens\":11.0,\"output_tokens\":22.0},\"tokens\":{\"input_tokens\":11.0,\"output_tokens\":22.0}}}}\n\n",
+        ),
         Protocol::Gemini => (
             "",
             "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\"}],\"role\":\"model\"},\"finishReason\":\"STOP\",\"index\":0}],\"usageMetadata\":{\"promptTokenCount\":11,\"candidatesTokenCount\":22,\"totalTokenCount\":33}}\r\n\r\n",
         ),
-    }
+    };
+    (begin.into(), end.into())
 }
 
 /// One event with this JSON text; `number` changes what servers change from event to event.
-fn delta(protocol: Protocol, text: &str, number: usize) -> String {
+fn delta(protocol: Protocol, text: &str, number: usize) -> Vec<u8> {
     let obfuscation = &"vlp3ksfjLlAq8RtZ"[number % 16..];
-    match protocol {
+    let event = match protocol {
+        Protocol::Bedrock => {
+            let payload =
+                format!("{{\"contentBlockIndex\":0,\"delta\":{{\"text\":{text}}},\"p\":\"{obfuscation}\"}}");
+            return bedrock_frame("event", "contentBlockDelta", payload.as_bytes());
+        }
+        Protocol::Cohere => format!(
+            "event: content-delta\ndata: {{\"type\":\"content-delta\",\"index\":0,\"delta\":{{\"message\":{{\"content\":{{\"text\":{text}}}}}}}}}\n\n"
+        ),
         Protocol::OpenAiChat => format!(
             "data: {{\"id\":\"chatcmpl-CeZSXOspQlfCrGY6hNwvsVzEtC9\",\"object\":\"chat.completion.chunk\",\"created\":1763801234,\"model\":\"gpt-4.1-2025-04-14\",\"service_tier\":\"default\",\"system_fingerprint\":\"fp_433e8c8649\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":{text}}},\"logprobs\":null,\"finish_reason\":null}}],\"usage\":null,\"obfuscation\":\"{obfuscation}\"}}\n\n"
         ),
@@ -201,7 +232,8 @@ fn delta(protocol: Protocol, text: &str, number: usize) -> String {
             "data: {{\"candidates\":[{{\"content\":{{\"parts\":[{{\"text\":{text}}}],\"role\":\"model\"}},\"index\":0}}],\"usageMetadata\":{{\"promptTokenCount\":29,\"candidatesTokenCount\":{number},\"totalTokenCount\":{},\"promptTokensDetails\":[{{\"modality\":\"TEXT\",\"tokenCount\":29}}]}},\"modelVersion\":\"gemini-3-pro-preview\",\"responseId\":\"QHiLaa6LBrb8vdIPoNztsAg\"}}\r\n\r\n",
             number + 29
         ),
-    }
+    };
+    event.into_bytes()
 }
 
 #[cfg(test)]
@@ -210,14 +242,18 @@ mod tests {
 
     #[test]
     fn every_stream_is_read_to_its_end() {
-        for protocol in
-            [Protocol::OpenAiChat, Protocol::OpenAiResponses, Protocol::Anthropic, Protocol::Gemini]
-        {
-            let mut answer =
-                Answer { protocol, stream: around(protocol).0.to_owned(), deltas: 2, text_bytes: 6 };
-            answer.stream.push_str(&delta(protocol, "\"a\\nb\"", 1));
-            answer.stream.push_str(&delta(protocol, "\"def\"", 2));
-            answer.stream.push_str(around(protocol).1);
+        for protocol in [
+            Protocol::OpenAiChat,
+            Protocol::OpenAiResponses,
+            Protocol::Anthropic,
+            Protocol::Gemini,
+            Protocol::Bedrock,
+            Protocol::Cohere,
+        ] {
+            let mut answer = Answer { protocol, stream: around(protocol).0, deltas: 2, text_bytes: 6 };
+            answer.stream.extend(delta(protocol, "\"a\\nb\"", 1));
+            answer.stream.extend(delta(protocol, "\"def\"", 2));
+            answer.stream.extend(around(protocol).1);
             answer.read().unwrap();
             answer.text_bytes += 1;
             assert!(answer.read().is_err(), "{protocol:?}");

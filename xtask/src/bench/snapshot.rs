@@ -150,6 +150,8 @@ fn fill(root: &Path, files: usize) -> Result<()> {
     }
     git(root, &["init", "-q"])?;
     git(root, &["add", "."])?;
+    // Nothing is to tidy up while it is measured.
+    git(root, &["config", "gc.auto", "0"])?;
     git(root, &["-c", "user.name=u", "-c", "user.email=u@example.com", "commit", "-q", "-m", "x"])
 }
 

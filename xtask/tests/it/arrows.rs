@@ -70,6 +70,7 @@ const ROOMS: &[Room] = &[
             "codewright-proto",
             "codewright-config",
             "codewright-llm",
+            "codewright-store",
             "codewright-server",
             "codewright-snapshot",
             "codewright-scripted",

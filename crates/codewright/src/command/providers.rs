@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use codewright_config::{Dirs, Env};
-use codewright_llm::Client;
 use codewright_llm::catalog::{self, Catalog};
 use codewright_llm::oauth::{Kind, Method, Prompt, SignIn, is_known, methods};
 use codewright_llm::vault::{Credential, Source, Stored};
+use codewright_llm::{Client, Network};
 use codewright_proto::Clock;
 use serde_json::{Map, Value};
 
@@ -29,7 +29,7 @@ const TRIES: usize = 3;
 pub(crate) fn main(args: ProvidersArgs) -> anyhow::Result<ExitCode> {
     let env = Env::from_process();
     let dirs = Dirs::new(&env)?;
-    let client = Client::new(&format!("codewright/{VERSION}"))?;
+    let client = client(&env)?;
     let sign_in = codewright_engine::sign_in(client, &dirs, &env, &Clock::system());
     match args.command {
         ProvidersCommand::List(_) => list(&sign_in, &env),
@@ -39,6 +39,12 @@ pub(crate) fn main(args: ProvidersArgs) -> anyhow::Result<ExitCode> {
         }
         ProvidersCommand::Logout { provider, .. } => logout(&sign_in, provider.as_deref()),
     }
+}
+
+/// What reaches the servers one signs in at.
+fn client(env: &Env) -> anyhow::Result<Client> {
+    let network = Network { variables: env.of(codewright_config::env::NETWORK) };
+    Ok(Client::within(network, &format!("codewright/{VERSION}"))?)
 }
 
 fn list(sign_in: &SignIn, env: &Env) -> anyhow::Result<ExitCode> {
@@ -129,7 +135,7 @@ fn login(
 /// Signs in at an organisation's address.
 fn login_at(sign_in: &SignIn, env: &Env, url: &str) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let client = Client::new(&format!("codewright/{VERSION}"))?;
+    let client = client(env)?;
     let signed_in = runtime.block_on(well_known::sign_in(&client, url, env));
     // A thread may still wait for a line of the terminal.
     runtime.shutdown_background();

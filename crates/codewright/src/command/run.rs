@@ -15,8 +15,8 @@ use anyhow::{Context as _, bail};
 use codewright_client::{Client, Events, SessionQuery};
 use codewright_config::Env;
 use codewright_proto::{
-    Action, Event, Fact, ModelRef, Notice, PermissionAnswer, PermissionReply, PermissionRequest, PromptInput,
-    PromptModel, Rule, Session, SessionId, SessionInput, Signal,
+    Action, Event, Fact, Message, ModelRef, Notice, PermissionAnswer, PermissionReply, PermissionRequest,
+    PromptInput, PromptModel, Rule, Session, SessionId, SessionInput, Signal,
 };
 use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
 
@@ -86,6 +86,7 @@ async fn turn(connection: &Connection, args: &RunArgs, text: String) -> anyhow::
     let client = &connection.client;
     // Before anything else is done, so that an interrupt at any moment is heard.
     let mut signals = Signals::new()?;
+    let text = if text.trim().is_empty() { go_on(client, args).await? } else { text };
     let parts = prompt::parts(args, text)?;
     let agent = known_agent(client, args.agent.as_deref()).await?;
     let model = args.model.as_deref().map(parse_model).transpose()?;
@@ -240,21 +241,7 @@ async fn session(
     parts: &[codewright_proto::PartInput],
 ) -> anyhow::Result<(Session, bool)> {
     let client = &connection.client;
-    let found = match (&args.session, args.continue_last) {
-        (Some(id), _) => {
-            let id = SessionId::parse(id).map_err(|_| anyhow::anyhow!("Session not found"))?;
-            match client.session(&id).await {
-                Err(error) if error.is_not_found() => bail!("Session not found"),
-                other => Some(other.map_err(client_error)?),
-            }
-        }
-        (None, true) => {
-            let query = SessionQuery { roots: true, limit: Some(1), ..SessionQuery::default() };
-            client.sessions(&query).await.map_err(client_error)?.into_iter().next()
-        }
-        (None, false) => None,
-    };
-    match found {
+    match continued(client, args).await? {
         Some(session) if args.fork => {
             let fork = client.fork(&session.id, None).await.map_err(client_error)?;
             Ok((fork, true))
@@ -265,6 +252,41 @@ async fn session(
             let session = client.create_session(&input).await.map_err(client_error)?;
             Ok((session, true))
         }
+    }
+}
+
+/// The session that the flags name.
+async fn continued(client: &Client, args: &RunArgs) -> anyhow::Result<Option<Session>> {
+    match (&args.session, args.continue_last) {
+        (Some(id), _) => {
+            let id = SessionId::parse(id).map_err(|_| anyhow::anyhow!("Session not found"))?;
+            match client.session(&id).await {
+                Err(error) if error.is_not_found() => bail!("Session not found"),
+                other => Ok(Some(other.map_err(client_error)?)),
+            }
+        }
+        (None, true) => {
+            let query = SessionQuery { roots: true, limit: Some(1), ..SessionQuery::default() };
+            Ok(client.sessions(&query).await.map_err(client_error)?.into_iter().next())
+        }
+        (None, false) => Ok(None),
+    }
+}
+
+/// What is asked when nothing is said: to go on, if the session's last turn broke off.
+async fn go_on(client: &Client, args: &RunArgs) -> anyhow::Result<String> {
+    let last = match continued(client, args).await? {
+        Some(session) => client.messages(&session.id, Some(1)).await.map_err(client_error)?.pop(),
+        None => None,
+    };
+    match last.map(|message| message.info) {
+        Some(Message::User(_)) => Ok(prompt::GO_ON.to_owned()),
+        Some(Message::Assistant(info)) if info.error.is_some() || info.time.completed.is_none() => {
+            Ok(prompt::GO_ON.to_owned())
+        }
+        Some(Message::Assistant(_)) | None => bail!(
+            "You must provide a message or a command: the session's last turn was answered, nothing broke off"
+        ),
     }
 }
 

@@ -1,4 +1,6 @@
-//! `session`: what sessions there are in this project, and the end of one.
+//! `session`: what sessions there are in this project, the end of one, and what one did taken back.
+
+mod undo;
 
 use std::io;
 use std::process::ExitCode;
@@ -26,6 +28,8 @@ pub(crate) fn main(args: &SessionArgs) -> anyhow::Result<ExitCode> {
         let engine = open_engine(Env::from_process(), &working_directory(None)?).await?;
         let done = match &args.command {
             SessionCommand::List { max_count, format, .. } => list(&engine, *max_count, *format).await,
+            SessionCommand::Undo(args) => undo::undo(&engine, args).await,
+            SessionCommand::Redo(args) => undo::redo(&engine, args).await,
             SessionCommand::Delete { session, .. } => delete(&engine, session).await,
         };
         engine.close().await?;

@@ -68,7 +68,8 @@ fn check_recovers(turn: impl Into<Turn>, expected: &[&str]) -> Finished {
 #[test]
 fn a_refused_key_is_said() {
     let error = json!({"error": {"message": "Incorrect API key provided", "type": "authentication_error"}});
-    check_fails(Turn::http_error(401).body(error), &["Incorrect API key provided"]);
+    let place = "the key is `provider.mock.options.apiKey` in the configuration";
+    check_fails(Turn::http_error(401).body(error), &["Incorrect API key provided", place]);
 }
 
 #[test]

@@ -297,7 +297,14 @@ fn what_a_model_lacks_is_said_and_stops_nothing() -> Result<()> {
     let stage = official(Script::new().default_turn(Turn::text("Done.")), "custom/m", config)?;
     let done = stage.run(["--variant", "turbo", "hi"])?.success()?;
     assert_eq!(done.stdout, "Done.\n");
-    check_has(&done.stderr, &["`custom/m` has no variant `turbo`", "`custom/m` is not known to call tools"]);
+    check_has(
+        &done.stderr,
+        &[
+            "`custom/m` has no variant `turbo`",
+            "`custom/m` is not known to call tools",
+            "`provider.custom.models.m.tool_call`",
+        ],
+    );
     Ok(())
 }
 

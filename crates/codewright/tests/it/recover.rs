@@ -7,7 +7,7 @@ use codewright_testkit::{Finished, Running, Script, Turn};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Stage, check_code, get, is_running, lines, new_session, post, prompt, session_of, wait_until,
+    Stage, check_code, check_has, get, is_running, lines, new_session, post, prompt, session_of, wait_until,
 };
 
 /// The process with this id ends here and now. Whoever is dropped is killed the same way.
@@ -71,6 +71,24 @@ fn killed_in_the_middle_of_an_answer() -> Result<()> {
     server.finish()?.success()?;
     goes_on(&stage);
     Ok(())
+}
+
+#[test]
+fn a_turn_that_broke_off_needs_no_words_to_go_on() -> Result<()> {
+    let own = format!("6300.{}", std::process::id());
+    let command = json!({ "command": format!("sleep {own}") });
+    let stage = Stage::plain(Script::new().tool("bash", command).text("Back again."))?;
+    let run = stage.program(["run", "hi"]).start()?;
+    wait_until("the command", || is_running(&own))?;
+    kill(run);
+    let done = stage.run(["--continue"])?.success()?;
+    assert_eq!(done.stdout, "Back again.\n");
+    end(&own)?;
+    // Answered now, so that there is nothing to go on with.
+    let refused = stage.run(["--continue"])?;
+    check_code(&refused, 1);
+    check_has(&refused.stderr, &["You must provide a message", "nothing broke off"]);
+    stage.no_problems()
 }
 
 #[test]

@@ -147,7 +147,7 @@ pub(crate) const MODEL_KEYS: &[(&str, Shape)] = &[
     ("reasoning", Shape::Switch),
     ("temperature", Shape::Switch),
     ("tool_call", Shape::Switch),
-    ("interleaved", Shape::Any),
+    ("interleaved", Shape::Either(&Shape::Any, &Shape::Record(&[("field", Shape::Text)]))),
     ("cost", Shape::Record(COST_KEYS)),
     ("limit", Shape::Record(&[("context", Shape::Count), ("input", Shape::Count), ("output", Shape::Count)])),
     ("modalities", Shape::Record(&[("input", TEXTS), ("output", TEXTS)])),

@@ -1,6 +1,5 @@
 //! What configuration and environment say about an account on Amazon's cloud.
 
-use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use codewright_config::{Env, ProviderConfig, env};
@@ -52,13 +51,7 @@ pub(super) fn is_configured(env: &Env) -> bool {
 }
 
 fn sources(env: &Env) -> Sources {
-    let variables =
-        env::AWS.iter().filter_map(|name| Some(((*name).to_owned(), env.filled(name)?.to_owned())));
-    Sources {
-        variables: variables.collect::<BTreeMap<_, _>>(),
-        home: env.filled(env::HOME).map(Into::into),
-        ..Sources::default()
-    }
+    Sources { variables: env.of(env::AWS), home: env.filled(env::HOME).map(Into::into), ..Sources::default() }
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ fn model(provider_id: &str, listed: &Listed) -> Value {
             "toolcall": facts.tool_call,
             "input": kinds(&facts.modalities.input),
             "output": kinds(&facts.modalities.output),
-            "interleaved": facts.interleaved.clone().unwrap_or(Value::Bool(false)),
+            "interleaved": interleaved(facts),
         },
         "cost": cost(facts),
         "limit": limit(facts),
@@ -62,6 +62,14 @@ fn kinds(names: &[String]) -> Value {
         "video": kinds.video,
         "pdf": kinds.pdf,
     })
+}
+
+/// `true`, `false` or the field in which thought goes back; a field alone is written as one.
+fn interleaved(facts: &ModelFacts) -> Value {
+    match facts.thought_field() {
+        Some(field) => json!({ "field": field }),
+        None => Value::Bool(facts.interleaved == Some(Value::Bool(true))),
+    }
 }
 
 fn limit(facts: &ModelFacts) -> Value {

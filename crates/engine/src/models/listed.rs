@@ -73,6 +73,7 @@ impl Listed {
             model.cost = facts.cost();
             model.long_cost = facts.long_cost();
             model.capabilities = facts.capabilities();
+            model.thought_field = facts.thought_field().map(str::to_owned);
             if let Some(written) = written {
                 model.headers.extend(pairs(&written.headers));
                 merge(&mut model.options, &written.options);

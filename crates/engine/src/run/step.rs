@@ -258,8 +258,11 @@ fn prepare(
         merge_variant(&place, &model, variant, &mut options);
     }
     if !model.capabilities.tool_call && !offered.is_empty() {
-        let name = format!("{}/{}", model.provider_id, model.id);
-        place.warn(&format!("the model `{name}` is not known to call tools; it may only talk"));
+        let (provider, id) = (&model.provider_id, &model.id);
+        place.warn(&format!(
+            "the model `{provider}/{id}` is not known to call tools, so it is offered none and can only talk; \
+             if it can, set `provider.{provider}.models.{id}.tool_call` to true in opencode.json"
+        ));
     }
     let parts = Parts {
         session,

@@ -16,7 +16,10 @@ fn unmarked(request: &Recorded) -> Value {
                 map.remove("cache_control");
                 map.values_mut().for_each(strip);
             }
-            Value::Array(items) => items.iter_mut().for_each(strip),
+            Value::Array(items) => {
+                items.retain(|item| item.get("cachePoint").is_none());
+                items.iter_mut().for_each(strip);
+            }
             _ => {}
         }
     }
@@ -49,9 +52,10 @@ async fn check(model: &str, history: &str) {
     let sent: Vec<_> = desk.server.main_requests().iter().map(unmarked).collect();
     assert_eq!(sent.len(), 5);
     for pair in sent.windows(2) {
-        for key in ["tools", "system"] {
+        for key in ["tools", "toolConfig", "system", "systemInstruction"] {
             assert_eq!(pair[0][key].to_string(), pair[1][key].to_string(), "{key}");
         }
+        assert!(pair[0]["tools"].is_array() || pair[0]["toolConfig"].is_object(), "tools are sent");
         let (before, after) = (pair[0][history].to_string(), pair[1][history].to_string());
         let shared = before.strip_suffix(']').unwrap();
         assert!(after.starts_with(shared), "{before}\nis not how this begins:\n{after}");
@@ -73,4 +77,19 @@ async fn a_conversation_over_anthropic_messages_only_grows() {
 #[tokio::test]
 async fn a_conversation_over_openai_responses_only_grows() {
     check("mockopenai/gpt-5-mock", "input").await;
+}
+
+#[tokio::test]
+async fn a_conversation_over_gemini_only_grows() {
+    check("mockgoogle/gemini-3-mock", "contents").await;
+}
+
+#[tokio::test]
+async fn a_conversation_over_bedrock_only_grows() {
+    check("mockbedrock/anthropic.claude-mock", "messages").await;
+}
+
+#[tokio::test]
+async fn a_conversation_over_cohere_only_grows() {
+    check("mockcohere/command-mock", "messages").await;
 }

@@ -67,6 +67,20 @@ impl Desk {
                     "attachment": true,
                     "limit": { "context": 200_000, "output": 32_000 },
                 } },
+            }, "mockbedrock": {
+                "npm": "@ai-sdk/amazon-bedrock",
+                "options": { "endpoint": server.url(), "accessKeyId": "AK", "secretAccessKey": "sk-mock" },
+                "models": { "anthropic.claude-mock": {
+                    "reasoning": true,
+                    "limit": { "context": 200_000, "output": 32_000 },
+                } },
+            }, "mockcohere": {
+                "npm": "@ai-sdk/cohere",
+                "options": { "baseURL": format!("{}/v2", server.url()), "apiKey": "sk-mock" },
+                "models": { "command-mock": {
+                    "reasoning": true,
+                    "limit": { "context": 200_000, "output": 32_000 },
+                } },
             } },
         });
         lay(&mut config, &more);

@@ -128,7 +128,7 @@ async fn a_refusal_of_the_provider_is_kept_and_the_session_goes_on() {
     let Message::Assistant(info) = &answer.info else { panic!("an answer") };
     let expected = matches!(
         &info.error,
-        Some(MessageError::APIError { message, status_code: Some(401), is_retryable: false, .. }) if message == "Invalid key"
+        Some(MessageError::APIError { message, status_code: Some(401), is_retryable: false, .. }) if message.starts_with("Invalid key (")
     );
     assert!(expected, "{:?}", info.error);
     assert_eq!(text(&desk.prompt(&session, "again").await), "fine");

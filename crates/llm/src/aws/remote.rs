@@ -21,7 +21,6 @@ use super::chain::{Search, refused};
 use super::profile::{Role, Sso};
 use super::sign::{self, Scope};
 use super::{Keys, profile, stamp};
-use crate::client::network;
 use crate::error::cut;
 use crate::{Error, Secret};
 
@@ -359,7 +358,7 @@ async fn ask(search: &Search<'_>, ask: Ask<'_>) -> Result<String, Error> {
     let client = search.connections.to(&ask.url, ask.wait)?;
     let sent = client.request(ask.method, ask.url.clone()).headers(headers).body(ask.body).send();
     let response = match tokio::time::timeout_at(deadline, sent).await {
-        Ok(response) => response.map_err(|why| network::not_reached(&why, &ask.url, ask.wait))?,
+        Ok(response) => response.map_err(|why| search.connections.not_reached(&why, &ask.url, ask.wait))?,
         Err(_) => {
             return Err(Error::busy(format!("{host} gave no AWS keys within {} s", ask.wait.as_secs())));
         }

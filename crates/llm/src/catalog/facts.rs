@@ -210,7 +210,16 @@ impl ModelFacts {
     /// Its token limits.
     #[must_use]
     pub fn limits(&self) -> Limits {
-        Limits { context: self.limit.context, output: self.limit.output }
+        let LimitFacts { context, output, input } = self.limit;
+        Limits { context, output, input: input.unwrap_or(0) }
+    }
+
+    /// The field of a chat message in which thought goes back, if one is named.
+    #[must_use]
+    pub fn thought_field(&self) -> Option<&str> {
+        let written = self.interleaved.as_ref()?;
+        let field = written.as_str().or_else(|| written.get("field")?.as_str())?;
+        (!field.is_empty()).then_some(field)
     }
 
     /// What it accepts.

@@ -11,9 +11,11 @@ use std::time::Duration;
 
 use reqwest::header::HeaderValue;
 use reqwest::redirect::{Action, Attempt, Policy};
-use reqwest::{Certificate, ClientBuilder, Url};
+use reqwest::{Certificate, Url};
 
+use super::failure;
 use crate::Error;
+use crate::network::{Network, Way};
 
 /// Kinds of client that are kept; they differ by configured timeouts, of which there are few.
 const KINDS_LIMIT: usize = 32;
@@ -22,6 +24,7 @@ const REDIRECTS_LIMIT: usize = 5;
 #[derive(Debug, Clone)]
 pub(crate) struct Connections {
     user_agent: HeaderValue,
+    network: Arc<Network>,
     clients: Arc<Mutex<HashMap<Kind, reqwest::Client>>>,
 }
 
@@ -33,21 +36,25 @@ struct Kind {
     connect: Duration,
 }
 
+impl Kind {
+    fn of(url: &Url, connect: Duration) -> Self {
+        Self { secure: url.scheme() == "https", local: is_local(url), connect }
+    }
+}
+
 impl Connections {
-    pub(crate) fn new(user_agent: HeaderValue) -> Self {
-        Self { user_agent, clients: Arc::default() }
+    pub(crate) fn new(user_agent: HeaderValue, network: Network) -> Self {
+        Self { user_agent, network: Arc::new(network), clients: Arc::default() }
     }
 
     /// A client for `url` that gives up connecting after `connect`.
     pub(crate) fn to(&self, url: &Url, connect: Duration) -> Result<reqwest::Client, Error> {
-        let kind = Kind { secure: url.scheme() == "https", local: is_local(url), connect };
+        let kind = Kind::of(url, connect);
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(&kind) {
             return Ok(client.clone());
         }
-        let client = self
-            .build(kind)
-            .map_err(|why| Error::rejected(format!("the HTTP client cannot be set up: {why}")))?;
+        let client = self.build(kind)?;
         if clients.len() == KINDS_LIMIT {
             clients.clear();
         }
@@ -55,23 +62,45 @@ impl Connections {
         Ok(client)
     }
 
-    fn build(&self, kind: Kind) -> Result<reqwest::Client, reqwest::Error> {
+    /// The error for a request to `url` that got no answer.
+    pub(crate) fn not_reached(&self, why: &reqwest::Error, url: &Url, connect: Duration) -> Error {
+        let way = self.way(Kind::of(url, connect)).ok().flatten();
+        failure::not_reached(why, url, connect, way.as_ref().map(Way::shown).as_deref())
+    }
+
+    fn way(&self, kind: Kind) -> Result<Option<Way>, Error> {
+        if kind.local { Ok(None) } else { self.network.way(kind.secure) }
+    }
+
+    fn build(&self, kind: Kind) -> Result<reqwest::Client, Error> {
         // An error says that a provider is installed already, which is as good.
         drop(rustls::crypto::ring::default_provider().install_default());
-        if !kind.secure {
-            return self.builder(kind).tls_certs_only([]).build();
+        let way = self.way(kind)?;
+        let builder = || {
+            let builder = reqwest::Client::builder()
+                .user_agent(self.user_agent.clone())
+                .connect_timeout(kind.connect)
+                .redirect(Policy::custom(redirect))
+                // The process's variables are not looked at a second time.
+                .no_proxy();
+            match &way {
+                Some(way) => builder.proxy(way.proxy()),
+                None => builder,
+            }
+        };
+        let bad = |why| Error::rejected(format!("the HTTP client cannot be set up: {why}"));
+        if !kind.secure && !way.as_ref().is_some_and(Way::is_secure) {
+            return builder().tls_certs_only([]).build().map_err(bad);
+        }
+        let roots = self.network.roots()?;
+        if let Some(only) = roots.only {
+            return builder().tls_certs_only(only.into_iter().chain(roots.more)).build().map_err(bad);
         }
         // The machine's own certificates; where it has none, such as in a bare
         // container, the ones browsers trust.
-        self.builder(kind).build().or_else(|_| self.builder(kind).tls_certs_only(browser_roots()).build())
-    }
-
-    fn builder(&self, kind: Kind) -> ClientBuilder {
-        let builder = reqwest::Client::builder()
-            .user_agent(self.user_agent.clone())
-            .connect_timeout(kind.connect)
-            .redirect(Policy::custom(redirect));
-        if kind.local { builder.no_proxy() } else { builder }
+        let more = roots.more;
+        let machine = builder().tls_certs_merge(more.clone()).build();
+        machine.or_else(|_| builder().tls_certs_only(browser_roots().chain(more)).build()).map_err(bad)
     }
 }
 

@@ -6,7 +6,7 @@ use reqwest::Url;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Client, network, read};
+use super::{Client, read};
 use crate::Error;
 
 /// How long one exchange may take in all.
@@ -44,7 +44,7 @@ impl Client {
         let until = Instant::now() + EXCHANGE_DEADLINE;
         let sent = request.header("content-type", kind).body(body).send();
         let response = match timeout_at(until, sent).await {
-            Ok(sent) => sent.map_err(|why| network::not_reached(&why, &url, CONNECT_DEADLINE))?,
+            Ok(sent) => sent.map_err(|why| self.connections.not_reached(&why, &url, CONNECT_DEADLINE))?,
             Err(_) => {
                 let origin = url.origin().ascii_serialization();
                 return Err(Error::busy(format!("{origin} did not answer within 30 s")));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
 use super::connections::Connections;
-use super::{network, read};
+use super::read;
 use crate::Error;
 use crate::error::{Failure, cut};
 use crate::gitlab::{GitLab, Pass};
@@ -60,7 +60,7 @@ async fn fetch(gitlab: &GitLab, connections: &Connections) -> Result<Pass, Error
     let request = connections.to(&url, CONNECT_WAIT)?.post(url.clone());
     let request = request.header(AUTHORIZATION, bearer).header(ACCEPT, "application/json");
     let sent = request.header(CONTENT_TYPE, "application/json").body(body).send();
-    let response = sent.await.map_err(|why| network::not_reached(&why, &url, CONNECT_WAIT))?;
+    let response = sent.await.map_err(|why| connections.not_reached(&why, &url, CONNECT_WAIT))?;
     let fetched = Instant::now();
     let status = response.status().as_u16();
     let body = read(response, PASS_LIMIT_BYTES, fetched + PASS_WAIT).await;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
 use super::connections::Connections;
-use super::{network, plain, read};
+use super::{plain, read};
 use crate::classify::{self, Answer, Said};
 use crate::error::{Failure, cut};
 use crate::google::{GoogleCredentials, Source, Token};
@@ -58,13 +58,13 @@ async fn fetch(credentials: &GoogleCredentials, connections: &Connections) -> Re
                 .post(url.clone())
                 .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
                 .body(encoded(&form));
-            asked(request, &url, &format!("the credentials in `{name}`")).await
+            asked(connections, request, &url, &format!("the credentials in `{name}`")).await
         }
         Source::Machine { host } => {
             probe(host, connections).await?;
             let url = address(&format!("http://{host}/{TOKEN_PATH}"))?;
             let request = connections.to(&url, CONNECT_WAIT)?.get(url.clone()).headers(flavor());
-            asked(request, &url, "this machine's service account").await
+            asked(connections, request, &url, "this machine's service account").await
         }
     }
 }
@@ -89,8 +89,13 @@ fn nothing(host: &str) -> Error {
     Error::Auth { failure: Failure::new(message) }
 }
 
-async fn asked(request: reqwest::RequestBuilder, url: &Url, whose: &str) -> Result<Token, Error> {
-    let response = request.send().await.map_err(|why| network::not_reached(&why, url, CONNECT_WAIT))?;
+async fn asked(
+    connections: &Connections,
+    request: reqwest::RequestBuilder,
+    url: &Url,
+    whose: &str,
+) -> Result<Token, Error> {
+    let response = request.send().await.map_err(|why| connections.not_reached(&why, url, CONNECT_WAIT))?;
     let fetched = Instant::now();
     let status = response.status().as_u16();
     let headers = plain(response.headers());

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
+use super::failure;
 use super::framing::Framing;
-use super::network;
 use crate::classify::{describe, is_html};
 use crate::error::cut;
 use crate::eventstream::{Broken, FRAME_LIMIT_BYTES};
@@ -109,7 +109,7 @@ impl EventStream {
                 self.take(&bytes)
             }
             Ok(Ok(None)) => self.close(),
-            Ok(Err(why)) => self.decoder.finish(&mut self.decoded).map_err(|_| network::broken(&why)),
+            Ok(Err(why)) => self.decoder.finish(&mut self.decoded).map_err(|_| failure::broken(&why)),
             Err(_) => self.decoder.finish(&mut self.decoded).map_err(|_| self.silence()),
         };
         self.ready.extend(self.decoded.drain(..));

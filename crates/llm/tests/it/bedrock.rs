@@ -9,6 +9,7 @@ use codewright_llm::{
     Usage, UserContent,
 };
 use codewright_proto::Clock;
+use codewright_scripted::bedrock_frame;
 use ring::{digest, hmac};
 
 use crate::server::{Answer, Server, response, says};
@@ -36,24 +37,7 @@ fn request() -> Request {
 }
 
 fn frame(kind: &str, name: &str, payload: &str) -> Vec<u8> {
-    let mut head = Vec::new();
-    for (header, value) in
-        [(":message-type", kind), (&format!(":{kind}-type"), name), (":content-type", "application/json")]
-    {
-        head.push(header.len() as u8);
-        head.extend_from_slice(header.as_bytes());
-        head.push(7);
-        head.extend_from_slice(&(value.len() as u16).to_be_bytes());
-        head.extend_from_slice(value.as_bytes());
-    }
-    let mut frame = Vec::new();
-    frame.extend_from_slice(&((16 + head.len() + payload.len()) as u32).to_be_bytes());
-    frame.extend_from_slice(&(head.len() as u32).to_be_bytes());
-    frame.extend_from_slice(&crc32fast::hash(&frame).to_be_bytes());
-    frame.extend_from_slice(&head);
-    frame.extend_from_slice(payload.as_bytes());
-    frame.extend_from_slice(&crc32fast::hash(&frame).to_be_bytes());
-    frame
+    bedrock_frame(kind, name, payload.as_bytes())
 }
 
 fn beginning() -> Vec<u8> {

@@ -6,6 +6,7 @@ mod bedrock;
 mod chaos;
 mod cohere;
 mod google;
+mod network;
 mod server;
 mod sign_in;
 mod socket;

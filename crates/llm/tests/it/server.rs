@@ -42,27 +42,27 @@ impl Server {
     }
 }
 
-/// Sends `text` and closes.
-pub(crate) fn says(text: impl Into<String>) -> Answer {
-    let text = text.into();
-    Box::new(move |socket| write(socket, text.as_bytes()))
+/// Sends bytes and closes.
+pub(crate) fn says(bytes: impl Into<Vec<u8>>) -> Answer {
+    let bytes = bytes.into();
+    Box::new(move |socket| write(socket, &bytes))
 }
 
-/// Sends `text` and then keeps quiet until the peer leaves.
-pub(crate) fn stalls_after(text: impl Into<String>) -> Answer {
-    let text = text.into();
+/// Sends bytes and then keeps quiet until the peer leaves.
+pub(crate) fn stalls_after(bytes: impl Into<Vec<u8>>) -> Answer {
+    let bytes = bytes.into();
     Box::new(move |socket| {
-        write(socket, text.as_bytes());
+        write(socket, &bytes);
         // The peer's leaving is what is waited for; how it leaves does not matter.
         drop(socket.read(&mut [0; 1]));
     })
 }
 
-/// Sends `text` and resets the connection instead of closing it well.
-pub(crate) fn resets_after(text: impl Into<String>) -> Answer {
-    let text = text.into();
+/// Sends bytes and resets the connection instead of closing it well.
+pub(crate) fn resets_after(bytes: impl Into<Vec<u8>>) -> Answer {
+    let bytes = bytes.into();
     Box::new(move |socket| {
-        write(socket, text.as_bytes());
+        write(socket, &bytes);
         // The head promised more, so closing here breaks the answer off.
         socket.shutdown(std::net::Shutdown::Both).unwrap();
     })

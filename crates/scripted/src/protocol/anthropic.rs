@@ -8,7 +8,21 @@ use crate::script::{Finish, StreamError, Usage};
 
 mod check;
 
-pub(super) use check::check;
+pub(super) use check::{check, check_vertex};
+
+/// How a path of Vertex AI ends, streamed and whole.
+const STREAMED: &str = ":streamRawPredict";
+const WHOLE: &str = ":rawPredict";
+
+/// The model a path of Vertex AI asks for and whether it is the one for streams.
+pub(super) fn asked_of_vertex(path: &str) -> Option<(&str, bool)> {
+    let (rest, last) = path.rsplit_once('/')?;
+    if !rest.ends_with("/publishers/anthropic/models") {
+        return None;
+    }
+    let streamed = last.strip_suffix(STREAMED).map(|model| (model, true));
+    streamed.or_else(|| last.strip_suffix(WHOLE).map(|model| (model, false)))
+}
 
 /// What a body says.
 pub(super) fn view(body: &Value) -> View {
@@ -183,5 +197,23 @@ fn word(finish: &Finish) -> &str {
         Finish::Tool => "tool_use",
         Finish::ContentFilter => "refusal",
         Finish::Other(word) => word,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vertex_has_the_model_in_its_path() {
+        let place = "/v1/projects/p/locations/global/publishers/anthropic/models";
+        for (path, expected) in [
+            (format!("{place}/claude-x@1:streamRawPredict"), Some(("claude-x@1", true))),
+            (format!("{place}/claude-x@1:rawPredict"), Some(("claude-x@1", false))),
+            (format!("{place}/claude-x@1"), None),
+            ("/v1/models/claude-x:rawPredict".to_owned(), None),
+        ] {
+            assert_eq!(asked_of_vertex(&path), expected, "{path}");
+        }
     }
 }

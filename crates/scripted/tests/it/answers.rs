@@ -253,6 +253,99 @@ async fn a_response_fails_by_an_event_or_as_a_whole() {
     assert_eq!(last["response"]["error"], expected);
 }
 
+/// A thought, a text and a call, with every count its own.
+fn varied() -> Turn {
+    let usage = Usage { input: 7, output: 5, cache_read: 3, cache_write: 2, reasoning: 1 };
+    let turn = Turn::steps().reasoning("Hm.").text("So.");
+    turn.tool("read", json!({"filePath": "/a"})).usage(usage).into()
+}
+
+#[tokio::test]
+async fn bedrock_speaks_in_frames_and_signs_its_thought() {
+    let response = answer(Protocol::Bedrock, varied()).await;
+    assert!(response.is_whole && response.head.contains("application/vnd.amazon.eventstream"));
+    let p = "abcdefghijk";
+    let delta = |index: usize, delta: Value| json!({"contentBlockDelta": {"contentBlockIndex": index, "delta": delta, "p": p}});
+    let stop = |index: usize| json!({"contentBlockStop": {"contentBlockIndex": index, "p": p}});
+    let start = json!({"toolUse": {"toolUseId": "tooluse_mock_1_3", "name": "read"}});
+    let usage = json!({"inputTokens": 7, "outputTokens": 5, "totalTokens": 17,
+        "cacheReadInputTokens": 3, "cacheWriteInputTokens": 2});
+    let expected = [
+        json!({"messageStart": {"role": "assistant", "p": p}}),
+        delta(0, json!({"reasoningContent": {"text": "Hm."}})),
+        delta(0, json!({"reasoningContent": {"signature": "c2lnbmF0dXJl"}})),
+        stop(0),
+        delta(1, json!({"text": "So."})),
+        stop(1),
+        json!({"contentBlockStart": {"contentBlockIndex": 2, "start": start, "p": p}}),
+        delta(2, json!({"toolUse": {"input": "{\"filePath\":"}})),
+        delta(2, json!({"toolUse": {"input": "\"/a\"}"}})),
+        stop(2),
+        json!({"messageStop": {"stopReason": "tool_use", "p": p}}),
+        json!({"metadata": {"usage": usage, "metrics": {"latencyMs": 1}, "p": p}}),
+    ];
+    assert_eq!(response.events(), expected);
+}
+
+#[tokio::test]
+async fn cohere_numbers_contents_and_calls_apart() {
+    let response = answer(Protocol::Cohere, varied()).await;
+    let text = response.text();
+    let names: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+    let events = response.events();
+    assert!(names.iter().zip(&events).all(|(name, event)| event["type"] == *name));
+    let expected = [
+        "message-start",
+        "content-start",
+        "content-delta",
+        "content-end",
+        "content-start",
+        "content-delta",
+        "content-end",
+        "tool-call-start",
+        "tool-call-delta",
+        "tool-call-end",
+        "message-end",
+    ];
+    assert_eq!(kinds(&events), expected);
+    assert_eq!(events[2]["delta"]["message"]["content"], json!({"thinking": "Hm."}));
+    assert_eq!((&events[5]["index"], &events[7]["index"]), (&json!(1), &json!(0)));
+    let call = &events[7]["delta"]["message"]["tool_calls"];
+    assert_eq!((&call["id"], &call["function"]["name"]), (&json!("call_mock_1_3"), &json!("read")));
+    let end = &events.last().unwrap()["delta"];
+    assert_eq!(end["finish_reason"], "TOOL_CALL");
+    assert_eq!(end["usage"]["tokens"], json!({"input_tokens": 10.0, "output_tokens": 5.0}));
+    assert_eq!(end["usage"]["cached_tokens"], json!(3.0));
+}
+
+#[tokio::test]
+async fn vertex_gives_the_answer_of_its_maker() {
+    let vertex = answer(Protocol::Vertex, varied()).await;
+    let mut expected = answer(Protocol::Anthropic, varied()).await.events();
+    for event in vertex.events() {
+        assert_eq!(event, expected.remove(0));
+    }
+    assert_eq!(expected, [json!(null); 0]);
+}
+
+#[tokio::test]
+async fn an_error_of_bedrock_is_an_exception() {
+    let turn = Turn::text("Hel").stream_error("rate_limit_error", "Slow down");
+    let response = answer(Protocol::Bedrock, turn).await;
+    assert_eq!(response.said(), "Hel");
+    let last = response.events().pop().unwrap();
+    assert_eq!(last, json!({"throttlingException": {"message": "Slow down"}}));
+    let response = answer(Protocol::Bedrock, Turn::http_error(403)).await;
+    assert!(response.head.contains("x-amzn-errortype: accessdeniedexception"), "{}", response.head);
+    assert_eq!(response.json(), json!({"message": "scripted error"}));
+    let turn = Turn::text("Hel").stream_error("any", "Broken");
+    let last = answer(Protocol::Cohere, turn).await.events().pop().unwrap();
+    assert_eq!(
+        (&last["delta"]["finish_reason"], &last["delta"]["error"]),
+        (&json!("ERROR"), &json!("Broken"))
+    );
+}
+
 #[tokio::test]
 async fn ids_and_signatures_may_be_scripted() {
     let turn = Turn::steps().reasoning("Hm.").signature("c2ln").tool("read", json!({})).id("call_7");
@@ -322,7 +415,14 @@ async fn a_request_without_stream_gets_the_whole() {
 #[tokio::test]
 async fn a_flood_arrives_whole_in_its_pieces() {
     let flood = Flood { bytes: 2_000_000, deltas: 40_000 };
-    for protocol in [Protocol::Chat, Protocol::Anthropic, Protocol::Gemini, Protocol::Responses] {
+    for protocol in [
+        Protocol::Chat,
+        Protocol::Anthropic,
+        Protocol::Gemini,
+        Protocol::Responses,
+        Protocol::Bedrock,
+        Protocol::Cohere,
+    ] {
         let script = Script::new().turn(Turn::steps().flood(flood.bytes, flood.deltas)).repeat();
         let server = Server::start(script).await.unwrap();
         let mut client = Client::connect(&server).await;
@@ -335,7 +435,9 @@ async fn a_flood_arrives_whole_in_its_pieces() {
                 Protocol::Chat => {
                     event["choices"][0]["delta"]["content"].as_str().is_some_and(|text| !text.is_empty())
                 }
-                Protocol::Anthropic => event["delta"]["type"] == "text_delta",
+                Protocol::Anthropic | Protocol::Vertex => event["delta"]["type"] == "text_delta",
+                Protocol::Bedrock => event["contentBlockDelta"]["delta"]["text"].is_string(),
+                Protocol::Cohere => event["type"] == "content-delta",
                 Protocol::Gemini => event["candidates"][0]["finishReason"].is_null(),
                 Protocol::Responses => event["type"] == "response.output_text.delta",
             });

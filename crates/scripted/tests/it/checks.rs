@@ -24,6 +24,37 @@ async fn a_bad_request_is_refused_recorded_and_uses_no_turn() {
 }
 
 #[tokio::test]
+async fn a_bad_request_to_a_cloud_is_refused_in_its_words() {
+    let server = Server::start(Script::new().text("first")).await.unwrap();
+    let mut client = Client::connect(&server).await;
+    let mut bad = prompt(Protocol::Bedrock, "Go");
+    bad["messages"][0]["role"] = json!("assistant");
+    let response = client.ask(Protocol::Bedrock, &bad).await;
+    assert_eq!(response.status, 400);
+    assert!(response.head.contains("x-amzn-errortype: validationexception"), "{}", response.head);
+    assert_eq!(
+        response.json()["message"],
+        "the scripted model refuses this request: `messages[0]` is not the user's"
+    );
+    let mut bad = prompt(Protocol::Vertex, "Go");
+    bad["model"] = json!("claude-mock");
+    bad["anthropic_version"] = json!("2023-06-01");
+    assert_eq!(client.ask(Protocol::Vertex, &bad).await.status, 400);
+    assert_problem(&server, "`anthropic_version` is `2023-06-01` and not `vertex-2023-10-16`");
+    assert_problem(&server, "`model` is set, and belongs into the path");
+    let unsigned = post(Protocol::Bedrock, &prompt(Protocol::Bedrock, "Go").to_string());
+    client.write(unsigned.replace("AWS4-HMAC-SHA256", "AWS4")).await;
+    assert_eq!(client.response().await.status, 400);
+    assert_problem(&server, "neither a signature nor a key");
+    for protocol in [Protocol::Bedrock, Protocol::Vertex, Protocol::Cohere] {
+        let response = client.ask(protocol, &prompt(protocol, "Go")).await;
+        assert_eq!(response.status, 200, "{protocol:?} {:?}", server.problems());
+    }
+    let models: Vec<_> = server.requests().iter().map(|recorded| recorded.path.clone()).collect();
+    assert_eq!(models[0], "/model/us.mock%3A0/converse-stream");
+}
+
+#[tokio::test]
 async fn checks_can_be_recorded_only_or_switched_off() {
     for (checks, problems) in [(Checks::Record, 1), (Checks::Off, 0)] {
         let server = Server::start(Script::new().text("first").checks(checks)).await.unwrap();

@@ -141,8 +141,11 @@ impl Response {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// The data of each whole event; `[DONE]` is a string.
+    /// The data of each whole event; `[DONE]` is a string, and a frame is `{name: payload}`.
     pub(crate) fn events(&self) -> Vec<Value> {
+        if self.head.contains("application/vnd.amazon.eventstream") {
+            return frames(&self.body);
+        }
         let text = self.text();
         let whole = text.rsplit_once("\n\n").map_or("", |(whole, _)| whole);
         let events = whole.split("\n\n").filter(|event| !event.is_empty());
@@ -157,11 +160,45 @@ impl Response {
             let gemini = &event["candidates"][0]["content"]["parts"][0]["text"];
             let responses = Some(&event["delta"]).filter(|_| event["type"] == "response.output_text.delta");
             let text = chat.as_str().or(responses.and_then(Value::as_str));
+            let bedrock = &event["contentBlockDelta"]["delta"]["text"];
+            let cohere = &event["delta"]["message"]["content"]["text"];
+            let text = text.or(bedrock.as_str()).or(cohere.as_str());
             text.or(event["delta"]["text"].as_str()).or(gemini.as_str()).map(str::to_owned)
         };
         self.events().iter().filter_map(piece).collect()
     }
 }
+
+/// The whole frames of a body, read with no regard for what wrote them.
+fn frames(mut body: &[u8]) -> Vec<Value> {
+    let number = |bytes: &[u8]| u32::from_be_bytes(bytes.try_into().unwrap());
+    let mut found = Vec::new();
+    while body.len() >= 12 {
+        let total = number(&body[..4]) as usize;
+        let Some(frame) = body.get(..total) else { break };
+        assert_eq!(crc32fast::hash(&frame[..8]), number(&frame[8..12]), "the checksum of the lengths");
+        assert_eq!(crc32fast::hash(&frame[..total - 4]), number(&frame[total - 4..]), "the checksum");
+        let (mut headers, payload) = frame[12..total - 4].split_at(number(&frame[4..8]) as usize);
+        let mut name = String::new();
+        while !headers.is_empty() {
+            let (key, rest) = headers[1..].split_at(usize::from(headers[0]));
+            assert_eq!(rest[0], 7, "the value is text");
+            let length = usize::from(rest[1]) << 8 | usize::from(rest[2]);
+            if key.ends_with(b"-type") && key != b":message-type" && key != b":content-type" {
+                name = String::from_utf8(rest[3..3 + length].to_vec()).unwrap();
+            }
+            headers = &rest[3 + length..];
+        }
+        found.push(json!({name: serde_json::from_slice::<Value>(payload).unwrap()}));
+        body = &body[total..];
+    }
+    found
+}
+
+/// The header `authorization` of a signed request, as far as its shape goes.
+const SIGNATURE: &str = "authorization: AWS4-HMAC-SHA256 Credential=AK/20150830/eu-west-1/bedrock/aws4_request, \
+    SignedHeaders=content-type;host;x-amz-date, \
+    Signature=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\r\nx-amz-date: 20150830T123600Z";
 
 /// A request with all the headers its protocol wants.
 pub(crate) fn post(protocol: Protocol, body: &str) -> String {
@@ -172,6 +209,12 @@ pub(crate) fn post(protocol: Protocol, body: &str) -> String {
             ("/v1beta/models/gemini-mock:streamGenerateContent?alt=sse", "x-goog-api-key: sk-secret")
         }
         Protocol::Responses => ("/v1/responses", "authorization: Bearer sk-secret"),
+        Protocol::Bedrock => ("/model/us.mock%3A0/converse-stream", SIGNATURE),
+        Protocol::Cohere => ("/v2/chat", "authorization: Bearer sk-secret"),
+        Protocol::Vertex => (
+            "/v1/projects/p/locations/global/publishers/anthropic/models/claude-mock:streamRawPredict",
+            "authorization: Bearer token",
+        ),
     };
     let length = body.len();
     format!(
@@ -203,6 +246,22 @@ pub(crate) fn prompt(protocol: Protocol, text: &str) -> Value {
                 {"role": "user", "content": [{"type": "input_text", "text": text}]}],
             "tools": [{"type": "function", "name": "read", "strict": false,
                 "parameters": {"type": "object", "properties": {}}}],
+        }),
+        Protocol::Bedrock => json!({
+            "system": [{"text": "Be good."}],
+            "messages": [{"role": "user", "content": [{"text": text}]}],
+            "toolConfig": {"tools": [{"toolSpec": {"name": "read", "description": "Reads",
+                "inputSchema": {"json": {"type": "object"}}}}]},
+        }),
+        Protocol::Cohere => json!({
+            "model": "command-mock", "stream": true,
+            "messages": [{"role": "system", "content": "Be good."}, {"role": "user", "content": text}],
+            "tools": [{"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}],
+        }),
+        Protocol::Vertex => json!({
+            "anthropic_version": "vertex-2023-10-16", "max_tokens": 100, "stream": true, "system": "Be good.",
+            "messages": [{"role": "user", "content": text}],
+            "tools": [{"name": "read", "input_schema": {"type": "object"}}],
         }),
     }
 }

@@ -7,7 +7,15 @@ use serde_json::json;
 
 use crate::client::{Client, DEADLINE, prompt};
 
-const PROTOCOLS: [Protocol; 4] = [Protocol::Chat, Protocol::Anthropic, Protocol::Gemini, Protocol::Responses];
+const PROTOCOLS: [Protocol; 7] = [
+    Protocol::Chat,
+    Protocol::Anthropic,
+    Protocol::Gemini,
+    Protocol::Responses,
+    Protocol::Bedrock,
+    Protocol::Cohere,
+    Protocol::Vertex,
+];
 
 #[tokio::test]
 async fn an_http_error_carries_its_headers_and_body() {
@@ -50,11 +58,22 @@ async fn a_disconnect_cuts_in_the_middle_of_an_event() {
         let response = client.ask(protocol, &prompt(protocol, "Go")).await;
         assert!(!response.is_whole);
         assert_eq!(response.said(), "Half a");
-        let text = response.text();
-        let (_, rest) = text.rsplit_once("\n\n").unwrap();
-        let begun = ["data: {", "event: content_block_delta", "event: response.output_text.delta"];
-        let begun = begun.iter().any(|start| rest.starts_with(start));
-        assert!(begun && !rest.ends_with('\n'), "`{rest}` is not part of an event");
+        if protocol == Protocol::Bedrock {
+            let begun = String::from_utf8_lossy(&response.body);
+            let (_, rest) = begun.rsplit_once("contentBlockDelta").unwrap();
+            assert!(!rest.ends_with('}') && !rest.contains("cut"), "`{rest}` is not part of a frame");
+        } else {
+            let text = response.text();
+            let (_, rest) = text.rsplit_once("\n\n").unwrap();
+            let begun = [
+                "data: {",
+                "event: content_block_delta",
+                "event: response.output_text.delta",
+                "event: content-delta",
+            ];
+            let begun = begun.iter().any(|start| rest.starts_with(start));
+            assert!(begun && !rest.ends_with('\n'), "`{rest}` is not part of an event");
+        }
         assert!(client.is_closed().await);
         assert_eq!(server.wait_for_end(1, DEADLINE).await.unwrap().outcome, Outcome::Cut);
     }

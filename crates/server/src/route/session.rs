@@ -10,6 +10,8 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use codewright_engine::SessionFilter;
 use codewright_proto::{
@@ -17,7 +19,7 @@ use codewright_proto::{
     SessionStatus, SummarizeInput,
 };
 use futures_util::stream;
-use http::{StatusCode, header};
+use http::{HeaderName, HeaderValue, StatusCode, Uri, header};
 use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
 
@@ -109,16 +111,64 @@ pub(super) async fn remove(State(app): State<App>, One(id): One<SessionId>) -> R
 #[derive(Deserialize)]
 pub(super) struct Page {
     limit: Option<f64>,
+    before: Option<String>,
+}
+
+/// Where a page of messages ends, as clients hand it back.
+#[derive(Serialize, Deserialize)]
+struct Cursor {
+    id: MessageId,
+    time: u64,
+}
+
+impl Cursor {
+    fn read(text: &str) -> Result<(u64, MessageId), Error> {
+        let bad = || Error::query("`before` is not a cursor of this server");
+        let json = BASE64_URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|_| bad())?;
+        let cursor: Self = serde_json::from_slice(&json).map_err(|_| bad())?;
+        Ok((cursor.time, cursor.id))
+    }
+
+    fn before(message: &MessageWithParts) -> String {
+        let cursor = serde_json::json!({"id": message.info.id(), "time": message.info.created()});
+        BASE64_URL_SAFE_NO_PAD.encode(cursor.to_string())
+    }
 }
 
 pub(super) async fn messages(
     State(app): State<App>,
     One(id): One<SessionId>,
     Params(page): Params<Page>,
-) -> Result<Json<Vec<MessageWithParts>>, Error> {
+    uri: Uri,
+) -> Result<Response, Error> {
     // A limit of nothing has always meant none.
     let limit = whole("limit", page.limit)?.filter(|limit| *limit > 0).map(|limit| limit as usize);
-    Ok(Json(app.engine.messages(&id, limit).await?))
+    let before = page.before.as_deref().filter(|before| !before.is_empty());
+    let Some(limit) = limit else {
+        if before.is_some() {
+            return Err(Error::query("`before` needs a `limit`"));
+        }
+        return Ok(Json(app.engine.messages(&id, None).await?).into_response());
+    };
+    let before = before.map(Cursor::read).transpose()?;
+    let (messages, has_more) = app.engine.messages_before(&id, limit, before).await?;
+    let next = messages.first().filter(|_| has_more).map(Cursor::before);
+    let mut response = Json(messages).into_response();
+    if let Some(next) = next {
+        let link = format!("<{}?limit={limit}&before={next}>; rel=\"next\"", uri.path());
+        let headers = response.headers_mut();
+        headers.extend([
+            (header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Link, X-Next-Cursor")),
+            (HeaderName::from_static("x-next-cursor"), plain(&next)),
+            (header::LINK, plain(&link)),
+        ]);
+    }
+    Ok(response)
+}
+
+/// Base64 and the path of a route hold nothing that a header may not.
+fn plain(text: &str) -> HeaderValue {
+    HeaderValue::from_str(text).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
 pub(super) async fn message(

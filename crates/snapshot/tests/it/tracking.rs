@@ -16,7 +16,7 @@ async fn a_directory_without_git_has_snapshots() {
     scene.put("sub/b.txt", "two\n");
     let first = scene.track().await;
     assert_eq!(scene.listed(&first), ["a.txt", "sub/b.txt"]);
-    assert_eq!(scene.track().await, first);
+    assert_eq!(scene.track().await.tree, first.tree);
     scene.put("a.txt", "ONE\n");
     fs::remove_dir_all(scene.root.join("sub")).unwrap();
     let second = scene.track().await;
@@ -74,7 +74,7 @@ async fn what_is_ignored_or_large_or_beside_the_scope_is_left_out() {
     options.excludes = Some(scene.root.with_file_name("ignore"));
     scene.snapshots = Snapshots::new(options.clone());
     let snapshot = scene.track().await;
-    assert_eq!(snapshot.left_out, [std::path::PathBuf::from("app/more")]);
+    assert!(snapshot.left_out.keys().eq([&std::path::PathBuf::from("app/more")]));
     let list = scene
         .snapshots
         .diff(

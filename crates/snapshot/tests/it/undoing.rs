@@ -65,3 +65,29 @@ async fn a_step_without_changes_is_nothing() {
     scene.opaque(|_| {}).await;
     assert_eq!(scene.steps, []);
 }
+
+#[tokio::test]
+async fn what_only_came_to_be_seen_is_not_taken_away() {
+    let mut scene = Scene::git();
+    scene.put(".gitignore", "dist/\n");
+    scene.put("dist/precious", "p");
+    scene.put("dist/replaced", "old");
+    scene.put("vendored/lib.c", "c");
+    scene.put("large", vec![b'x'; 3 << 20]);
+    let at = scene.root.join("vendored").to_string_lossy().into_owned();
+    scene.run(&["-C", &at, "init", "-q"]);
+    scene
+        .opaque(|scene| {
+            scene.put(".gitignore", "");
+            scene.put("dist/replaced", "new");
+            std::fs::remove_dir_all(scene.root.join("vendored/.git")).unwrap();
+        })
+        .await;
+    let left: Vec<_> = scene.steps[0].left_out.iter().map(|(path, _)| path.to_str().unwrap()).collect();
+    assert_eq!(left, ["dist/precious", "dist/replaced", "vendored/lib.c"]);
+    assert_eq!(scene.travel(1, 0, Nothing).await, [""; 0]);
+    assert_eq!(scene.text("dist/precious").unwrap(), "p");
+    assert_eq!(scene.text("dist/replaced").unwrap(), "new");
+    assert_eq!(scene.text("vendored/lib.c").unwrap(), "c");
+    assert_eq!(scene.text(".gitignore").unwrap(), "dist/\n");
+}

@@ -6,13 +6,16 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use crate::Error;
+use super::damage::{self, Use};
+use super::{query, salvage};
 use crate::error::Fault;
+use crate::{Error, Salvage};
 
 /// The schema, one file a version. A released file is never edited.
 const MIGRATIONS: &[&str] = &[
@@ -42,8 +45,45 @@ const MAX_WAL_BYTES: i64 = 8 * 1024 * 1024;
 /// How many prepared statements a connection keeps.
 const STATEMENTS: usize = 40;
 
-/// Opens or creates a store's file for writing.
-pub(super) fn file(path: &Path) -> Result<Connection, Fault> {
+/// A store's file, opened for writing.
+pub(super) struct Opened {
+    pub(super) connection: Connection,
+    pub(super) in_use: Option<Use>,
+    /// What was saved, if the file was damaged.
+    pub(super) salvage: Option<Salvage>,
+    /// The position of its last event.
+    pub(super) last_position: u64,
+}
+
+/// Opens or creates a store's file for writing. A damaged one is repaired, once.
+pub(super) fn file(path: &Path, now_ms: u64) -> Result<Opened, Fault> {
+    let mut salvage = None;
+    loop {
+        let in_use = Use::shared(path)?;
+        let noted = || {
+            let source = Arc::new(io::Error::from(io::ErrorKind::InvalidData));
+            Fault::Error(Error::Corrupt { path: path.to_owned(), source })
+        };
+        let opened = if damage::is_noted(path) { Err(noted()) } else { patiently(path) };
+        match opened {
+            Ok((connection, last_position)) => {
+                return Ok(Opened { connection, in_use: Some(in_use), salvage, last_position });
+            }
+            Err(fault) if fault.is_damage() && salvage.is_none() => {
+                drop(in_use);
+                let Some(alone) = Use::alone(path) else { return Err(fault) };
+                // Another process may have repaired it while this one waited.
+                if damage::is_noted(path) || patiently(path).is_err_and(|fault| fault.is_damage()) {
+                    salvage = Some(salvage::run(path, now_ms)?);
+                }
+                drop(alone);
+            }
+            Err(fault) => return Err(fault),
+        }
+    }
+}
+
+fn patiently(path: &Path) -> Result<(Connection, u64), Fault> {
     create_private(path).map_err(|error| Error::unwritable(path, error))?;
     let deadline = Instant::now() + OPEN_TIMEOUT;
     // Switching to the write-ahead log and cleaning up after a killed process answer
@@ -51,7 +91,11 @@ pub(super) fn file(path: &Path) -> Result<Connection, Fault> {
     loop {
         match try_file(path) {
             Err(fault) if fault.is_busy() && Instant::now() < deadline => std::thread::sleep(OPEN_PAUSE),
-            done => return done,
+            Err(fault) => return Err(fault),
+            Ok(connection) => {
+                let last_position = query::last_position(&connection)?;
+                return Ok((connection, last_position));
+            }
         }
     }
 }
@@ -78,10 +122,19 @@ fn try_file(path: &Path) -> Result<Connection, Fault> {
 }
 
 /// An empty store in memory.
-pub(super) fn memory() -> Result<Connection, Fault> {
+pub(super) fn memory() -> Result<Opened, Fault> {
     let mut connection = Connection::open_in_memory()?;
     settle(&connection, WRITER_CACHE_KIB)?;
     migrate(&mut connection, Path::new(":memory:"))?;
+    Ok(Opened { connection, in_use: None, salvage: None, last_position: 0 })
+}
+
+/// An empty store in a new file, whole without a write-ahead log and without foreign keys.
+pub(super) fn fresh(path: &Path) -> Result<Connection, Fault> {
+    create_private(path).map_err(|error| Error::unwritable(path, error))?;
+    let mut connection = Connection::open(path)?;
+    migrate(&mut connection, path)?;
+    connection.pragma_update(None, "foreign_keys", false)?;
     Ok(connection)
 }
 
@@ -190,7 +243,7 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, fs::File)> {
     }
 }
 
-fn create_directories(path: &Path) -> io::Result<()> {
+pub(super) fn create_directories(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

@@ -108,10 +108,28 @@ pub(super) fn messages(
     connection: &Connection,
     session: &SessionId,
     limit: Option<usize>,
+    before: Option<(u64, MessageId)>,
 ) -> Result<Vec<MessageWithParts>, Fault> {
-    let infos = infos(connection, session, limit)?;
+    let infos = infos(connection, session, limit, before)?;
     let mut drafts = draft::overlay(connection, session)?;
     infos.into_iter().map(|info| with_parts(connection, session, info, &mut drafts)).collect()
+}
+
+/// The newest `limit` messages before one, and whether there are older ones.
+pub(super) fn messages_before(
+    connection: &Connection,
+    session: &SessionId,
+    limit: usize,
+    before: Option<(u64, MessageId)>,
+) -> Result<(Vec<MessageWithParts>, bool), Fault> {
+    let mut infos = infos(connection, session, Some(limit.saturating_add(1)), before)?;
+    let has_more = infos.len() > limit;
+    if has_more {
+        infos.remove(0);
+    }
+    let mut drafts = draft::overlay(connection, session)?;
+    let messages = infos.into_iter().map(|info| with_parts(connection, session, info, &mut drafts));
+    Ok((messages.collect::<Result<_, _>>()?, has_more))
 }
 
 /// The newest `limit` messages without their parts, oldest first.
@@ -119,13 +137,19 @@ pub(super) fn infos(
     connection: &Connection,
     session: &SessionId,
     limit: Option<usize>,
+    before: Option<(u64, MessageId)>,
 ) -> Result<Vec<Message>, Fault> {
     let sql = "SELECT id, data FROM message WHERE session_id = ?1
-        ORDER BY time_created DESC, id DESC LIMIT ?2";
+        AND (time_created, id) < (?3, ?4) ORDER BY time_created DESC, id DESC LIMIT ?2";
+    let (time, id) = match &before {
+        Some((time, id)) => (number(*time), id.as_str()),
+        // Behind every message.
+        None => (i64::MAX, "\u{10ffff}"),
+    };
     // SQLite reads a negative limit as none.
     let limit = limit.map_or(-1, |limit| number(limit as u64));
     let mut infos =
-        fetch(connection, sql, params![session.as_str(), limit], |row| read_message(row, session))?;
+        fetch(connection, sql, params![session.as_str(), limit, time, id], |row| read_message(row, session))?;
     infos.reverse();
     Ok(infos)
 }
@@ -164,9 +188,18 @@ fn read_message(row: &Row<'_>, session: &SessionId) -> Result<Message, Fault> {
     let (id, data) = (text(row, "id")?, text(row, "data")?);
     let unreadable = |error| Error::unreadable(format!("message `{id}`"), error);
     let id_checked = MessageId::parse(id).map_err(|error| Error::unreadable("message", error))?;
+    Ok(parse_message(&id_checked, session, data).map_err(unreadable)?)
+}
+
+/// A message from its row's JSON and the ids beside it.
+pub(super) fn parse_message(
+    id: &MessageId,
+    session: &SessionId,
+    data: &str,
+) -> Result<Message, serde_json::Error> {
     let fields = data.strip_prefix('{').unwrap_or(data);
-    let json = format!(r#"{{"id":"{id_checked}","sessionID":"{session}",{fields}"#);
-    Ok(serde_json::from_str(&json).map_err(unreadable)?)
+    let json = format!(r#"{{"id":"{id}","sessionID":"{session}",{fields}"#);
+    serde_json::from_str(&json)
 }
 
 fn read_part(row: &Row<'_>, session: &SessionId, message: &MessageId) -> Result<Part, Fault> {
@@ -246,6 +279,6 @@ fn read_project(row: &Row<'_>) -> Result<Project, Fault> {
 }
 
 /// A column's text where it lies, not a copy.
-fn text<'a>(row: &'a Row<'_>, column: &str) -> Result<&'a str, Fault> {
+pub(super) fn text<'a>(row: &'a Row<'_>, column: &str) -> Result<&'a str, Fault> {
     Ok(row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?)
 }

@@ -11,11 +11,12 @@ use codewright_proto::{Envelope, Event, Part};
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-use super::{apply, draft, lease};
+use super::{apply, draft, lease, sync};
 use crate::error::Fault;
 use crate::feed::Feed;
 use crate::node::Node;
 use crate::record::Record;
+use crate::sync::Incoming;
 use crate::{Condition, Error, Stamps};
 
 /// How many appends share a transaction.
@@ -53,6 +54,8 @@ pub(super) enum Work {
     Events(Vec<(Event, Record)>),
     /// The latest value of a part that is still growing.
     Draft(Box<(Part, Record)>),
+    /// Events of another store, as far as they are new.
+    Incoming(Vec<Incoming>),
 }
 
 type Stored = Result<Vec<Arc<Envelope>>, Error>;
@@ -182,6 +185,10 @@ fn store(connection: &Connection, work: Work, stamps: &Stamps) -> Result<Weighed
     let time = stamps.clock.now_ms();
     let records = match work {
         Work::Events(records) => records,
+        Work::Incoming(events) => {
+            let stored = sync::replay(connection, events, time)?;
+            return Ok(stored.into_iter().map(|(envelope, bytes)| (Arc::new(envelope), bytes)).collect());
+        }
         Work::Draft(draft) => {
             let (part, record) = *draft;
             draft::put(connection, &part, time, record)?;

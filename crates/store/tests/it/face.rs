@@ -362,3 +362,28 @@ async fn concurrent_appends_leave_no_gap() {
     }
     assert!(positions.into_iter().eq(1..=1602), "the log has gaps");
 }
+
+#[tokio::test]
+async fn pages_of_messages_join_to_the_transcript() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = open(&directory.path().join("store.db")).await;
+    let mut events = vec![created("ses_1"), created("ses_2"), message("ses_2", "msg_other", 5)];
+    // Several share a time, so that the id has to decide.
+    events.extend((0..25).map(|at| message("ses_1", &format!("msg_{at:02}"), at / 4)));
+    store.append(events).await.expect("stored");
+    let id = session_id("ses_1");
+    let all = store.transcript(&id).await.expect("readable");
+    for limit in [1, 4, 7, 25, 100] {
+        let (mut joined, mut before, mut more) = (Vec::new(), None, true);
+        while more {
+            let page = store.messages_before(&id, limit, before).await.expect("readable");
+            assert!(page.0.len() <= limit && !page.0.is_empty());
+            before = page.0.first().map(|first| (first.info.created(), first.info.id().clone()));
+            more = page.1;
+            joined.splice(0..0, page.0);
+            // What comes later does not shift what is before.
+            store.append(vec![message("ses_2", "msg_other", 6)]).await.expect("stored");
+        }
+        assert_eq!(joined, all, "{limit}");
+    }
+}

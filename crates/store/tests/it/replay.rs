@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use codewright_proto::{Event, PartId};
+use codewright_proto::{Event, PartId, Todo};
 use proptest::prelude::*;
 
 use crate::support::*;
@@ -19,6 +19,8 @@ enum Step {
     RemovePart(u8, u8, u8),
     Ask(u8, u8),
     Reply(u8, u8),
+    Todo(u8, Vec<String>),
+    Revert(u8, u8),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -33,7 +35,9 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(s, m, p, text)| Step::Part(s, m, p, text)),
         1 => (session.clone(), message, part.clone()).prop_map(|(s, m, p)| Step::RemovePart(s, m, p)),
         1 => (session.clone(), part.clone()).prop_map(|(s, r)| Step::Ask(s, r)),
-        1 => (session, part).prop_map(|(s, r)| Step::Reply(s, r)),
+        1 => (session.clone(), part).prop_map(|(s, r)| Step::Reply(s, r)),
+        2 => (session.clone(), proptest::collection::vec(".{0,6}", 0..4)).prop_map(|(s, todos)| Step::Todo(s, todos)),
+        1 => (session, 0..4_u8).prop_map(|(s, m)| Step::Revert(s, m)),
     ]
 }
 
@@ -62,6 +66,19 @@ fn event(step: &Step) -> Event {
             part_id: PartId::parse(&prt(*s, *p)).expect("an id"),
         },
         Step::Ask(s, r) => asked(&id(*s), &format!("per_{r}")),
+        Step::Todo(s, todos) => {
+            let todo = |content: &String| Todo {
+                content: content.clone(),
+                status: "pending".to_owned(),
+                priority: "high".to_owned(),
+            };
+            Event::TodoUpdated { session_id: session_id(&id(*s)), todos: todos.iter().map(todo).collect() }
+        }
+        Step::Revert(s, m) => {
+            let mut info = to_value(&session(&id(*s)));
+            info["revert"] = serde_json::json!({"messageID": msg(*s, *m)});
+            updated(serde_json::from_value(info).expect("a session"))
+        }
         Step::Reply(s, r) => replied(&id(*s), &format!("per_{r}")),
     }
 }

@@ -131,9 +131,9 @@ impl Recorded {
 pub(crate) fn rows(path: &Path) -> Vec<String> {
     let connection = rusqlite::Connection::open(path).expect("the file opens");
     let mut found = Vec::new();
-    for table in ["session", "message", "part", "permission_request"] {
+    for table in ["session", "message", "part", "permission_request", "todo"] {
         let mut statement =
-            connection.prepare(&format!("SELECT * FROM {table} ORDER BY id")).expect("a table");
+            connection.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2, 3, 4")).expect("a table");
         let columns = statement.column_count();
         let mut rows = statement.query([]).expect("rows");
         while let Some(row) = rows.next().expect("a row") {

@@ -19,7 +19,11 @@ const STDIN_NOTICE: Duration = Duration::from_secs(3);
 /// Then the prompt goes without it.
 const STDIN_DEADLINE: Duration = Duration::from_secs(10 * 60);
 
-/// The message, with standard input behind it.
+/// What is asked for a turn that broke off when nothing else is.
+pub(super) const GO_ON: &str = "Go on with the work where it broke off. Calls that are marked as uncertain \
+                                may have taken effect: look before you repeat one.";
+
+/// The message, with standard input behind it; empty only if a session is to be continued.
 pub(super) async fn text(args: &RunArgs) -> anyhow::Result<String> {
     let message = join(&args.message);
     let piped = if std::io::stdin().is_terminal() { String::new() } else { stdin().await? };
@@ -28,7 +32,8 @@ pub(super) async fn text(args: &RunArgs) -> anyhow::Result<String> {
         (true, false) => piped,
         (false, false) => format!("{message}\n{piped}"),
     };
-    if text.trim().is_empty() {
+    let continues = args.continue_last || args.session.is_some();
+    if text.trim().is_empty() && !continues {
         bail!("You must provide a message or a command");
     }
     Ok(text)

@@ -44,8 +44,13 @@ pub(crate) fn threshold(limits: &Limits, settings: Settings) -> Option<u64> {
     let output = if limits.output == 0 { MOST_OUTPUT } else { limits.output.min(MOST_OUTPUT) };
     let reserved = settings.reserved.unwrap_or_else(|| RESERVED.min(output));
     let left = limits.context.saturating_sub(output).saturating_sub(reserved);
+    // A request may have a limit of its own, which the answer does not count in.
+    let (left, whole) = match limits.input {
+        0 => (left, limits.context),
+        input => (left.min(input.saturating_sub(reserved)), limits.context.min(input)),
+    };
     // A model with a small context would be full before it has begun.
-    Some(if left == 0 { limits.context / 2 } else { left })
+    Some(if left == 0 { whole / 2 } else { left })
 }
 
 /// How full the context was when the model last answered.
@@ -201,7 +206,7 @@ mod tests {
     }
 
     fn limits(context: u64, output: u64) -> Limits {
-        Limits { context, output }
+        Limits { context, output, input: 0 }
     }
 
     #[test]
@@ -217,6 +222,12 @@ mod tests {
             (0, 8_000, None),
         ] {
             assert_eq!(threshold(&limits(context, output), plain), expected, "{context} {output}");
+        }
+        for (context, input, expected) in
+            [(400_000, 272_000, 252_000), (128_000, 128_000, 76_000), (200_000, 10_000, 5_000)]
+        {
+            let limits = Limits { input, ..limits(context, 128_000) };
+            assert_eq!(threshold(&limits, plain), Some(expected), "{context} {input}");
         }
         let less = Settings::of(&json!({"compaction": {"reserved": 1000, "auto": false, "prune": false}}));
         assert_eq!(threshold(&limits(200_000, 32_000), less), Some(167_000));

@@ -16,7 +16,7 @@ use crate::Aws;
 const NOW_MS: u64 = 1_440_938_160_000;
 
 fn connections() -> Connections {
-    Connections::new(HeaderValue::from_static("test"))
+    Connections::new(HeaderValue::from_static("test"), crate::Network::default())
 }
 
 /// Sources that find nothing but what the test gives them.

@@ -156,6 +156,12 @@ fn wire_options(options: Map<String, Value>, family: Family) -> Value {
         match name.as_str() {
             FIELDS => lay(&mut fields, value.as_object().cloned().unwrap_or_default()),
             "stopSequences" => lay(&mut body, one("inferenceConfig", json!({"stopSequences": value}))),
+            // Whoever forbids thought means it in every spelling.
+            "reasoningConfig" | "thinking" if value.is_null() => {
+                for field in ["thinking", "output_config", "reasoningConfig"] {
+                    fields.shift_remove(field);
+                }
+            }
             "reasoningConfig" | "thinking" => lay(&mut fields, reasoning(value, family)),
             "anthropicBeta" => lay(&mut fields, one("anthropic_beta", value)),
             name if OF_CONVERSE.contains(&name) => lay(&mut body, one(name, value)),

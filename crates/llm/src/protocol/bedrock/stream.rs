@@ -18,6 +18,9 @@ use crate::loose::Loose;
 use crate::protocol::{ARGUMENTS_LIMIT_BYTES, CALLS_LIMIT, cut_short, malformed, too_much};
 use crate::{Error, FinishReason, ModelEvent, Usage};
 
+/// How the events begin that bring the pieces of an answer.
+const DELTA_HEAD: &str = "{\"contentBlockDelta\":";
+
 /// Reads one answer, event by event.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
@@ -111,6 +114,12 @@ impl Stream {
         let data = data.trim();
         if self.done || data.is_empty() {
             return Ok(());
+        }
+        // By far most events; to look for their name first would be to read them twice.
+        if let Some(body) = data.strip_prefix(DELTA_HEAD).and_then(|rest| rest.strip_suffix('}'))
+            && let Ok(event) = serde_json::from_str(body)
+        {
+            return self.take("contentBlockDelta", event, out);
         }
         let named: Named = serde_json::from_str(data).map_err(|why| malformed(data, &why))?;
         let Some((name, body)) = named.0 else { return Ok(()) };

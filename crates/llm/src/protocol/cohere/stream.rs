@@ -14,6 +14,9 @@ use crate::loose::Loose;
 use crate::protocol::{ARGUMENTS_LIMIT_BYTES, CALLS_LIMIT, cut_short, malformed, too_much};
 use crate::{Error, FinishReason, ModelEvent, Usage};
 
+/// How the events begin that bring the pieces of an answer.
+const DELTA_HEAD: &str = "{\"type\":\"content-delta\"";
+
 /// Reads one answer, event by event.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
@@ -36,6 +39,15 @@ struct Event<'a> {
     r#type: Loose<'a>,
     #[serde(borrow, default)]
     delta: Option<&'a RawValue>,
+}
+
+/// An event that brings a piece of an answer.
+#[derive(Deserialize)]
+struct Plain<'a> {
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+    #[serde(borrow)]
+    delta: Delta<'a>,
 }
 
 #[derive(Default, Deserialize)]
@@ -87,6 +99,12 @@ impl Stream {
         }
         if data == "[DONE]" {
             return self.finish(out);
+        }
+        // By far most events; what they are is known before they are read.
+        if data.starts_with(DELTA_HEAD)
+            && let Ok(Plain { r#type: Cow::Borrowed("content-delta"), delta }) = serde_json::from_str(data)
+        {
+            return self.piece("content-delta", delta.message.unwrap_or_default(), out);
         }
         let event: Event = serde_json::from_str(data).map_err(|why| malformed(data, &why))?;
         let kind = event.r#type.text().unwrap_or_default();

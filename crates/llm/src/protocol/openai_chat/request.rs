@@ -13,6 +13,9 @@ use crate::{
 /// Clients recognise this line, so its wording is fixed.
 pub(crate) const MEDIA_LEAD_IN: &str = "Attached media from tool result:";
 
+/// The field of what stands beside a thought, signatures among it.
+const DETAILS: &str = "reasoning_details";
+
 /// The body. Fields always come in the same order, so equal requests are equal bytes.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     let options = joined(&model.options, &request.options, wire_name);
@@ -213,11 +216,15 @@ fn assistant(content: &[AssistantContent], model: &Model) -> Option<Value> {
     let mut message = Map::new();
     message.insert("role".into(), json!("assistant"));
     message.insert("content".into(), json!(text));
+    // Details are no text, so the text beside them keeps its usual name.
+    let named = model.thought_field.as_deref();
+    let field = named.filter(|name| *name != DETAILS).unwrap_or("reasoning_content");
     if !thought.is_empty() {
-        message.insert("reasoning_content".into(), json!(thought));
+        message.insert(field.into(), json!(thought));
     }
-    if !details.is_empty() && model.quirks.contains(&Quirk::ReasoningDetails) {
-        message.insert("reasoning_details".into(), Value::Array(details));
+    let takes_details = model.quirks.contains(&Quirk::ReasoningDetails) || named == Some(DETAILS);
+    if !details.is_empty() && takes_details {
+        message.insert(DETAILS.into(), Value::Array(details));
     }
     if !calls.is_empty() {
         message.insert("tool_calls".into(), Value::Array(calls));

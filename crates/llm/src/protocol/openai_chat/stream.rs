@@ -135,8 +135,9 @@ impl Stream {
     }
 
     fn delta(&mut self, delta: Delta, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
-        // Some servers send the same thought under both names.
+        // Some servers send the same thought under several names.
         let thought = delta.reasoning_content.source().or_else(|| delta.reasoning.source());
+        let thought = thought.or_else(|| delta.reasoning_text.source());
         let details = match delta.reasoning_details {
             Some(details) => self.details.push(details)?,
             None => None,

@@ -10,12 +10,36 @@ const TOOL_NAME_LIMIT_BYTES: usize = 128;
 /// The most `cache_control` marks a request may have.
 const CACHE_MARKS_LIMIT: usize = 4;
 
+/// What Vertex AI wants in place of the header that says the version.
+const VERTEX_VERSION: &str = "vertex-2023-10-16";
+
 /// Notes everything wrong with a request.
 pub(crate) fn check(headers: &Headers, body: &Value, problems: &mut Problems) {
     if headers.get("anthropic-version").is_none_or(str::is_empty) {
         problems.add("the header `anthropic-version` is missing");
     }
     problems.text("`model`", &body["model"]);
+    message(body, problems);
+}
+
+/// Notes everything wrong with a request for Vertex AI, which has the model in its path.
+pub(crate) fn check_vertex(headers: &Headers, body: &Value, problems: &mut Problems) {
+    if !headers.get("authorization").is_some_and(|value| value.starts_with("Bearer ")) {
+        problems.add("the header `authorization` has no token");
+    }
+    match problems.text("`anthropic_version`", &body["anthropic_version"]) {
+        Some(VERTEX_VERSION) | None => {}
+        Some(version) => {
+            problems.add(format!("`anthropic_version` is `{version}` and not `{VERTEX_VERSION}`"));
+        }
+    }
+    if !body["model"].is_null() {
+        problems.add("`model` is set, and belongs into the path");
+    }
+    message(body, problems);
+}
+
+fn message(body: &Value, problems: &mut Problems) {
     options(body, problems);
     system(&body["system"], problems);
     tools(&body["tools"], problems);

@@ -274,6 +274,12 @@ fn thought_is_asked_for_in_the_words_of_the_family() {
             json!({"thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}}),
         ),
         (
+            CLAUDE,
+            json!({"reasoningConfig": {"type": "enabled", "budgetTokens": 16000}, "thinking": null}),
+            json!({"maxTokens": 32000, "temperature": 0.5}),
+            Value::Null,
+        ),
+        (
             "us.amazon.nova-2-lite-v1:0",
             json!({"reasoningConfig": {"type": "adaptive", "maxReasoningEffort": "low"}}),
             json!({"maxTokens": 32000, "temperature": 0.5}),

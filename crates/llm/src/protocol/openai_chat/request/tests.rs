@@ -269,6 +269,29 @@ fn details_of_a_thought_go_back_where_they_came_from() {
 }
 
 #[test]
+fn thought_goes_back_in_the_field_that_is_named() {
+    let detail = json!({"type": "reasoning.encrypted", "data": "E"});
+    let thought = AssistantContent::Reasoning {
+        text: "hm".into(),
+        metadata: Some(json!({"openrouter": {"reasoning_details": [detail]}})),
+    };
+    let request =
+        Request { messages: vec![Message::Assistant(vec![thought, said("a")])], ..Request::default() };
+    for (field, expected) in [
+        ("reasoning_text", json!({"role": "assistant", "content": "a", "reasoning_text": "hm"})),
+        ("own", json!({"role": "assistant", "content": "a", "own": "hm"})),
+        (
+            "reasoning_details",
+            json!({"role": "assistant", "content": "a", "reasoning_content": "hm", "reasoning_details": [detail]}),
+        ),
+    ] {
+        let mut model = model();
+        model.thought_field = Some(field.to_owned());
+        assert_eq!(lower(&request, &model)["messages"][0], expected);
+    }
+}
+
+#[test]
 fn a_cache_key_is_sent_where_it_is_asked_for() {
     let mut model = model();
     let headers = vec![("x-session-id".to_owned(), "ses_1".to_owned())];

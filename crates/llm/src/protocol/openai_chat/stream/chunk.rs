@@ -55,6 +55,8 @@ pub(super) struct Delta<'a> {
     #[serde(borrow, default)]
     pub(super) reasoning: Loose<'a>,
     #[serde(borrow, default)]
+    pub(super) reasoning_text: Loose<'a>,
+    #[serde(borrow, default)]
     pub(super) reasoning_details: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(super) refusal: Loose<'a>,

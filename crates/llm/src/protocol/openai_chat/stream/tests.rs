@@ -52,6 +52,7 @@ fn blocks_follow_one_another() {
             r#"{"reasoning":"b","reasoning_content":"b"}"#,
             r#"{"content":"c"}"#,
             r#"{"reasoning":"d"}"#,
+            r#"{"reasoning_text":"e"}"#,
             STOP,
         ],
         &[
@@ -64,6 +65,7 @@ fn blocks_follow_one_another() {
             "text>",
             "<thought",
             "r d",
+            "r e",
             "thought>",
             "finish stop",
         ],

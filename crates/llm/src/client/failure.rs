@@ -9,14 +9,23 @@ use reqwest::Url;
 use crate::Error;
 use crate::error::cut;
 
-/// The error for a request that got no answer.
-pub(crate) fn not_reached(why: &reqwest::Error, url: &Url, connect: Duration) -> Error {
+/// The error for a request that got no answer; `way` says of a proxy that may stand on the way to it.
+pub(super) fn not_reached(why: &reqwest::Error, url: &Url, connect: Duration, way: Option<&str>) -> Error {
+    let way = way.map(|way| format!("; {way}")).unwrap_or_default();
     let host = url.host_str().unwrap_or_default();
     let origin = url.origin().ascii_serialization();
     let reasons = reasons(why);
     if let Some(tls) = reasons.iter().find(|reason| reason.is_tls) {
         // A certificate does not get better by waiting.
-        return Error::rejected(format!("could not make a secure connection to {origin} ({})", tls.text));
+        let advice = if tls.text.contains("UnknownIssuer") {
+            "; if an authority of your own vouches for it, name its file of certificates in NODE_EXTRA_CA_CERTS"
+        } else {
+            ""
+        };
+        let text = &tls.text;
+        return Error::rejected(format!(
+            "could not make a secure connection to {origin} ({text}{way}){advice}"
+        ));
     }
     if why.is_builder() {
         return Error::rejected(format!("the request could not be made: {}", last(&reasons)));
@@ -28,7 +37,7 @@ pub(crate) fn not_reached(why: &reqwest::Error, url: &Url, connect: Duration) ->
     }
     if why.is_connect() && why.is_timeout() {
         let seconds = connect.as_secs_f64();
-        return Error::busy(format!("could not connect to {origin} within {seconds} s"));
+        return Error::busy(format!("could not connect to {origin} within {seconds} s{way}"));
     }
     let detail = match reasons.iter().find_map(|reason| reason.kind) {
         Some(io::ErrorKind::ConnectionRefused) => "connection refused".to_owned(),
@@ -38,7 +47,7 @@ pub(crate) fn not_reached(why: &reqwest::Error, url: &Url, connect: Duration) ->
         Some(_) | None => last(&reasons),
     };
     if why.is_connect() {
-        return Error::busy(format!("could not connect to {origin} ({detail})"));
+        return Error::busy(format!("could not connect to {origin} ({detail}{way})"));
     }
     Error::busy(format!("{origin} closed the connection without an answer ({detail})"))
 }

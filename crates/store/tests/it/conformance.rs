@@ -1,0 +1,238 @@
+//! What every backend promises, in one suite that each of them passes.
+//!
+//! A backend adds a line at the end, with a function that opens an empty store. Both
+//! live in this crate, so the suite is here and needs no feature to be reached.
+
+use std::collections::HashMap;
+
+use codewright_proto::{Event, Part, Todo};
+use codewright_store::{Claim, Condition, Error, Incoming, Store};
+use serde_json::json;
+
+use crate::support::*;
+
+/// Everything a client could see of a store.
+async fn seen(store: &Store) -> String {
+    let mut seen = String::new();
+    for session in store.sessions(Default::default()).await.expect("readable") {
+        let transcript = store.transcript(&session.id).await.expect("readable");
+        let todos = store.todos(&session.id).await.expect("readable");
+        seen.push_str(&format!("{session:?}\n{transcript:?}\n{todos:?}\n"));
+    }
+    seen.push_str(&format!("{:?}", store.pending_permissions().await.expect("readable")));
+    seen
+}
+
+/// A session with a message, a part, a list and a question.
+fn some_events(id: &str) -> Vec<Event> {
+    let todo = Todo { content: "x".into(), status: "pending".into(), priority: "low".into() };
+    vec![
+        created(id),
+        message(id, &format!("msg_{id}"), 5),
+        part(id, &format!("msg_{id}"), &format!("prt_{id}"), "one"),
+        Event::TodoUpdated { session_id: session_id(id), todos: vec![todo] },
+        asked(id, &format!("per_{id}")),
+    ]
+}
+
+fn grown(text: &str) -> Part {
+    match part("ses_1", "msg_ses_1", "prt_ses_1", text) {
+        Event::PartUpdated { part, .. } => part,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn positions_and_seqs_have_no_gap(store: Store) {
+    let mut tasks = tokio::task::JoinSet::new();
+    for at in 0..8 {
+        let store = store.clone();
+        tasks.spawn(async move {
+            let id = format!("ses_{at}");
+            for event in some_events(&id) {
+                store.append(vec![event]).await.expect("stored");
+            }
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.expect("no panic");
+    }
+    let events = store.events(0, 1000).await.expect("readable");
+    assert_eq!(events.len(), 40);
+    assert!(events.windows(2).all(|pair| pair[0].position < pair[1].position));
+    for at in 0..8 {
+        let of = store.events_of(&session_id(&format!("ses_{at}")), 0, 1000).await.expect("readable");
+        let seqs: Vec<_> = of.iter().map(|envelope| envelope.seq).collect();
+        assert_eq!(seqs, [0, 1, 2, 3, 4]);
+    }
+}
+
+async fn an_append_is_all_or_nothing(store: Store) {
+    store.append(some_events("ses_1")).await.expect("stored");
+    let before = seen(&store).await;
+    let bad: [Vec<Event>; 5] = [
+        vec![message("ses_1", "msg_new", 5), message("ses_9", "msg_new", 5)],
+        vec![message("ses_1", "msg_new", 5), part("ses_1", "msg_absent", "prt_new", "x")],
+        vec![created("ses_2"), message("ses_2", "msg_ses_1", 5)],
+        vec![replied("ses_1", "per_ses_1"), replied("ses_1", "per_ses_1")],
+        vec![deleted("ses_1"), updated(session("ses_1"))],
+    ];
+    for events in bad {
+        store.append(events.clone()).await.expect_err("refused");
+        assert_eq!(seen(&store).await, before, "{events:?}");
+    }
+    assert_eq!(store.last_position(), 5);
+}
+
+async fn a_replay_changes_nothing(store: Store) {
+    for id in ["ses_1", "ses_2", "ses_3"] {
+        store.append(some_events(id)).await.expect("stored");
+    }
+    store.append(vec![deleted("ses_2"), replied("ses_3", "per_ses_3")]).await.expect("stored");
+    store.draft(grown("one and more")).await.expect("kept");
+    let before = seen(&store).await;
+    assert_eq!(store.replay().await.expect("replayed"), 17);
+    assert_eq!(seen(&store).await, before);
+}
+
+async fn the_feed_is_in_the_order_of_the_log(store: Store) {
+    let mut live = store.subscribe();
+    store.append(some_events("ses_1")).await.expect("stored");
+    let mut late = store.subscribe_after(2);
+    store.append(some_events("ses_2")).await.expect("stored");
+    for position in 1..=10 {
+        assert_eq!(next(&mut live).await.position(), Some(position));
+    }
+    for position in 3..=10 {
+        assert_eq!(next(&mut late).await.position(), Some(position));
+    }
+}
+
+async fn a_condition_decides_in_the_moment_of_storing(store: Store) {
+    store.append(some_events("ses_1")).await.expect("stored");
+    let (seq, info) = store.session_at(&session_id("ses_1")).await.expect("readable").expect("there");
+    assert_eq!(seq, 4);
+    let row = || Condition::RowUntouched { session: session_id("ses_1"), seq };
+    let all = || Condition::Untouched { session: session_id("ses_1"), seq };
+    store.append_if(all(), vec![message("ses_1", "msg_2", 6)]).await.expect("stored");
+    let moved = store.append_if(all(), vec![message("ses_1", "msg_3", 6)]).await;
+    assert!(matches!(moved, Err(Error::Moved { .. })), "{moved:?}");
+    store.append_if(row(), vec![updated(info.clone())]).await.expect("a message is not the row");
+    let moved = store.append_if(row(), vec![updated(info)]).await;
+    assert!(matches!(moved, Err(Error::Moved { .. })), "{moved:?}");
+}
+
+async fn a_lease_has_one_owner_and_a_fence(store: Store) {
+    store.append(some_events("ses_1")).await.expect("stored");
+    let id = session_id("ses_1");
+    let Claim::Held(mut lease) = store.lease(&id).await.expect("answered") else { panic!("held") };
+    assert!(matches!(store.lease(&id).await.expect("answered"), Claim::HeldBy(_)));
+    lease.append(vec![message("ses_1", "msg_2", 6)]).await.expect("stored");
+    assert!(!lease.release(4).await.expect("answered"), "something is new");
+    assert!(lease.release(5).await.expect("answered"));
+    let fenced = lease.append(vec![message("ses_1", "msg_3", 6)]).await;
+    assert!(matches!(fenced, Err(Error::Fenced { .. })), "{fenced:?}");
+    let fenced = lease.draft(grown("late")).await;
+    assert!(matches!(fenced, Err(Error::Fenced { .. })), "{fenced:?}");
+    let Claim::Held(next) = store.lease(&id).await.expect("answered") else { panic!("held") };
+    assert!(next.fence() > lease.fence());
+}
+
+async fn a_draft_is_seen_and_not_logged(store: Store) {
+    store.append(some_events("ses_1")).await.expect("stored");
+    store.draft(grown("one two")).await.expect("kept");
+    let read = seen(&store).await;
+    assert!(read.contains("one two"), "{read}");
+    assert_eq!(store.events(0, 100).await.expect("readable").len(), 5);
+    store.append(vec![part("ses_1", "msg_ses_1", "prt_ses_1", "final")]).await.expect("stored");
+    let read = seen(&store).await;
+    assert!(read.contains("final") && !read.contains("one two"), "{read}");
+}
+
+async fn pages_join_to_the_whole(store: Store) {
+    let mut events = vec![created("ses_1")];
+    events.extend((0..10).map(|at| message("ses_1", &format!("msg_{at}"), at / 3)));
+    store.append(events).await.expect("stored");
+    let id = session_id("ses_1");
+    let all = store.transcript(&id).await.expect("readable");
+    let (last, more) = store.messages_before(&id, 4, None).await.expect("readable");
+    assert!(more && last[..] == all[6..]);
+    let before = (last[0].info.created(), last[0].info.id().clone());
+    let (first, more) = store.messages_before(&id, 6, Some(before)).await.expect("readable");
+    assert!(!more && first[..] == all[..6]);
+    let mut position = 0;
+    let mut count = 0;
+    while let Some(last) = store.events(position, 3).await.expect("readable").last() {
+        (position, count) = (last.position, count + 1);
+    }
+    assert_eq!(count, 4);
+}
+
+async fn foreign_events_are_taken_once_and_in_order(store: Store) {
+    store.append(some_events("ses_1")).await.expect("stored");
+    let event = |seq: u64| -> Incoming {
+        let (kind, data) = match seq {
+            0 => ("session.created.1", json!({"sessionID": "ses_x", "info": session("ses_x")})),
+            _ => ("message.removed.1", json!({"sessionID": "ses_x", "messageID": "msg_x"})),
+        };
+        let event = json!({"id": format!("evt_x{seq}"), "aggregateID": "ses_x", "seq": seq, "type": kind, "data": data});
+        serde_json::from_value(event).expect("an event")
+    };
+    let gap = store.replay_foreign(vec![event(0), event(2)]).await;
+    assert!(matches!(gap, Err(Error::Gap { expected: 1, found: 2, .. })), "{gap:?}");
+    assert_eq!(store.last_position(), 5, "nothing of it");
+    assert_eq!(store.replay_foreign(vec![event(0), event(1)]).await.expect("taken").len(), 2);
+    assert_eq!(store.replay_foreign(vec![event(0), event(1), event(2)]).await.expect("taken").len(), 1);
+    let known = HashMap::from([("ses_1".to_owned(), 4), ("ses_x".to_owned(), 1)]);
+    let told = store.history(known).await.expect("readable");
+    assert_eq!(told.iter().map(|event| event.seq).collect::<Vec<_>>(), [2]);
+}
+
+macro_rules! conformance {
+    ($backend:ident, $open:path, $($promise:ident)*) => {
+        mod $backend {
+            $(
+                #[tokio::test]
+                async fn $promise() {
+                    let (_kept, store) = $open().await;
+                    super::$promise(store.clone()).await;
+                    // A promise kept is a store that still closes.
+                    store.close().await.expect("closed");
+                }
+            )*
+        }
+    };
+}
+
+macro_rules! backends {
+    ($($backend:ident = $open:path;)*) => {
+        $(conformance! { $backend, $open,
+            positions_and_seqs_have_no_gap
+            an_append_is_all_or_nothing
+            a_replay_changes_nothing
+            the_feed_is_in_the_order_of_the_log
+            a_condition_decides_in_the_moment_of_storing
+            a_lease_has_one_owner_and_a_fence
+            a_draft_is_seen_and_not_logged
+            pages_join_to_the_whole
+            foreign_events_are_taken_once_and_in_order
+        })*
+    };
+}
+
+async fn in_a_file() -> (Option<tempfile::TempDir>, Store) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = open(&directory.path().join("store.db")).await;
+    (Some(directory), store)
+}
+
+async fn in_memory() -> (Option<tempfile::TempDir>, Store) {
+    let (ids, clock) = stamps();
+    let store = Store::in_memory(ids, clock).await.expect("opens");
+    store.save_project(project("p1")).await.expect("saved");
+    (None, store)
+}
+
+backends! {
+    sqlite_in_a_file = super::in_a_file;
+    sqlite_in_memory = super::in_memory;
+}
