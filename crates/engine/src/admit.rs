@@ -43,6 +43,10 @@ pub(crate) async fn admit(
     }
     let agent = place.agent_name(input.agent.as_deref().or(session.agent.as_deref()))?;
     let model = choose_model(&place, session, &input, &agent)?;
+    // Where the clock was set back, a prompt must still stand behind what it follows.
+    if let Some(newest) = inner.store.messages(&session.id, Some(1)).await?.pop() {
+        inner.clock.raise(newest.info.created().saturating_add(1));
+    }
     let id = input.message_id.unwrap_or_else(|| inner.ids.message());
     let now = inner.clock.now_ms();
     let message = UserMessage {

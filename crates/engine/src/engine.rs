@@ -112,6 +112,9 @@ impl Engine {
         // Rules are held against resolved paths, so those that name our own folders must be resolved too.
         dirs.data = resolved(&dirs.data);
         dirs.tmp = resolved(&dirs.tmp);
+        // Tokens end by the machine's clock; what is recorded never goes back.
+        let wall = clock;
+        let clock = wall.steady();
         let ids = Ids::new(clock.clone());
         let store = Store::open(&dirs.data.join("codewright.db"), ids.clone(), clock.clone()).await?;
         let set = [("AGENT", "1".to_owned()), ("OPENCODE", "1".to_owned()), ("CODEWRIGHT", "1".to_owned())];
@@ -126,7 +129,7 @@ impl Engine {
         let llm = codewright_llm::Client::within(network, &format!("codewright/{version}"))?;
         Ok(Self(Arc::new(Inner {
             gate: Gate::new(store.clone(), ids.clone()),
-            sign_in: sign_in(llm.clone(), &dirs, &env, &clock),
+            sign_in: sign_in(llm.clone(), &dirs, &env, &wall),
             sign_ins: SignIns::default(),
             llm,
             catalog: Source::new(&dirs),

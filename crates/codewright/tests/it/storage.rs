@@ -1,13 +1,14 @@
 //! What stays when the program has ended.
 
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 use std::thread;
 
 use anyhow::{Context, Result};
 use codewright_testkit::{Script, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{Stage, check_code, data, database, get, keys, of_type, said, session_of};
+use crate::support::{Stage, check_code, check_has, data, database, get, keys, of_type, said, session_of};
 
 #[test]
 fn a_second_process_sees_the_session() -> Result<()> {
@@ -144,16 +145,58 @@ fn many_runs_share_one_data_directory() -> Result<()> {
     stage.no_problems()
 }
 
+/// A library that makes every wait for the disk fail, to be loaded before the others.
+const FAILING_SYNC: &str = r"
+#include <errno.h>
+int fsync(int fd) { (void)fd; errno = EIO; return -1; }
+int fdatasync(int fd) { (void)fd; errno = EIO; return -1; }
+";
+
 #[test]
-fn a_database_that_is_none_is_named_and_left_alone() -> Result<()> {
-    let stage = Stage::plain(Script::new())?;
+fn a_disk_that_cannot_be_waited_for_is_said_and_takes_nothing_along() -> Result<()> {
+    let stage = Stage::plain(Script::new().text("First.").text("Second.").text("Third."))?;
+    let source = stage.project.write("sync.c", FAILING_SYNC)?;
+    let library = stage.project.path("sync.so");
+    let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status()?;
+    anyhow::ensure!(built.success(), "the library cannot be built");
+    let failing =
+        |words: &[&str]| stage.program(words.iter().copied()).env("LD_PRELOAD", library.as_os_str()).finish();
+
+    // Nothing can be begun, and that is said.
+    let refused = failing(&["run", "one"])?;
+    check_code(&refused, 1);
+    check_has(&refused.stderr, &["cannot be written", "check the disk"]);
+    assert!(stage.server.requests().is_empty(), "no model is asked when nothing can be kept");
+
+    // What was begun goes on as far as it can; what was there stays.
+    let id = session_of(&stage.json(["one"])?)?;
+    let second = failing(&["run", "-s", &id, "two"])?;
+    let was_answered = second.code == Some(0);
+    assert!(was_answered || second.stderr.contains("check the disk"), "{second:?}");
+    stage.run(["-s", &id, "three"])?.success()?;
+    let messages = stage.stored()?;
+    let texts = messages.iter().map(|message| message["parts"].to_string()).collect::<String>();
+    check_has(&texts, &["First.", "three"]);
+    if was_answered {
+        check_has(&texts, &["two", "Second."]);
+    }
+    stage.no_problems()
+}
+
+#[test]
+fn a_database_that_is_none_is_named_and_kept() -> Result<()> {
+    let stage = Stage::plain(Script::new().text("Hello."))?;
     let path = database(&stage.project);
-    std::fs::create_dir_all(path.parent().unwrap())?;
+    let folder = path.parent().context("a folder")?;
+    std::fs::create_dir_all(folder)?;
     let text = "this is no database, however long it may be".repeat(100);
     std::fs::write(&path, &text)?;
-    let done = stage.run(["hi"])?;
-    check_code(&done, 1);
-    crate::support::check_has(&done.stderr, &["Error: ", &path.display().to_string()]);
-    assert_eq!(std::fs::read_to_string(&path)?, text);
+    let done = stage.run(["hi"])?.success()?;
+    assert_eq!(done.stdout, "Hello.\n");
+    check_has(&done.stderr, &["damaged", &path.display().to_string()]);
+    let kept = std::fs::read_dir(folder)?.flatten().map(|entry| entry.path());
+    let kept: Vec<_> = kept.filter(|path| path.to_string_lossy().contains(".damaged-")).collect();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert_eq!(std::fs::read_to_string(&kept[0])?, text);
     Ok(())
 }

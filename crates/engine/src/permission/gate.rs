@@ -50,8 +50,14 @@ pub(crate) struct Asker<'a> {
 pub(crate) struct Gate {
     store: Store,
     ids: Ids,
-    waiting: Mutex<HashMap<PermissionId, PermissionRequest>>,
+    waiting: Mutex<HashMap<PermissionId, Question>>,
     approvals: Mutex<Vec<Rule>>,
+}
+
+/// A question, and whether it stands in the log yet: until then it is nobody's business.
+struct Question {
+    request: PermissionRequest,
+    is_stored: bool,
 }
 
 impl Gate {
@@ -77,7 +83,8 @@ impl Gate {
     /// The questions that wait in this process, oldest first.
     pub(crate) fn waiting(&self) -> Vec<PermissionRequest> {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut requests: Vec<_> = waiting.values().cloned().collect();
+        let stored = waiting.values().filter(|question| question.is_stored);
+        let mut requests: Vec<_> = stored.map(|question| question.request.clone()).collect();
         requests.sort_by(|a, b| a.id.cmp(&b.id));
         requests
     }
@@ -86,7 +93,8 @@ impl Gate {
     pub(crate) async fn answer(&self, id: &PermissionId, answer: PermissionAnswer) -> Result<(), Error> {
         let request = {
             let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            waiting.get(id).cloned()
+            // Whoever knows the id heard it from the log.
+            waiting.get(id).map(|question| question.request.clone())
         };
         let request = request.ok_or_else(|| Error::not_found("Permission request", id))?;
         if answer.reply == PermissionReply::Always {
@@ -159,6 +167,7 @@ impl Gate {
         // Subscribed before the question is put, so that no answer can be missed.
         let mut feed = self.store.subscribe();
         self.store.append(vec![Event::PermissionAsked(request)]).await?;
+        place.stored();
         let answer = async {
             while let Ok(published) = feed.next().await {
                 if let Published::Event(envelope) = &published
@@ -189,7 +198,7 @@ impl Gate {
     }
 }
 
-/// A question stands in the list exactly as long as its call waits.
+/// A question stands in the list from when it is stored, and as long as its call waits.
 struct Waiting<'a> {
     gate: &'a Gate,
     id: PermissionId,
@@ -198,8 +207,16 @@ struct Waiting<'a> {
 impl<'a> Waiting<'a> {
     fn enter(gate: &'a Gate, request: PermissionRequest) -> Self {
         let id = request.id.clone();
-        gate.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), request);
+        let question = Question { request, is_stored: false };
+        gate.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), question);
         Self { gate, id }
+    }
+
+    fn stored(&self) {
+        let mut waiting = self.gate.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(question) = waiting.get_mut(&self.id) {
+            question.is_stored = true;
+        }
     }
 }
 

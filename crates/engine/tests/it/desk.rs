@@ -1,6 +1,6 @@
 //! An engine with a project, a home of its own and a scripted model.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ pub(crate) struct Desk {
     pub(crate) server: Server,
     pub(crate) project: PathBuf,
     pub(crate) home: PathBuf,
+    env: Env,
     _folder: tempfile::TempDir,
 }
 
@@ -89,11 +90,14 @@ impl Desk {
             ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
             ("OPENCODE_CONFIG_CONTENT".to_owned(), config.to_string()),
         ]);
-        let dirs = Dirs::new(&env).unwrap();
-        let options = Options { directory: project.clone(), env, dirs, version: "0.0.0-test", clock };
-        let engine = Engine::open(options).await.unwrap();
-        let place = engine.place(&project).await.unwrap();
-        Self { engine, place, server, project, home: root.join("home"), _folder: folder }
+        let (engine, place) = open(&project, &env, clock).await;
+        Self { engine, place, server, project, home: root.join("home"), env, _folder: folder }
+    }
+
+    /// Ends the engine and opens another one on the same data.
+    pub(crate) async fn reopen(&mut self, clock: Clock) {
+        self.engine.clone().close().await.unwrap();
+        (self.engine, self.place) = open(&self.project, &self.env, clock).await;
     }
 
     pub(crate) async fn session(&self) -> Session {
@@ -114,6 +118,14 @@ impl Desk {
     pub(crate) fn assert_clean(&self) {
         assert_eq!(self.server.problems(), Vec::<String>::new());
     }
+}
+
+async fn open(project: &Path, env: &Env, clock: Clock) -> (Engine, Arc<Place>) {
+    let (env, dirs) = (env.clone(), Dirs::new(env).unwrap());
+    let options = Options { directory: project.to_owned(), env, dirs, version: "0.0.0-test", clock };
+    let engine = Engine::open(options).await.unwrap();
+    let place = engine.place(project).await.unwrap();
+    (engine, place)
 }
 
 /// Lays `over` over `under`; objects are merged.

@@ -1,6 +1,8 @@
 //! Whole turns: answers, calls, failures, interruptions.
 
-use codewright_proto::{Event, Fact, Message, MessageError, PartBody, SessionStatus, Signal, ToolState};
+use codewright_proto::{
+    Clock, Event, Fact, Message, MessageError, PartBody, SessionStatus, Signal, ToolState,
+};
 use codewright_scripted::{Script, Turn};
 use serde_json::json;
 
@@ -18,6 +20,25 @@ async fn a_prompt_is_answered_and_counted() {
     let session = desk.engine.session(&session.id).await.unwrap();
     assert_eq!(session.tokens.input, info.tokens.input);
     assert_eq!(session.model.unwrap().id, "plain-model");
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn a_clock_that_was_set_back_mixes_nothing_up() {
+    const NOON: u64 = 1_800_000_000_000;
+    const EARLIER: u64 = NOON - 86_400_000;
+    let script = Script::new().text("One.").text("Two.").text("Three.");
+    let mut desk = Desk::at(Clock::stepping(NOON, 3), script, json!({})).await;
+    let session = desk.session().await;
+    assert_eq!(text(&desk.prompt(&session, "1").await), "One.");
+    for answer in ["Two.", "Three."] {
+        desk.reopen(Clock::stepping(EARLIER, 3)).await;
+        assert_eq!(text(&desk.prompt(&session, "again").await), answer);
+    }
+    let transcript = desk.transcript(&session).await;
+    let said: Vec<_> = transcript.iter().map(text).collect();
+    assert_eq!(said, ["1", "One.", "again", "Two.", "again", "Three."]);
+    assert!(transcript.is_sorted_by_key(|message| message.info.id().clone()), "ids follow the order as well");
     desk.assert_clean();
 }
 
