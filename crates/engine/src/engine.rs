@@ -286,7 +286,7 @@ impl Engine {
 
     /// The permission requests that wait for a user.
     pub async fn permissions(&self) -> Result<Vec<PermissionRequest>, Error> {
-        Ok(self.0.gate.waiting())
+        self.0.gate.listed().await
     }
 
     /// Answers a permission request.

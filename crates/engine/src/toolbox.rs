@@ -211,6 +211,10 @@ impl CallCx {
             let ready = self.cancel.run_until_cancelled(files.before_command()).await;
             ready.ok_or(Failure::Aborted)?;
         }
+        if let Some(files) = self.files.as_ref().filter(|_| !changes_nothing(tool.name())) {
+            // A turn that is stopped meanwhile is noticed by the tool.
+            self.cancel.run_until_cancelled(files.before_change()).await;
+        }
         let output = tool.run(input, &cx).await;
         // Of a stopped turn the step itself sees to that: its caller does not wait so long.
         if let Some(files) = command.filter(|_| !self.cancel.is_cancelled()) {

@@ -50,14 +50,8 @@ pub(crate) struct Asker<'a> {
 pub(crate) struct Gate {
     store: Store,
     ids: Ids,
-    waiting: Mutex<HashMap<PermissionId, Question>>,
+    waiting: Mutex<HashMap<PermissionId, PermissionRequest>>,
     approvals: Mutex<Vec<Rule>>,
-}
-
-/// A question, and whether it stands in the log yet: until then it is nobody's business.
-struct Question {
-    request: PermissionRequest,
-    is_stored: bool,
 }
 
 impl Gate {
@@ -80,11 +74,20 @@ impl Gate {
         }
     }
 
-    /// The questions that wait in this process, oldest first.
-    pub(crate) fn waiting(&self) -> Vec<PermissionRequest> {
+    /// The questions that can be answered here, oldest first: they are in the log, and their calls wait in this process.
+    pub(crate) async fn listed(&self) -> Result<Vec<PermissionRequest>, Error> {
+        let mut waiting = self.waiting();
+        if !waiting.is_empty() {
+            // One that is about to be stored is nobody's business yet.
+            let stored = self.store.pending_permissions().await?;
+            waiting.retain(|request| stored.iter().any(|stored| stored.id == request.id));
+        }
+        Ok(waiting)
+    }
+
+    fn waiting(&self) -> Vec<PermissionRequest> {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let stored = waiting.values().filter(|question| question.is_stored);
-        let mut requests: Vec<_> = stored.map(|question| question.request.clone()).collect();
+        let mut requests: Vec<_> = waiting.values().cloned().collect();
         requests.sort_by(|a, b| a.id.cmp(&b.id));
         requests
     }
@@ -94,7 +97,7 @@ impl Gate {
         let request = {
             let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             // Whoever knows the id heard it from the log.
-            waiting.get(id).map(|question| question.request.clone())
+            waiting.get(id).cloned()
         };
         let request = request.ok_or_else(|| Error::not_found("Permission request", id))?;
         if answer.reply == PermissionReply::Always {
@@ -167,7 +170,6 @@ impl Gate {
         // Subscribed before the question is put, so that no answer can be missed.
         let mut feed = self.store.subscribe();
         self.store.append(vec![Event::PermissionAsked(request)]).await?;
-        place.stored();
         let answer = async {
             while let Ok(published) = feed.next().await {
                 if let Published::Event(envelope) = &published
@@ -198,7 +200,7 @@ impl Gate {
     }
 }
 
-/// A question stands in the list from when it is stored, and as long as its call waits.
+/// A question stands in the list exactly as long as its call waits.
 struct Waiting<'a> {
     gate: &'a Gate,
     id: PermissionId,
@@ -207,16 +209,8 @@ struct Waiting<'a> {
 impl<'a> Waiting<'a> {
     fn enter(gate: &'a Gate, request: PermissionRequest) -> Self {
         let id = request.id.clone();
-        let question = Question { request, is_stored: false };
-        gate.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), question);
+        gate.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), request);
         Self { gate, id }
-    }
-
-    fn stored(&self) {
-        let mut waiting = self.gate.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(question) = waiting.get_mut(&self.id) {
-            question.is_stored = true;
-        }
     }
 }
 

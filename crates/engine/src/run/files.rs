@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use codewright_proto::PartBody;
+use codewright_proto::{Message, MessageWithParts, PartBody};
 use codewright_snapshot::{Effect, Error, File, Kind, Snapshot, Step, StepChange, TreeId};
 use codewright_tools::{Effects, FileEffect};
 use tokio::sync::watch;
@@ -22,6 +22,12 @@ use crate::place::Place;
 
 /// How long one look at the directory may take before the turn goes on without it.
 const LOOK: Duration = Duration::from_secs(20);
+/// How long a tool waits for the look at the beginning, so that the tree is that of before it; what the
+/// tool changes is known to the byte in any case.
+const FIRST_LOOK: Duration = Duration::from_millis(500);
+/// How old the tree at the end of the step before may be to stand for the one at the beginning of this one,
+/// in milliseconds.
+const FRESH_MS: u64 = 100;
 
 /// The files of one step.
 pub(crate) struct Files {
@@ -59,10 +65,17 @@ pub(crate) struct Done {
 }
 
 impl Files {
-    /// Begins a step; the directory is looked at meanwhile.
-    pub(crate) fn begin(place: &Arc<Place>, tasks: &TaskTracker, cancel: CancellationToken) -> Arc<Self> {
+    /// Begins a step; the directory is looked at meanwhile, unless the tree is known.
+    pub(crate) fn begin(
+        place: &Arc<Place>,
+        tasks: &TaskTracker,
+        cancel: CancellationToken,
+        known: Option<TreeId>,
+    ) -> Arc<Self> {
         let (found, first) = watch::channel(None);
-        if place.keeps_files {
+        if place.keeps_files && known.is_some() {
+            found.send_replace(Some(known));
+        } else if place.keeps_files {
             let (place, cancel) = (place.clone(), cancel.clone());
             tasks.spawn(async move {
                 let tree = look(&place, &cancel).await.map(|snapshot| snapshot.tree);
@@ -90,6 +103,14 @@ impl Files {
         Effects::new(move |effect| {
             files.said.lock().unwrap_or_else(PoisonError::into_inner).push(effect);
         })
+    }
+
+    /// Waits a moment for the tree at the beginning, before a tool changes what it holds.
+    pub(crate) async fn before_change(&self) {
+        if self.place.keeps_files {
+            // Without the tree the record is less exact, and nothing else.
+            drop(tokio::time::timeout(FIRST_LOOK, self.first_tree()).await);
+        }
     }
 
     /// Looks at the directory before a command.
@@ -190,6 +211,18 @@ impl Files {
     fn warn(&self, error: &Error) {
         self.place.warn(&format!("what this turn does to files cannot be undone: {error}"));
     }
+}
+
+/// The tree that the step before left a moment ago.
+pub(crate) fn left_by_last(transcript: &[MessageWithParts], now: u64) -> Option<TreeId> {
+    let last = transcript.last()?;
+    let Message::Assistant(info) = &last.info else { return None };
+    let ended = info.time.completed?;
+    let tree = last.parts.iter().rev().find_map(|part| match &part.body {
+        PartBody::StepFinish(finish) => finish.snapshot.as_deref(),
+        _ => None,
+    });
+    tree.filter(|_| now.abs_diff(ended) <= FRESH_MS).and_then(TreeId::parse)
 }
 
 /// Looks at the directory; a failure is told once.

@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::files::Files;
+use super::files::{Files, left_by_last};
 use super::recorder::{Call, CallUpdate, Record, Recorder};
 use super::{compact, retry, set_status, structured, summary};
 use crate::engine::Inner;
@@ -93,7 +93,8 @@ pub(crate) async fn step(
     let place = place?;
     let looking = cancel.child_token();
     let _looked = looking.clone().drop_guard();
-    let files = Files::begin(&place, &inner.tasks, looking);
+    let known = left_by_last(&transcript, inner.clock.now_ms());
+    let files = Files::begin(&place, &inner.tasks, looking, known);
     let message = new_message(inner, &place, &prompt);
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message);
     flush(lease, inner, &mut recorder).await?;
