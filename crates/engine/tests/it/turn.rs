@@ -79,7 +79,10 @@ async fn a_call_that_cannot_be_understood_is_told_and_the_turn_goes_on() {
     let ToolState::Completed { input, output, title, .. } = &calls[0].1 else { panic!("completed") };
     assert_eq!(title, "Invalid Tool");
     assert_eq!(input["tool"], "nonexistent_tool");
-    assert!(output.contains("Available tools: bash, edit, glob, grep, invalid, read, write."), "{output}");
+    assert!(
+        output.contains("Available tools: bash, edit, glob, grep, invalid, read, todowrite, write."),
+        "{output}"
+    );
     assert!(matches!(&calls[1].1, ToolState::Completed { output, .. } if output.contains("1: one")));
     let expected =
         "The read tool was called with invalid arguments: SchemaError(Missing key\n  at [\"filePath\"]).";
