@@ -6,13 +6,16 @@
 //! requests the model got are looked at each time.
 
 mod abort;
+mod beside;
 mod case;
 pub(crate) mod decode;
 mod place;
+mod prompt;
 mod report;
 pub(crate) mod snapshot;
 mod spread;
 pub(crate) mod store;
+pub(crate) mod tools;
 mod undo;
 
 use std::io::Write as _;
@@ -33,20 +36,22 @@ const RUNS: usize = 7;
 /// More runs say no more.
 const RUNS_LIMIT: usize = 1000;
 /// What is measured of a room and not of the whole program.
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 7] = [
     Part { name: abort::NAME, measured: abort::measured },
     Part { name: decode::NAME, measured: decode::measured },
+    Part { name: prompt::NAME, measured: prompt::measured },
     Part { name: snapshot::NAME, measured: snapshot::measured },
     Part { name: undo::NAME, measured: undo::measured },
     Part { name: store::NAME, measured: store::measured },
+    Part { name: tools::NAME, measured: tools::measured },
 ];
 /// A program that does nothing.
 const NOTHING: &str = "/bin/true";
 
 struct Part {
     name: &'static str,
-    /// Measures so many runs; the lines to be shown.
-    measured: fn(usize) -> Result<String>,
+    /// Measures so many runs, some parts beside other programs; the lines to be shown.
+    measured: fn(usize, &[PathBuf]) -> Result<String>,
 }
 
 struct Options {
@@ -73,7 +78,7 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     if !named.is_empty() && cases.is_empty() {
         print(&report::head(&[], options.runs)?)?;
         for part in parts {
-            print(&(part.measured)(options.runs)?)?;
+            print(&(part.measured)(options.runs, &options.against)?)?;
         }
         print(&report::foot(&[])?)?;
         return Ok(ExitCode::SUCCESS);
@@ -100,7 +105,7 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
         print(&report::case(case, &programs, &measured))?;
     }
     for part in parts {
-        print(&(part.measured)(options.runs)?)?;
+        print(&(part.measured)(options.runs, &options.against)?)?;
     }
     let failures = measured.failures(&programs);
     print(&report::foot(&failures)?)?;

@@ -7,7 +7,10 @@
 //! clock.
 
 mod bench;
+mod clients;
+mod contract;
 mod crash;
+mod hang;
 mod measure;
 mod model;
 mod models;
@@ -29,20 +32,34 @@ Commands:
       process), as medians with least and most.
       --bin PATH      The program; without it the release build, built first
       --against PATH  Another program with the same command line, run in turn
-                      with the first; its figures are also shown as ratios
+                      with the first; its figures are also shown as ratios, and
+                      `store` asks it for lists, a transcript and an undo
       --runs N        Counted runs a case, after one that is not (default 7)
-      --only NAME     version, hi, edit, stream, pipe, size, abort, decode, snapshot, undo or
-                      store; edit, stream and pipe measure hi too, as their figures are
+      --only NAME     version, hi, edit, stream, pipe, size, abort, decode, snapshot, undo, store
+                      or tools; edit, stream and pipe measure hi too, as their figures are
                       beyond its; abort is how long the one waits who stops a turn, phase by
-                      phase; decode, snapshot, undo and store are not of the program but of
-                      one room: its decoders, its store, a snapshot beside `git status`, random
-                      histories of edits that are undone
+                      phase; decode, snapshot, undo, store and tools are not of the program but
+                      of one room: its decoders, its store, a snapshot beside `git status`,
+                      random histories of edits that are undone, searches beside `rg` and an
+                      edit of a large file
       Ends with 1 if a run failed, never because a limit was exceeded.
+  contract [--bin PATH] [CASE]...
+      Plays the recorded cases of the original against the program: the model
+      says what it said, the user does what was done. Says how much of what was
+      recorded comes again, and with cases named what differs in them.
   crash [--bin PATH] [--kills N] [--sessions N] [--seed N]
       Kills the program at random moments while N sessions (default 4) answer,
       N times (default 1000), and holds what is left against what clients were
       told and commands did. Ends with 1 if anything was lost, refused or done
       twice.
+  sdk [--bin PATH], tui [--bin PATH]
+      Tries the original's own clients, unmodified, against the program: the
+      package that other programs use, by both of its clients, and the terminal
+      client in a terminal of tmux. Both come from npm when first needed.
+  hang [--bin PATH] [--every N] [--lanes N]
+      Runs more than 200 hostile commands through the program, N at once
+      (default 8), or only every N-th of them, and looks one second after the
+      end of each for what it left. Ends with 1 if one hung or left a process.
   models FILE | --from-crate
       Replaces the model catalog that is part of the program by FILE, the
       `api.json` of models.dev, plain or gzipped, or by the copy in the newest
@@ -71,13 +88,18 @@ fn main() -> ExitCode {
 fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
     match command {
         "bench" => return bench::main(rest),
+        "contract" => return contract::main(rest),
         "crash" => return crash::main(rest),
+        "sdk" => return clients::sdk(rest),
+        "tui" => return clients::tui(rest),
+        "hang" => return hang::main(rest),
         "scripted" => model::by_hand(rest)?,
         "models" => models::main(rest)?,
         // The parts of a benchmark that run as processes of their own.
         bench::decode::COMMAND => bench::decode::main(rest)?,
         bench::store::COMMAND => bench::store::main(rest)?,
         bench::snapshot::COMMAND => bench::snapshot::main(rest)?,
+        bench::tools::COMMAND => bench::tools::main(rest)?,
         measure::COMMAND => measure::main(rest)?,
         model::COMMAND => model::main()?,
         "help" | "-h" | "--help" => std::io::stdout().write_all(HELP.as_bytes())?,

@@ -14,9 +14,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use codewright_proto::{
-    ApiError, FileDiff, HealthReply, KeptFile, MessageId, MessageWithParts, Part, PartId, PathReply,
-    PermissionAnswer, PermissionId, PermissionRequest, Project, PromptInput, RevertInput, Session, SessionId,
-    SessionInput, SessionPatch, SessionStatus, SummarizeInput, Todo, UnrevertInput,
+    ApiError, CommandInput, FileDiff, HealthReply, KeptFile, MessageId, MessageWithParts, Part, PartId,
+    PathReply, PermissionAnswer, PermissionId, PermissionRequest, Project, PromptInput, QuestionAnswers,
+    QuestionId, QuestionRequest, RevertInput, Session, SessionId, SessionInput, SessionPatch, SessionStatus,
+    SummarizeInput, Todo, UnrevertInput,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
@@ -175,6 +176,18 @@ impl Client {
         }
     }
 
+    /// Runs a command and waits until it is answered, however long that takes.
+    pub async fn command(&self, id: &SessionId, input: &CommandInput) -> Result<MessageWithParts, Error> {
+        let call = Call::new(Method::POST, &session_path(id, "/command")).with_body(input);
+        let answer = self.0.exchange(call, Patience::Silence(SILENCE)).await?;
+        serde_json::from_slice(&answer.bytes).map_err(|error| self.0.late_error(&answer, &error))
+    }
+
+    /// The commands that the directory knows.
+    pub async fn commands(&self) -> Result<Value, Error> {
+        self.get("/command").await
+    }
+
     /// Sends a prompt; what comes of it is told by events.
     pub async fn prompt_async(&self, id: &SessionId, input: &PromptInput) -> Result<(), Error> {
         let call = Call::new(Method::POST, &session_path(id, "/prompt_async")).with_body(input);
@@ -279,6 +292,21 @@ impl Client {
         answer: &PermissionAnswer,
     ) -> Result<bool, Error> {
         self.post(&format!("/permission/{}/reply", escape(id.as_str())), answer).await
+    }
+
+    /// The questions that wait for a user.
+    pub async fn questions(&self) -> Result<Vec<QuestionRequest>, Error> {
+        self.get("/question").await
+    }
+
+    /// Answers a question.
+    pub async fn reply_question(&self, id: &QuestionId, answers: &QuestionAnswers) -> Result<bool, Error> {
+        self.post(&format!("/question/{}/reply", escape(id.as_str())), answers).await
+    }
+
+    /// Refuses a question.
+    pub async fn reject_question(&self, id: &QuestionId) -> Result<bool, Error> {
+        self.post(&format!("/question/{}/reject", escape(id.as_str())), &serde_json::json!({})).await
     }
 
     /// Where things are.

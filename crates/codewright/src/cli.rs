@@ -16,7 +16,6 @@ pub(crate) struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "there is one, once")]
 pub(crate) enum Command {
     /// Work on a prompt and print the answer
     Run(RunArgs),
@@ -38,6 +37,8 @@ pub(crate) enum Command {
     /// Query the database
     #[command(args_conflicts_with_subcommands = true)]
     Db(DbArgs),
+    /// List the agents, make a new one
+    Agent(AgentArgs),
     /// See how the program is set up
     Debug(DebugArgs),
     /// See the agent fix a bug, without a key and without a network
@@ -138,6 +139,9 @@ pub(crate) struct ServeArgs {
     /// The address to listen on; beyond this machine a password is needed
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub(crate) hostname: String,
+    /// Listen on a socket file that you alone may use, instead of an address
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["port", "hostname"])]
+    pub(crate) socket: Option<PathBuf>,
     /// An origin of web pages that may use the server; may be given more than once
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) cors: Vec<String>,
@@ -348,4 +352,68 @@ pub(crate) struct DebugArgs {
 pub(crate) enum DebugCommand {
     /// Say where the program keeps what
     Paths(Common),
+    /// Print the configuration that holds here, without secrets
+    Config {
+        /// Print every value with the file that it came from instead
+        #[arg(long)]
+        origins: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Print one agent as it is used here
+    Agent {
+        /// The agent
+        name: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Show what a conversation here begins with: each piece, how long it is and where it came from
+    Prompt {
+        /// The agent
+        #[arg(long, value_name = "NAME")]
+        agent: Option<String>,
+        /// The model, as provider/model
+        #[arg(short, long, value_name = "PROVIDER/MODEL")]
+        model: Option<String>,
+        /// Print all of it as JSON, the texts too
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AgentArgs {
+    #[command(subcommand)]
+    pub(crate) command: AgentCommand,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum AgentCommand {
+    /// List the agents with their permissions
+    List(Common),
+    /// Have a model write an agent from a description
+    Create(CreateAgentArgs),
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CreateAgentArgs {
+    /// The folder of configuration to write into; this project's `.opencode` without one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) path: Option<PathBuf>,
+    /// What the agent is for; read from standard input without it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) description: Option<String>,
+    /// Who may call it
+    #[arg(long, value_parser = ["all", "primary", "subagent"], default_value = "all")]
+    pub(crate) mode: String,
+    /// The tools it may use, separated by commas; all without it
+    #[arg(long, alias = "tools", value_name = "NAMES")]
+    pub(crate) permissions: Option<String>,
+    /// The model that writes it, as provider/model
+    #[arg(short, long, value_name = "PROVIDER/MODEL")]
+    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }

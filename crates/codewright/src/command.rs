@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod agent;
 pub(crate) mod db;
 pub(crate) mod debug;
 pub(crate) mod demo;

@@ -9,6 +9,7 @@ use codewright_client::Client;
 use codewright_config::{Dirs, Env, env};
 use codewright_engine::{Engine, Options, Place};
 use codewright_proto::Clock;
+use codewright_workspace::Confinement;
 
 /// The program version.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -79,7 +80,8 @@ pub(crate) async fn open_engine(env: Env, directory: &Path) -> anyhow::Result<En
     let dirs = Dirs::new(&env).map_err(|error| explained(error.into()))?;
     let directory =
         directory.canonicalize().with_context(|| format!("cannot work in `{}`", directory.display()))?;
-    let options = Options { directory, env, dirs, version: VERSION, clock: Clock::system() };
+    let confinement = Confinement::own();
+    let options = Options { directory, env, dirs, version: VERSION, clock: Clock::system(), confinement };
     let engine = Engine::open(options).await.map_err(explained)?;
     if let Some(salvage) = engine.salvage() {
         crate::style::warning(&salvage.to_string());

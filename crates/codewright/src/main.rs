@@ -20,6 +20,11 @@ use clap::{CommandFactory as _, Parser as _};
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
+    // Before anything else: every command of a model starts the program this way.
+    let mut args = std::env::args_os().skip(1);
+    if args.next().is_some_and(|first| first == codewright_workspace::SUPERVISE) {
+        return codewright_workspace::supervise(args);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -47,6 +52,7 @@ fn main() -> ExitCode {
         Command::Session(args) => command::session::main(&args),
         Command::Stats(args) => command::stats::main(&args),
         Command::Db(args) => command::db::main(&args),
+        Command::Agent(args) => command::agent::main(&args),
         Command::Debug(args) => command::debug::main(&args),
         Command::Demo(args) => command::demo::main(args),
     };

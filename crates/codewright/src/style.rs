@@ -1,6 +1,9 @@
-//! Colours, which only a terminal gets, and the form of errors.
+//! Colours, which only a terminal gets unless its user wants none, and the form of errors.
 
 use std::io::{IsTerminal as _, Write as _};
+use std::sync::OnceLock;
+
+use codewright_config::{Env, env};
 
 /// Writes text in colours, or not.
 #[derive(Debug, Clone, Copy)]
@@ -11,7 +14,9 @@ pub(crate) struct Style {
 impl Style {
     /// The style of standard error.
     pub(crate) fn stderr() -> Self {
-        Self { colours: std::io::stderr().is_terminal() }
+        static WANTED: OnceLock<bool> = OnceLock::new();
+        let is_terminal = std::io::stderr().is_terminal();
+        Self { colours: is_terminal && *WANTED.get_or_init(|| wants_colours(&Env::from_process())) }
     }
 
     pub(crate) fn dim(self, text: &str) -> String {
@@ -41,6 +46,11 @@ impl Style {
     fn paint(self, code: &str, text: &str) -> String {
         if self.colours { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
+}
+
+/// Whether the user has not said that there are to be no colours.
+fn wants_colours(env: &Env) -> bool {
+    env.filled(env::NO_COLOR).is_none()
 }
 
 /// Says on standard error what went wrong, why, and what to do.
@@ -76,4 +86,25 @@ pub(crate) fn warning(message: &str) {
     let message = crate::clean::clean(message);
     // Nobody is left to be told when this fails.
     drop(writeln!(std::io::stderr(), "{} {message}", style.yellow(&style.bold("!"))));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_can_do_without_colours() {
+        for (variables, expected) in [
+            (&[][..], true),
+            (&[("NO_COLOR", "1")], false),
+            (&[("NO_COLOR", "0")], false),
+            // Said and left empty means nothing, as it does elsewhere.
+            (&[("NO_COLOR", "")], true),
+        ] {
+            let env = Env::from_pairs(variables.iter().copied());
+            assert_eq!(wants_colours(&env), expected, "{variables:?}");
+        }
+        assert_eq!(Style { colours: false }.red("x"), "x");
+        assert_eq!(Style { colours: true }.red("x"), "\u{1b}[31mx\u{1b}[0m");
+    }
 }

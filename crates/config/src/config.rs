@@ -30,6 +30,10 @@ pub struct Config {
     pub provider: Ordered<ProviderConfig>,
     /// Agents that are added or changed.
     pub agent: Ordered<AgentConfig>,
+    /// Commands, by name.
+    pub command: Ordered<CommandConfig>,
+    /// How the system text is made.
+    pub prompt: PromptConfig,
     /// The user's rules, those of the older `tools` map first.
     pub permission: Vec<Rule>,
     /// Files, patterns and URLs with instructions for the model.
@@ -215,6 +219,53 @@ pub struct AgentConfig {
     pub options: Map,
 }
 
+/// A command: a prompt with a name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CommandConfig {
+    /// The prompt, with places for arguments.
+    pub template: String,
+    /// What it does.
+    pub description: Option<String>,
+    /// Who does it.
+    pub agent: Option<String>,
+    /// With which model, as `provider/model`.
+    pub model: Option<String>,
+    /// The named set of that model's options.
+    pub variant: Option<String>,
+    /// Whether it is done in a session of its own.
+    pub subtask: Option<bool>,
+}
+
+/// How the system text is made; our own section `prompt`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PromptConfig {
+    /// Whether base prompts are chosen as older versions did.
+    pub legacy: bool,
+    /// Whether blocks stand in the exact order of older versions.
+    pub strict: bool,
+    /// A text before everything else.
+    pub header: Option<String>,
+    /// A text behind everything but the prompt's own.
+    pub system: Option<String>,
+    /// Whether the project's `.claude` memory and commands are used.
+    pub claude: bool,
+    /// How instruction files are read.
+    pub instructions: InstructionRules,
+}
+
+/// How instruction files and addresses are read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct InstructionRules {
+    /// The most bytes of one.
+    pub max_bytes: Option<u64>,
+    /// Whether links out of the worktree are followed.
+    pub follow_symlinks: bool,
+    /// Whether addresses without encryption are fetched.
+    pub http: bool,
+    /// The only hosts that are asked, when there is such a list; a leading dot takes in those below.
+    pub hosts: Option<Vec<String>>,
+}
+
 /// The provider and the model of `provider/model`; what follows the first slash is the model.
 #[must_use]
 pub fn parse_model(written: &str) -> Option<PromptModel> {
@@ -238,6 +289,8 @@ impl Config {
             username: fields.filled("username"),
             provider: fields.each("provider", |value| ProviderConfig::read(&value)),
             agent: fields.each("agent", |value| AgentConfig::read(&value, home)),
+            command: fields.each("command", |value| CommandConfig::read(&value)),
+            prompt: fields.object("prompt").map(|prompt| PromptConfig::read(&prompt)).unwrap_or_default(),
             permission: raw.get("permission").map(|value| permission::rules(value, home)).unwrap_or_default(),
             instructions: fields.texts("instructions").unwrap_or_default(),
             disabled_providers: fields.texts("disabled_providers").unwrap_or_default(),
@@ -338,6 +391,36 @@ impl AgentConfig {
     }
 }
 
+impl CommandConfig {
+    fn read(fields: &Fields<'_>) -> Self {
+        Self {
+            template: fields.text("template").unwrap_or_default(),
+            description: fields.text("description"),
+            agent: fields.filled("agent"),
+            model: fields.filled("model"),
+            variant: fields.filled("variant"),
+            subtask: fields.switch("subtask"),
+        }
+    }
+}
+
+impl PromptConfig {
+    fn read(fields: &Fields<'_>) -> Self {
+        let on = |key| fields.switch(key).unwrap_or(false);
+        Self {
+            legacy: fields.text("profile").as_deref() == Some("legacy"),
+            strict: on("strict"),
+            header: fields.filled("header"),
+            system: fields.filled("system"),
+            claude: on("claude"),
+            instructions: fields
+                .object("instructions")
+                .map(|rules| rules.instruction_rules())
+                .unwrap_or_default(),
+        }
+    }
+}
+
 /// Reads the fields of a checked object; one of another type is as good as absent.
 struct Fields<'a>(&'a Map);
 
@@ -398,6 +481,15 @@ impl<'a> Fields<'a> {
     fn headers(&self) -> Ordered<String> {
         let entries = self.0.get("headers").and_then(Value::as_object).into_iter().flatten();
         entries.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
+    }
+
+    fn instruction_rules(&self) -> InstructionRules {
+        InstructionRules {
+            max_bytes: self.count("max_bytes"),
+            follow_symlinks: self.switch("follow_symlinks").unwrap_or(false),
+            http: self.switch("http").unwrap_or(false),
+            hosts: self.texts("hosts"),
+        }
     }
 
     fn limit(&self) -> Limit {

@@ -52,6 +52,11 @@ impl<'a> Origin<'a> {
         Self { name: name.into(), text: text.strip_prefix('\u{feff}').unwrap_or(text) }
     }
 
+    /// What messages call it.
+    pub(crate) fn name(&self) -> String {
+        self.name.clone().into_owned()
+    }
+
     /// Reads, fills in and checks the text; a text without a value is an empty object.
     pub(crate) fn read(&self, shape: &Shape, inserter: Option<&mut Inserter<'_>>) -> Result<Node, Error> {
         let parsed = jsonc_parser::parse_to_ast(self.text, &Default::default(), &accepted())
@@ -176,7 +181,7 @@ fn object(entries: Vec<(String, Node)>) -> Map {
     entries.into_iter().map(|(name, node)| (name, node.into_value())).collect()
 }
 
-fn accepted() -> ParseOptions {
+pub(crate) fn accepted() -> ParseOptions {
     ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,

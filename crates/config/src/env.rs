@@ -21,6 +21,8 @@ pub const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
 pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
 /// Where scratch files live; `/tmp` without it.
 pub const TMPDIR: &str = "TMPDIR";
+/// Whatever it is set to, output has no colours; programs agree on this name.
+pub const NO_COLOR: &str = "NO_COLOR";
 /// The user's shell, for commands the model runs.
 pub const SHELL: &str = "SHELL";
 /// Where an Ollama server listens; Ollama's own variable.
@@ -107,20 +109,63 @@ pub const SERVER_USERNAME: &str = "OPENCODE_SERVER_USERNAME";
 pub const CLIENT: &str = "OPENCODE_CLIENT";
 /// Whether `~/.claude/CLAUDE.md` is left out of the instructions.
 pub const DISABLE_CLAUDE_CODE_PROMPT: &str = "OPENCODE_DISABLE_CLAUDE_CODE_PROMPT";
+/// Whether nothing of another program's, `.claude`, is used.
+pub const DISABLE_CLAUDE_CODE: &str = "OPENCODE_DISABLE_CLAUDE_CODE";
+/// Whether the skills of `.claude/skills` are left out.
+pub const DISABLE_CLAUDE_CODE_SKILLS: &str = "OPENCODE_DISABLE_CLAUDE_CODE_SKILLS";
+/// Whether the skills of `.claude/skills` and `.agents/skills` are left out.
+pub const DISABLE_EXTERNAL_SKILLS: &str = "OPENCODE_DISABLE_EXTERNAL_SKILLS";
 /// Whether the model list is never fetched.
 pub const DISABLE_MODELS_FETCH: &str = "OPENCODE_DISABLE_MODELS_FETCH";
 /// Where the model list is fetched from, instead of models.dev.
 pub const MODELS_URL: &str = "OPENCODE_MODELS_URL";
 /// Whether web search is offered.
 pub const ENABLE_EXA: &str = "OPENCODE_ENABLE_EXA";
+/// Where searches of the web go, instead of Exa's own address.
+pub const EXA_URL: &str = "OPENCODE_EXA_URL";
+/// The key of an account with Exa; searches work without one as far as it allows.
+pub const EXA_API_KEY: &str = "EXA_API_KEY";
 /// Whether every experiment is on.
 pub const EXPERIMENTAL: &str = "OPENCODE_EXPERIMENTAL";
 /// Whether the language server tool is offered.
 pub const EXPERIMENTAL_LSP_TOOL: &str = "OPENCODE_EXPERIMENTAL_LSP_TOOL";
 /// Whether the plan agent writes a plan file.
 pub const EXPERIMENTAL_PLAN_MODE: &str = "OPENCODE_EXPERIMENTAL_PLAN_MODE";
+/// Whether the model may propose to make a plan first.
+pub const EXPERIMENTAL_PLAN_ENTER: &str = "OPENCODE_EXPERIMENTAL_PLAN_ENTER";
 /// On, model servers on this machine are not looked for.
 pub const DISABLE_LOCAL_SERVERS: &str = "OPENCODE_DISABLE_LOCAL_SERVERS";
+
+/// The variables of this program, each with a `CODEWRIGHT_` twin, and what they are for.
+pub const OWN: &[(&str, &str)] = &[
+    (CONFIG, "a configuration file, after the global ones"),
+    (CONFIG_DIR, "a folder of configuration, after the project's"),
+    (CONFIG_CONTENT, "a configuration text, over all files"),
+    (PERMISSION, "the `permission` key as JSON, over all else"),
+    (DISABLE_PROJECT_CONFIG, "leave the project's files alone"),
+    (AUTH_CONTENT, "credentials as JSON, instead of the files"),
+    (SERVER_PASSWORD, "the password of the server"),
+    (SERVER_USERNAME, "the user name that goes with it"),
+    (CLIENT, "which client started the program"),
+    (DISABLE_CLAUDE_CODE, "leave Claude Code's instructions and skills alone"),
+    (DISABLE_CLAUDE_CODE_PROMPT, "leave `~/.claude/CLAUDE.md` and `CLAUDE.md` alone"),
+    (DISABLE_MODELS_FETCH, "never fetch the list of models"),
+    (MODELS_URL, "where the list of models is fetched"),
+    (ENABLE_EXA, "offer web search"),
+    (EXPERIMENTAL, "switch every experiment on"),
+    (EXPERIMENTAL_LSP_TOOL, "offer the language server tool"),
+    (EXPERIMENTAL_PLAN_MODE, "plan into a file"),
+    (DISABLE_LOCAL_SERVERS, "do not look for model servers on this machine"),
+    ("OPENCODE_API_KEY", "the key of OpenCode Zen"),
+];
+
+/// Variables of the original that change nothing here, and why.
+pub const WITHOUT_EFFECT: &[(&str, &str)] = &[
+    ("OPENCODE_BUN", "there is no JavaScript runtime inside"),
+    ("OPENCODE_DISABLE_AUTOUPDATE", "the program never updates itself"),
+    ("OPENCODE_DISABLE_LSP_DOWNLOAD", "no language server is ever downloaded"),
+    ("OPENCODE_PID", "set for commands, never read"),
+];
 
 const OWN_PREFIX: &str = "CODEWRIGHT_";
 const ORIGINAL_PREFIX: &str = "OPENCODE_";
@@ -142,6 +187,7 @@ const PROVIDER_KEYS: &[&str] = &[
     "DASHSCOPE_API_KEY",
     "DEEPINFRA_API_KEY",
     "DEEPSEEK_API_KEY",
+    "EXA_API_KEY",
     "FIREWORKS_API_KEY",
     "GEMINI_API_KEY",
     "GOOGLE_API_KEY",

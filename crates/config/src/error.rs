@@ -48,7 +48,7 @@ pub enum Error {
         /// What is wrong with the file.
         problem: FileProblem,
     },
-    /// A permission value that did not come from a file has the wrong type.
+    /// A value that did not come from a file has the wrong type.
     #[error("`{key}` must be {expected}, found {found}")]
     Permission {
         /// The key with those above it, separated by dots.

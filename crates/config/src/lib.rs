@@ -10,27 +10,36 @@ mod agent;
 mod config;
 mod dirs;
 mod document;
+mod edit;
 pub mod env;
 mod error;
 mod file;
 mod load;
+mod markdown;
 mod merge;
 mod nearest;
 mod ordered;
+mod origins;
 mod permission;
+mod skills;
 mod worktree;
+mod yaml;
 
 pub use agent::{AgentMode, AgentSpec, agents, builtin_agents, default_agent, default_rules};
 pub(crate) use codewright_proto::Map;
 pub use config::{
-    AgentConfig, Config, Cost, Limit, Modalities, ModelConfig, ProviderConfig, ProviderOptions, Share,
-    Timeout, parse_model,
+    AgentConfig, CommandConfig, Config, Cost, InstructionRules, Limit, Modalities, ModelConfig, PromptConfig,
+    ProviderConfig, ProviderOptions, Share, Timeout, parse_model,
 };
 pub use dirs::Dirs;
+pub use edit::edited;
 pub use env::Env;
 pub use error::{Error, FileProblem, Place};
-pub use load::{LoadInput, Loaded, Remote, Source, load, load_over};
+pub use load::{LoadInput, Loaded, Remote, Source, checked, global, load, load_over};
+pub use markdown::{FoundCommand, commands_below, front_matter};
 pub use nearest::nearest;
 pub use ordered::Ordered;
+pub use origins::Origins;
 pub use permission::permission_rules;
+pub use skills::{Skill, SkillInput, skills};
 pub use worktree::{Worktree, find_worktree};

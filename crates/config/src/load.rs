@@ -1,9 +1,12 @@
 //! Finds the configuration of a directory and merges it.
 //!
-//! From the weakest to the strongest: what organisations serve to those who signed in, OpenCode's global files, ours, the file named by
-//! `OPENCODE_CONFIG`, project files from the worktree's root down to the directory, those in
-//! `.opencode` likewise, the directory named by `OPENCODE_CONFIG_DIR`, the text in
-//! `OPENCODE_CONFIG_CONTENT`, the rules in `OPENCODE_PERMISSION`.
+//! From the weakest to the strongest: what organisations serve to those who signed in, OpenCode's
+//! global files, ours, the file named by `OPENCODE_CONFIG`, project files from the worktree's root
+//! down to the directory, the Markdown files of the global folders, `.opencode` and `.codewright`
+//! with theirs from the directory up to the root, the same in the home, the directory named by
+//! `OPENCODE_CONFIG_DIR`, the text in `OPENCODE_CONFIG_CONTENT`, the rules in
+//! `OPENCODE_PERMISSION`. That the outer `.opencode` wins over the inner one is the original's way,
+//! and existing projects rely on it.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +19,9 @@ use crate::{
         Inserter, Node, Origin,
         schema::{self, CONFIG_KEYS},
     },
-    env, file, merge, nearest, permission,
+    env, file, markdown, merge, nearest,
+    origins::Origins,
+    permission,
 };
 
 /// The address of the published schema, which editors look for in a document.
@@ -34,7 +39,34 @@ const CHARS_PER_SLIP: usize = 3;
 const GLOBAL_FILES: [&str; 3] = ["config.json", "opencode.json", "opencode.jsonc"];
 const OWN_FILES: [&str; 2] = ["codewright.json", "codewright.jsonc"];
 const PROJECT_FILES: [&str; 4] = ["opencode.json", "opencode.jsonc", "codewright.json", "codewright.jsonc"];
-const DOT_FILES: [&str; 2] = ["opencode.json", "opencode.jsonc"];
+const DOT_FILES: [&str; 3] = ["config.json", "opencode.json", "opencode.jsonc"];
+/// Keys that have no effect yet, and why.
+const UNUSED: [(&str, &str); 16] = [
+    ("mcp", "tool servers are not connected"),
+    ("plugin", "plugins are not run"),
+    ("formatter", "files are not formatted"),
+    ("lsp", "language servers are not started"),
+    ("references", "other places are not referred to"),
+    ("reference", "other places are not referred to"),
+    ("watcher", "files are not watched"),
+    ("shell", "commands run in the shell that `SHELL` names"),
+    ("logLevel", "nothing is logged"),
+    ("server", "the flags of `serve` say where it listens"),
+    ("attachment", "pictures are sent as they are"),
+    ("tool_output", "outputs are cut at 2000 lines or 50 KB"),
+    ("autoshare", "sessions are not shared"),
+    ("keybinds", "there is no terminal client"),
+    ("theme", "there is no terminal client"),
+    ("tui", "there is no terminal client"),
+];
+/// Keys of `experimental` that have no effect yet, and why.
+const UNUSED_EXPERIMENTS: [(&str, &str); 5] = [
+    ("batch_tool", "there is no batch tool; calls of one answer run side by side"),
+    ("openTelemetry", "nothing is measured for others"),
+    ("mcp_timeout", "tool servers are not connected"),
+    ("policies", "policies are not known"),
+    ("disable_paste_summary", "there is no terminal client"),
+];
 
 /// What decides which configuration holds.
 #[derive(Debug, Clone, Copy)]
@@ -83,6 +115,10 @@ pub struct Loaded {
     pub looked_for: Vec<PathBuf>,
     /// What looks like a mistake and does no harm.
     pub warnings: Vec<String>,
+    /// Where each value came from.
+    pub origins: Origins,
+    /// The folders that hold configuration, the strongest last: what else lies there counts too.
+    pub folders: Vec<PathBuf>,
 }
 
 /// Where a part of the configuration came from.
@@ -109,18 +145,49 @@ pub fn load_over(input: LoadInput<'_>, remote: &[Remote]) -> Result<Loaded, Erro
     layers.files(&dirs.config, &GLOBAL_FILES)?;
     layers.files(&dirs.own_config, &OWN_FILES)?;
     layers.named_file()?;
-    if !env.is_on(env::DISABLE_PROJECT_CONFIG) {
-        let levels = levels(input.worktree, input.directory);
-        levels.iter().try_for_each(|level| layers.files(level, &PROJECT_FILES))?;
-        levels.iter().try_for_each(|level| layers.files(&level.join(".opencode"), &DOT_FILES))?;
+    let levels = match env.is_on(env::DISABLE_PROJECT_CONFIG) {
+        true => Vec::new(),
+        false => levels(input.worktree, input.directory),
+    };
+    levels.iter().try_for_each(|level| layers.files(level, &PROJECT_FILES))?;
+    layers.folder(&dirs.config, &[])?;
+    layers.folder(&dirs.own_config, &[])?;
+    for level in levels.into_iter().rev().chain([dirs.home.as_path()]) {
+        layers.folder(&level.join(".opencode"), &DOT_FILES)?;
+        layers.folder(&level.join(".codewright"), &OWN_FILES)?;
     }
     if let Some(dir) = env.filled(env::CONFIG_DIR) {
-        layers.files(&layers.resolved(dir), &PROJECT_FILES)?;
+        layers.folder(&layers.resolved(dir), &PROJECT_FILES)?;
     }
     if let Some((name, text)) = env.lookup(env::CONFIG_CONTENT) {
         layers.variable(name, text)?;
     }
     layers.finish()
+}
+
+/// What the files of the user say that hold in every directory, as they say it.
+pub fn global(input: LoadInput<'_>) -> Result<Value, Error> {
+    let mut layers = Layers::new(input);
+    layers.files(&input.dirs.config, &GLOBAL_FILES)?;
+    layers.files(&input.dirs.own_config, &OWN_FILES)?;
+    let mut raw = layers.merged;
+    raw.entry("$schema").or_insert_with(|| json!(SCHEMA));
+    Ok(Value::Object(arranged(raw, CONFIG_KEYS)))
+}
+
+/// A change of the configuration that a client sends: checked, and without keys that mean nothing.
+pub fn checked(mut change: Map) -> Result<Map, Error> {
+    let known = |key: &str| {
+        let mut keys = CONFIG_KEYS.iter().chain(schema::OTHER_KEYS);
+        keys.any(|(known, _)| *known == key)
+    };
+    change.retain(|key, _| known(key));
+    let node = Node::from(&Value::Object(change.clone()));
+    schema::check(&node, &schema::CONFIG).map_err(|fault| {
+        let schema::Fault { key, expected, found, .. } = fault;
+        Error::Permission { key, expected, found }
+    })?;
+    Ok(change)
 }
 
 /// The directories from `top` down to `directory`; `directory` alone when it lies elsewhere.
@@ -140,11 +207,43 @@ struct Layers<'a> {
     sources: Vec<Source>,
     looked_for: Vec<PathBuf>,
     warnings: Vec<String>,
+    origins: Origins,
+    folders: Vec<PathBuf>,
 }
 
 impl<'a> Layers<'a> {
     fn new(input: LoadInput<'a>) -> Self {
-        Self { input, merged: Map::new(), sources: Vec::new(), looked_for: Vec::new(), warnings: Vec::new() }
+        Self {
+            input,
+            merged: Map::new(),
+            sources: Vec::new(),
+            looked_for: Vec::new(),
+            warnings: Vec::new(),
+            origins: Origins::default(),
+            folders: Vec::new(),
+        }
+    }
+
+    /// The documents of a folder of configuration, and the Markdown files in it.
+    fn folder(&mut self, dir: &Path, names: &[&str]) -> Result<(), Error> {
+        // The home may be a level of the worktree too.
+        if self.folders.iter().any(|known| known == dir) {
+            return Ok(());
+        }
+        self.files(dir, names)?;
+        let found = markdown::read(dir);
+        self.warnings.extend(found.warnings);
+        for (key, name, entry, path) in found.entries {
+            let document = Map::from_iter([(key.to_owned(), json!({ name: entry }))]);
+            self.lay(normal(document), &path.display().to_string());
+        }
+        self.folders.push(dir.to_owned());
+        Ok(())
+    }
+
+    fn lay(&mut self, document: Map, origin: &str) {
+        self.origins.lay(&self.merged, &document, origin);
+        merge::lay(&mut self.merged, document);
     }
 
     fn files(&mut self, dir: &Path, names: &[&str]) -> Result<(), Error> {
@@ -204,7 +303,7 @@ impl<'a> Layers<'a> {
             self.warnings.push(format!("`{url}` serves `{others}`, which only your own files may set"));
         }
         document.retain(|key, _| REMOTE_KEYS.contains(&key.as_str()));
-        merge::lay(&mut self.merged, normal(document));
+        self.lay(normal(document), url);
         self.sources.push(Source::Remote(url.clone()));
     }
 
@@ -221,12 +320,13 @@ impl<'a> Layers<'a> {
         let mut inserter = Inserter::new(self.input.env, &self.input.dirs.home, base);
         let node = origin.read(&schema::CONFIG, Some(&mut inserter))?;
         self.warn_of_strangers(origin, &node);
-        merge::lay(&mut self.merged, normal(node.into_map()));
+        self.lay(normal(node.into_map()), &origin.name());
         Ok(())
     }
 
     fn warn_of_strangers(&mut self, origin: &Origin<'_>, node: &Node) {
-        let known = || CONFIG_KEYS.iter().map(|(key, _)| *key).chain(schema::OTHER_KEYS.iter().copied());
+        let known =
+            || CONFIG_KEYS.iter().map(|(key, _)| *key).chain(schema::OTHER_KEYS.iter().map(|(key, _)| *key));
         let strangers = node.entries().filter(|(key, _)| known().all(|known| known != *key));
         for (key, offset) in strangers.take(MAX_STRANGERS) {
             let alike = nearest(key, known(), 1);
@@ -252,7 +352,10 @@ impl<'a> Layers<'a> {
         merge::merge_maps(&mut rules, taken(&raw, "permission"));
         if let Some((name, text)) = env.lookup(env::PERMISSION).filter(|(_, text)| !text.trim().is_empty()) {
             let written = Origin::new(name, text).read(&schema::PERMISSION, None)?;
-            merge::merge_maps(&mut rules, permission::as_map(written.into_value()));
+            let written = permission::as_map(written.into_value());
+            let document = Map::from_iter([("permission".to_owned(), Value::Object(written.clone()))]);
+            self.origins.lay(&raw, &document, name);
+            merge::merge_maps(&mut rules, written);
             self.sources.push(Source::Variable(name.to_owned()));
         }
         if !rules.is_empty() {
@@ -264,6 +367,7 @@ impl<'a> Layers<'a> {
         if raw.get("username").and_then(Value::as_str).is_none_or(str::is_empty) {
             raw.insert("username".to_owned(), json!(username(env)));
         }
+        warn_of_unused(&raw, &self.origins, &mut self.warnings);
         raw.entry("$schema").or_insert_with(|| json!(SCHEMA));
         raw.entry("plugin").or_insert_with(|| json!([]));
         for key in ["command", "mode", "agent"] {
@@ -274,12 +378,39 @@ impl<'a> Layers<'a> {
             sources: self.sources,
             looked_for: self.looked_for,
             warnings: self.warnings,
+            origins: self.origins,
+            folders: self.folders,
         })
+    }
+}
+
+fn says_something(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(entries) => entries.values().any(says_something),
+        Value::Bool(true) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
+/// Says which keys have no effect, and where they stand.
+fn warn_of_unused(raw: &Map, origins: &Origins, warnings: &mut Vec<String>) {
+    let experiments = raw.get("experimental").and_then(Value::as_object);
+    let plain = UNUSED.iter().map(|(key, why)| (raw.get(*key), (*key).to_owned(), why));
+    let tried = UNUSED_EXPERIMENTS
+        .iter()
+        .map(|(key, why)| (experiments.and_then(|map| map.get(*key)), format!("experimental.{key}"), why));
+    for (value, key, why) in plain.chain(tried) {
+        if value.is_some_and(says_something) {
+            let place = origins.of(&key).map_or_else(String::new, |origin| format!("`{origin}`: "));
+            warnings.push(format!("{place}`{key}` has no effect in this version: {why}"));
+        }
     }
 }
 
 /// A document in the shape in which documents can be merged.
 fn normal(mut document: Map) -> Map {
+    fold_newer(&mut document);
     if let Some(written) = document.get_mut("permission") {
         *written = Value::Object(permission::as_map(written.take()));
     }
@@ -292,6 +423,30 @@ fn normal(mut document: Map) -> Map {
         }
     }
     document
+}
+
+/// Takes in the other spellings of two keys: `agents`, and `permissions` with its lists of patterns.
+fn fold_newer(document: &mut Map) {
+    if let Some(Value::Object(more)) = document.shift_remove("agents") {
+        let mut agents = taken(document, "agent");
+        merge::merge_maps(&mut agents, more);
+        document.insert("agent".to_owned(), Value::Object(agents));
+    }
+    if let Some(Value::Object(listed)) = document.shift_remove("permissions") {
+        let mut rules = permission::as_map(document.get("permission").cloned().unwrap_or_default());
+        for (tool, lists) in listed {
+            // The last rule that matches decides, and a denial must not be overruled.
+            let patterns = ["allow", "ask", "deny"].into_iter().flat_map(|action| {
+                let written = lists[action].as_array().cloned().unwrap_or_default();
+                written
+                    .into_iter()
+                    .filter_map(move |pattern| Some((pattern.as_str()?.to_owned(), json!(action))))
+            });
+            let patterns: Map = patterns.collect();
+            merge::merge_maps(&mut rules, Map::from_iter([(tool, Value::Object(patterns))]));
+        }
+        document.insert("permission".to_owned(), Value::Object(rules));
+    }
 }
 
 /// An agent with its tools as permissions and its unknown keys as options, as they take effect.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::Map;
 
 /// Lists that add up over all documents instead of replacing each other.
-const ADDING: [&str; 2] = ["instructions", "plugin"];
+pub(crate) const ADDING: [&str; 2] = ["instructions", "plugin"];
 
 /// Lays a whole document over the ones before it.
 pub(crate) fn lay(under: &mut Map, over: Map) {

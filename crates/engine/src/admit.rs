@@ -9,8 +9,8 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use codewright_proto::{
-    CreatedTime, Event, Message, MessageId, ModelRef, Part, PartBody, PartId, PartInput, PromptInput,
-    PromptModel, Session, TextPart, UserMessage,
+    CreatedTime, MessageId, ModelRef, PartBody, PartId, PartInput, PromptInput, PromptModel, Session,
+    TextPart, UserMessage,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Error;
 use crate::engine::Inner;
 use crate::place::Place;
+use crate::run::message;
 use crate::toolbox;
 
 /// Parts of one prompt, its files' expansions not counted.
@@ -75,19 +76,12 @@ pub(crate) async fn admit(
             session.time.updated = now;
         })
         .await?;
-    let mut events =
-        vec![Event::MessageUpdated { session_id: session.id.clone(), info: Message::User(message) }];
-    events.extend(parts.into_iter().map(|(part_id, body)| {
-        let part_id = part_id.unwrap_or_else(|| inner.ids.part());
-        let part = Part { id: part_id, session_id: session.id.clone(), message_id: id.clone(), body };
-        Event::PartUpdated { session_id: session.id.clone(), part, time: now }
-    }));
-    inner.store.append(events).await?;
+    inner.store.append(message::prompted(inner, message, parts)).await?;
     Ok(id)
 }
 
 /// The prompt's model, else the agent's, the session's, or the configured one.
-fn choose_model(
+pub(crate) fn choose_model(
     place: &Place,
     session: &Session,
     input: &PromptInput,
@@ -136,10 +130,16 @@ async fn expand(
         }
         PartInput::Agent { id, name, source } => {
             place.agent(&name)?;
+            let text = format!(
+                "The user names the agent `{name}`: call the task tool with it, and put into its prompt what it \
+                 needs of what is said here."
+            );
             parts.push((id, PartBody::Agent { name, source }));
+            parts.push(synthetic(text));
         }
-        PartInput::Subtask { .. } => {
-            return Err(Error::invalid("parts of type `subtask` are not supported by this version"));
+        PartInput::Subtask { id, prompt, description, agent, model, command } => {
+            place.agent(&agent)?;
+            parts.push((id, PartBody::Subtask { prompt, description, agent, model, command }));
         }
     }
     Ok(())

@@ -13,20 +13,30 @@ use codewright_llm::oauth::SignIn;
 use codewright_llm::vault::{Stamp, Stored};
 use codewright_proto::{
     Clock, Envelope, Event, Ids, Message, MessageError, MessageId, MessageWithParts, PermissionAnswer,
-    PermissionId, PermissionRequest, PromptInput, Session, SessionId, SessionInput, SessionStatus, Signal,
+    PermissionId, PermissionRequest, PromptInput, QuestionId, QuestionRequest, Session, SessionId,
+    SessionInput, SessionStatus, Signal,
 };
 use codewright_store::{Claim, Condition, Incoming, Logged, Salvage, SessionFilter, Store, Subscription};
-use codewright_tools::{Environment, FileLocks};
+use codewright_tools::{Environment, FileLocks, SearchEngine, Web};
+use codewright_workspace::Confinement;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::credential::{SignIns, sign_in};
+use crate::journal::Journal;
+use crate::known::Known;
 use crate::models::source::Source;
+use crate::outputs::Outputs;
 use crate::permission::gate::Gate;
 use crate::place::Place;
+use crate::pty::Terminals;
+use crate::question::Questions;
+use crate::request::system::civil;
 use crate::run::{Runs, Turn, describe, recover};
 use crate::session::doors::{Doors, Entered};
+use crate::subagent::Subagents;
 use crate::toolbox::Toolbox;
+use crate::web::Network;
 use crate::{Error, admit, session};
 
 /// What a session is called until it has a title.
@@ -61,6 +71,8 @@ pub struct Options {
     pub version: &'static str,
     /// The time.
     pub clock: Clock,
+    /// What holds commands together with all that they start.
+    pub confinement: Confinement,
 }
 
 /// Sessions, and the loop that answers their prompts. Clones share everything.
@@ -80,6 +92,7 @@ struct Seen {
 pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) llm: codewright_llm::Client,
+    pub(crate) web: Arc<dyn Web>,
     pub(crate) sign_in: SignIn,
     pub(crate) sign_ins: SignIns,
     pub(crate) ids: Ids,
@@ -90,11 +103,19 @@ pub(crate) struct Inner {
     pub(crate) runs: Runs,
     pub(crate) doors: Doors,
     pub(crate) gate: Gate,
+    pub(crate) questions: Questions,
+    pub(crate) subagents: Subagents,
     pub(crate) toolbox: Toolbox,
+    pub(crate) search: SearchEngine,
     pub(crate) locks: FileLocks,
+    pub(crate) journal: Journal,
+    pub(crate) known: Known,
     pub(crate) catalog: Source,
     pub(crate) child_env: Environment,
     pub(crate) shell: PathBuf,
+    pub(crate) confinement: Confinement,
+    pub(crate) outputs: Outputs,
+    pub(crate) terminals: Terminals,
     pub(crate) cancel: CancellationToken,
     pub(crate) tasks: TaskTracker,
     directory: PathBuf,
@@ -108,7 +129,7 @@ pub(crate) struct Inner {
 impl Engine {
     /// Opens the store and makes everything ready; no directory is looked at yet.
     pub async fn open(options: Options) -> Result<Self, Error> {
-        let Options { directory, env, mut dirs, version, clock } = options;
+        let Options { directory, env, mut dirs, version, clock, confinement } = options;
         // Rules are held against resolved paths, so those that name our own folders must be resolved too.
         dirs.data = resolved(&dirs.data);
         dirs.tmp = resolved(&dirs.tmp);
@@ -125,26 +146,41 @@ impl Engine {
         };
         let shell =
             env.filled(codewright_config::env::SHELL).map_or_else(|| PathBuf::from("/bin/sh"), PathBuf::from);
+        let outputs = Outputs::new(dirs.tool_output());
         let network = codewright_llm::Network { variables: env.of(codewright_config::env::NETWORK) };
+        let search = SearchEngine {
+            url: env.filled(codewright_config::env::EXA_URL).map(str::to_owned),
+            key: env.filled(codewright_config::env::EXA_API_KEY).map(str::to_owned),
+        };
+        let toolbox = Toolbox::builtin(&env, civil(clock.now_ms()).0);
         let llm = codewright_llm::Client::within(network, &format!("codewright/{version}"))?;
         Ok(Self(Arc::new(Inner {
             gate: Gate::new(store.clone(), ids.clone()),
+            questions: Questions::new(store.clone(), ids.clone()),
+            subagents: Subagents::default(),
             sign_in: sign_in(llm.clone(), &dirs, &env, &wall),
             sign_ins: SignIns::default(),
+            web: Arc::new(Network(llm.clone())),
             llm,
             catalog: Source::new(&dirs),
+            journal: Journal::new(&dirs.state),
             store,
             ids,
             clock,
+            toolbox,
             env,
             dirs,
             version,
             runs: Runs::default(),
             doors: Doors::default(),
-            toolbox: Toolbox::builtin(),
+            search,
             locks: FileLocks::default(),
+            known: Known::default(),
             child_env,
             shell,
+            confinement,
+            outputs,
+            terminals: Terminals::default(),
             cancel: CancellationToken::new(),
             tasks: TaskTracker::new(),
             directory,
@@ -243,6 +279,17 @@ impl Engine {
         Ok(self.0.store.history(known).await?)
     }
 
+    /// Tells every reader what is true only now.
+    pub fn signal(&self, signal: Signal) {
+        self.0.store.signal(signal);
+    }
+
+    /// The names of the built-in tools, and for a model what it is told of each of those it is shown.
+    #[must_use]
+    pub fn tools(&self, model: Option<&str>) -> Vec<(String, String, serde_json::Value)> {
+        self.0.toolbox.described(model)
+    }
+
     /// What was saved of a damaged store when it was opened.
     #[must_use]
     pub fn salvage(&self) -> Option<&Salvage> {
@@ -272,9 +319,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Stops a session's turn and waits until it has ended; none is no error.
+    /// Stops a session's turn, in whatever process, and waits until it has ended; none is no error.
     pub async fn abort(&self, id: &SessionId) -> Result<bool, Error> {
-        self.stop(id).await;
+        self.stop(id).await?;
         Ok(true)
     }
 
@@ -292,6 +339,22 @@ impl Engine {
     /// Answers a permission request.
     pub async fn answer_permission(&self, id: &PermissionId, answer: PermissionAnswer) -> Result<(), Error> {
         self.0.gate.answer(id, answer).await
+    }
+
+    /// The questions that wait for a user, oldest first.
+    #[must_use]
+    pub fn questions(&self) -> Vec<QuestionRequest> {
+        self.0.questions.listed()
+    }
+
+    /// Answers a question: a list for each of its parts, in order.
+    pub fn answer_question(&self, id: &QuestionId, answers: Vec<Vec<String>>) -> Result<(), Error> {
+        self.0.questions.answer(id, answers)
+    }
+
+    /// Refuses a question; the turn that asked ends.
+    pub fn reject_question(&self, id: &QuestionId) -> Result<(), Error> {
+        self.0.questions.reject(id)
     }
 
     /// Fetches the newest model catalog; directories opened from now on see it.
@@ -330,7 +393,11 @@ impl Engine {
         Ok(self.0.store.clone().close().await?)
     }
 
-    async fn admit(&self, id: &SessionId, input: PromptInput) -> Result<(MessageId, Option<Turn>), Error> {
+    pub(crate) async fn admit(
+        &self,
+        id: &SessionId,
+        input: PromptInput,
+    ) -> Result<(MessageId, Option<Turn>), Error> {
         let _entered = self.enter(id).await?;
         let session = self.0.session(id).await?;
         let wants_answer = input.no_reply != Some(true);
@@ -351,11 +418,22 @@ impl Engine {
         Err(Error::busy(id))
     }
 
-    pub(crate) async fn stop(&self, id: &SessionId) {
-        if let Some(turn) = self.0.runs.cancel(id) {
-            // The turn was told to end; if it cannot, the caller need not wait for it.
+    pub(crate) async fn stop(&self, id: &SessionId) -> Result<(), Error> {
+        // Downwards only: what works for a session ends with it, and never the other way.
+        for child in self.0.subagents.silence(id) {
+            Box::pin(self.stop(&child)).await?;
+        }
+        let turn = self.0.runs.cancel(id);
+        let asked = self.0.store.ask_to_stop(id).await;
+        // The turn was told to end; if it cannot, the caller need not wait for it.
+        if let Some(turn) = turn {
             let _ = tokio::time::timeout(ABORT_WAIT, turn.ended()).await;
         }
+        if asked? {
+            let free = tokio::time::timeout(ABORT_WAIT, self.0.store.wait_until_free(id)).await;
+            free.unwrap_or(Ok(()))?;
+        }
+        Ok(())
     }
 }
 
@@ -456,6 +534,15 @@ impl Inner {
     /// Opens directories anew from now on; whoever holds one keeps it as it was.
     pub(crate) async fn forget_places(&self) {
         self.places.lock().await.clear();
+    }
+
+    /// Opens one directory anew from now on.
+    pub(crate) async fn forget_place(&self, directory: &Path) {
+        // It may have been named by other paths too.
+        self.places.lock().await.retain(|named, cell| {
+            let (_, cell) = cell;
+            named != directory && cell.get().is_none_or(|place| place.directory != directory)
+        });
     }
 
     async fn place_cell(&self, directory: &Path) -> PlaceCell {

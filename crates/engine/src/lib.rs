@@ -7,25 +7,46 @@
 #![warn(missing_docs)]
 
 mod admit;
+mod batch;
+mod commands;
 mod credential;
+mod debug;
 mod engine;
 mod error;
+mod generate;
+mod journal;
+mod known;
 mod models;
+mod outputs;
 mod permission;
 mod place;
+mod projects;
 mod prompts;
+mod pty;
+mod question;
 mod remote;
 mod request;
 mod run;
 mod session;
+mod settings;
+mod subagent;
 mod toolbox;
 mod transfer;
+#[cfg(any(test, feature = "trial"))]
+pub mod trial;
+mod web;
 
 pub use codewright_store::inspect;
 pub use codewright_store::{Incoming, Logged, Published, Salvage, SessionFilter, Subscription};
+pub use codewright_workspace::Confinement;
 pub use credential::{sign_in, vault};
+pub use debug::{BlockReport, PromptReport, Setting, Size};
 pub use engine::{Engine, Options};
 pub use error::Error;
+pub use generate::Generated;
 pub use place::Place;
+pub use place::vcs::Against;
+pub use projects::ProjectPatch;
+pub use pty::Attached;
 pub use session::revert::Restored;
 pub use transfer::{Export, Imported, MAX_DOCUMENT_BYTES, Mode, Outcome, Summary, Texts};

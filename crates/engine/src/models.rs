@@ -346,6 +346,22 @@ impl Models {
         })
     }
 
+    /// Every provider there is without its models: id, name, variables, and how it is connected.
+    pub(crate) fn connections(&self) -> Vec<(String, String, Vec<String>, Option<&'static str>)> {
+        let known = self.providers.iter().map(|provider| {
+            let connected = provider.template.is_ok().then_some(provider.source);
+            (provider.id.clone(), provider.name.clone(), provider.env.clone(), connected)
+        });
+        let others = self
+            .catalog
+            .providers()
+            .filter(|facts| self.provider(&facts.id).is_none() && self.choice.allows(&facts.id))
+            .map(|facts| (facts.id.clone(), facts.name.clone(), facts.env.clone(), None));
+        let mut all: Vec<_> = known.chain(others).collect();
+        all.sort();
+        all
+    }
+
     /// One provider that is set up, with its models.
     pub(crate) fn provider_json(&self, id: &str) -> Result<Value, Error> {
         match self.provider(id) {

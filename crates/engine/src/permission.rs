@@ -2,3 +2,4 @@
 
 pub(crate) mod evaluate;
 pub(crate) mod gate;
+pub(crate) mod law;

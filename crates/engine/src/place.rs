@@ -2,22 +2,34 @@
 //!
 //! Opened once and then only read; what a place says never changes while it is held.
 
+pub(crate) mod files;
+pub(crate) mod vcs;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use codewright_config::{AgentSpec, LoadInput, Loaded, Worktree};
-use codewright_proto::{PathReply, Project, ProjectId, ProjectTime};
+use codewright_config::{
+    AgentSpec, Config, Env, LoadInput, Loaded, Origins, PromptConfig, SkillInput, Worktree, env,
+};
+use codewright_proto::{Action, PathReply, Project, ProjectId, ProjectTime, Session};
 use codewright_snapshot::Snapshots;
+use codewright_tools::Skill;
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
+use crate::commands::{self, Command};
 use crate::engine::Inner;
 use crate::models::Models;
 use crate::models::signed_in::Credentials;
-use crate::request::instructions::{Instruction, instructions};
+use crate::permission::law::Law;
+use crate::prompts::{self, Family};
+use crate::request::instructions::addresses::Addresses;
+use crate::request::instructions::{Found, Sources};
+use crate::request::skills::location;
+use crate::toolbox::Switches;
 use crate::{Error, remote};
 
 /// How long git may take to name the first commit; only asked once for each repository.
@@ -38,12 +50,21 @@ pub struct Place {
     pub(crate) keeps_files: bool,
     /// Background work that the end of the program waits for.
     pub(crate) tasks: TaskTracker,
-    agents: Vec<AgentSpec>,
+    pub(crate) agents: Vec<AgentSpec>,
+    pub(crate) commands: Vec<Command>,
+    /// How the system text is made.
+    pub(crate) prompt: PromptConfig,
+    /// Where each value of the configuration came from.
+    pub(crate) origins: Origins,
     default_agent: Option<String>,
-    global_rules: Vec<PathBuf>,
+    instructions: Sources,
+    addresses: Addresses,
+    plans_into_files: bool,
+    skills: Vec<Skill>,
     raw_config: Value,
     path: PathReply,
     warnings: Mutex<Vec<String>>,
+    names: files::Names,
 }
 
 impl Place {
@@ -57,15 +78,31 @@ impl Place {
         let worktree = codewright_config::find_worktree(&directory);
         let project = project(inner, &worktree).await?;
         let stored = inner.sign_in.vault().read().map_err(|error| Error::invalid(error.to_string()))?;
-        let env = remote::environment(&inner.env, &stored);
+        let variables = remote::environment(&inner.env, &stored);
         let (served, unserved) = remote::served(inner, &stored).await;
         let input =
-            LoadInput { directory: &directory, worktree: &worktree.root, env: &env, dirs: &inner.dirs };
-        let Loaded { config, looked_for, warnings, .. } = codewright_config::load_over(input, &served)?;
+            LoadInput { directory: &directory, worktree: &worktree.root, env: &variables, dirs: &inner.dirs };
+        let Loaded { config, looked_for, mut warnings, origins, .. } =
+            codewright_config::load_over(input, &served)?;
         let credentials = Credentials { stored, sign_in: Some(inner.sign_in.clone()) };
-        let agents = codewright_config::agents(&config, &inner.dirs, &worktree.root)?;
-        let models = Models::open(inner, &config, (&credentials, &env), &looked_for).await;
-        let warnings = unserved.into_iter().chain(warnings).chain(credentials.stored.warnings);
+        let mut agents = codewright_config::agents(&config, &inner.dirs, &worktree.root)?;
+        for agent in agents.iter_mut().filter(|agent| agent.native && agent.prompt.is_none()) {
+            agent.prompt = prompts::of_agent(&agent.name).map(str::to_owned);
+        }
+        let mut commands = commands::commands(&config, &worktree.root, &directory);
+        if config.prompt.claude && !variables.is_on(env::DISABLE_PROJECT_CONFIG) {
+            let root = if worktree.git { &worktree.root } else { &directory };
+            commands.extend(commands::claude(root, &commands, &mut warnings));
+        }
+        let on = |name| variables.is_on(name) || variables.is_on(env::EXPERIMENTAL);
+        let plans_into_files = on(env::EXPERIMENTAL_PLAN_MODE);
+        let instructions = Sources::new(&config, &variables, &inner.dirs);
+        let default_agent = first_agent(&config, &agents, &mut warnings);
+        let models = Models::open(inner, &config, (&credentials, &variables), &looked_for).await;
+        warnings.extend(missing(&agents, &commands, &models, &origins));
+        let (skills, unskilled) = skills(inner, &worktree, &directory, (&variables, &config.raw));
+        let warnings =
+            unserved.into_iter().chain(warnings).chain(unskilled).chain(credentials.stored.warnings);
         let warnings = warnings.chain(inner.catalog.open().warning).take(MAX_WARNINGS).collect();
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let path = PathReply {
@@ -82,15 +119,18 @@ impl Place {
             models,
             tasks: inner.tasks.clone(),
             agents,
-            default_agent: config.default_agent.clone(),
-            global_rules: vec![
-                inner.dirs.own_config.join("AGENTS.md"),
-                inner.dirs.config.join("AGENTS.md"),
-                inner.dirs.home.join(".claude/CLAUDE.md"),
-            ],
+            default_agent,
+            commands,
+            prompt: config.prompt.clone(),
+            origins,
+            instructions,
+            addresses: Addresses::default(),
+            plans_into_files,
+            skills,
             raw_config: config.raw,
             path,
             warnings: Mutex::new(warnings),
+            names: files::Names::default(),
             directory,
             worktree,
         })
@@ -125,6 +165,36 @@ impl Place {
         serde_json::to_value(&self.agents).unwrap_or_default()
     }
 
+    /// The skills, as `GET /skill` lists them.
+    #[must_use]
+    pub fn skills_json(&self) -> Value {
+        let skills = self.skills.iter().map(|skill| {
+            let mut shown = serde_json::Map::new();
+            shown.insert("name".to_owned(), skill.name.as_str().into());
+            if let Some(description) = &skill.description {
+                shown.insert("description".to_owned(), description.as_str().into());
+            }
+            shown.insert("location".to_owned(), location(skill).into());
+            shown.insert("content".to_owned(), skill.content.as_str().into());
+            Value::Object(shown)
+        });
+        skills.collect()
+    }
+
+    /// The tools that are switched on or off, by the configuration and over it by a prompt.
+    pub(crate) fn switches(&self, prompt: Option<&Switches>) -> Switches {
+        let configured = self.raw_config.get("tools").and_then(Value::as_object).into_iter().flatten();
+        // What is off here is a rule already, which an agent's own rules may overrule.
+        let on = configured.filter(|(_, on)| **on == true).map(|(tool, _)| (tool.clone(), true));
+        on.chain(prompt.into_iter().flatten().map(|(tool, on)| (tool.clone(), *on))).collect()
+    }
+
+    /// The skills that rules let an agent load.
+    pub(crate) fn skills(&self, law: &Law) -> Vec<Skill> {
+        let is_denied = |skill: &&Skill| law.decide("skill", &skill.name) == Action::Deny;
+        self.skills.iter().filter(|skill| !is_denied(skill)).cloned().collect()
+    }
+
     /// The providers and their models, as `GET /config/providers` lists them.
     #[must_use]
     pub fn providers_json(&self) -> Value {
@@ -135,6 +205,12 @@ impl Place {
     #[must_use]
     pub fn provider_list_json(&self) -> Value {
         self.models.list_json()
+    }
+
+    /// Every provider there is: id, name, variables of its key, and how it is connected, if it is.
+    #[must_use]
+    pub fn connections(&self) -> Vec<(String, String, Vec<String>, Option<&'static str>)> {
+        self.models.connections()
     }
 
     /// The providers that can be used; an error if there is none.
@@ -168,6 +244,11 @@ impl Place {
         self.path.worktree.clone()
     }
 
+    /// Every agent there is.
+    pub(crate) fn agents(&self) -> &[AgentSpec] {
+        &self.agents
+    }
+
     /// The agent of that name.
     pub(crate) fn agent(&self, name: &str) -> Result<&AgentSpec, Error> {
         self.agents.iter().find(|agent| agent.name == name).ok_or_else(|| {
@@ -183,10 +264,99 @@ impl Place {
         Ok(self.agent(name)?.name.clone())
     }
 
-    /// The rule files as they are now, and what was left out.
-    pub(crate) fn instructions(&self) -> (Vec<Instruction>, Vec<String>) {
-        instructions(&self.global_rules, &self.worktree.root, &self.directory)
+    /// The instructions as they are now, and what was left out.
+    pub(crate) async fn instructions(&self, inner: &Inner) -> Found {
+        let mut found = self.instructions.read(&self.worktree.root, &self.directory);
+        let asked = self.addresses.read(&inner.llm, &self.instructions.rules, self.instructions.addresses());
+        let (fetched, warnings) = asked.await;
+        found.listed.extend(fetched);
+        found.warnings.extend(warnings);
+        found
     }
+
+    /// The family whose base prompt a model gets.
+    pub(crate) fn family(&self, model: &codewright_llm::Model) -> Family {
+        if self.prompt.legacy {
+            Family::of_older(&model.api_id)
+        } else {
+            Family::of(&model.provider_id, &model.api_id)
+        }
+    }
+
+    /// The file that a session's plan is written into, where plans are.
+    pub(crate) fn plan_file(&self, inner: &Inner, session: &Session) -> Option<PathBuf> {
+        self.plans_into_files.then(|| crate::session::plan_file(inner, self, session))
+    }
+}
+
+/// The agent to begin with; one that cannot begin is told of, and another takes its place.
+fn first_agent(config: &Config, agents: &[AgentSpec], warnings: &mut Vec<String>) -> Option<String> {
+    let error = match codewright_config::default_agent(config, agents) {
+        Ok(agent) => return Some(agent.name.clone()),
+        Err(error) => error,
+    };
+    let plain = Config { default_agent: None, ..config.clone() };
+    let instead = codewright_config::default_agent(&plain, agents).ok()?.name.clone();
+    let hint = error.hint().map_or_else(String::new, |hint| format!("; {hint}"));
+    warnings.push(format!("`default_agent`: {error}{hint}; `{instead}` begins instead"));
+    Some(instead)
+}
+
+/// What agents and commands name that is not there.
+fn missing(agents: &[AgentSpec], commands: &[Command], models: &Models, origins: &Origins) -> Vec<String> {
+    let place = |path: String| match origins.of(&path) {
+        Some(origin) => format!("`{origin}`: `{path}`"),
+        None => format!("`{path}`"),
+    };
+    let mut missing = Vec::new();
+    for agent in agents {
+        if let Some(model) = &agent.model
+            && models.find(&model.provider_id, &model.model_id).is_err()
+        {
+            let path = place(format!("agent.{}.model", agent.name));
+            missing.push(format!(
+                "{path} names `{}/{}`, which cannot be used here",
+                model.provider_id, model.model_id
+            ));
+        }
+    }
+    for command in commands {
+        if let Some(name) = &command.agent
+            && agents.iter().all(|agent| agent.name != *name)
+        {
+            missing.push(format!(
+                "{} names `{name}`, which is no agent",
+                place(format!("command.{}.agent", command.name))
+            ));
+        }
+        let model = command.model.as_deref().and_then(codewright_config::parse_model);
+        if let Some(model) = model
+            && models.find(&model.provider_id, &model.model_id).is_err()
+        {
+            let path = place(format!("command.{}.model", command.name));
+            missing.push(format!(
+                "{path} names `{}/{}`, which cannot be used here",
+                model.provider_id, model.model_id
+            ));
+        }
+    }
+    missing
+}
+
+/// The skills of a directory, and what of them was left out.
+fn skills(
+    inner: &Inner,
+    worktree: &Worktree,
+    directory: &Path,
+    (env, config): (&Env, &Value),
+) -> (Vec<Skill>, Vec<String>) {
+    let input = SkillInput { directory, worktree: &worktree.root, env, dirs: &inner.dirs, config };
+    let (found, warnings) = codewright_config::skills(input);
+    let skills = found.into_iter().map(|skill| {
+        let codewright_config::Skill { name, description, location, content } = skill;
+        Skill { name, description, location, content }
+    });
+    (skills.collect(), warnings)
 }
 
 /// The snapshots of a directory; nothing is made before the first one.

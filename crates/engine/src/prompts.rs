@@ -1,20 +1,102 @@
 //! Every text the engine sends to a model, named once, and which base prompt a model gets.
 //!
-//! Placeholders are `{{name}}`; a text with one too many or too few fails a test and
-//! never reaches a model. A base prompt depends on nothing but the model's family, so
-//! the beginning of every request stays the same and providers can cache it.
+//! A line that begins with `{{tool}}` stands only where that tool is offered, one with `{{!tool}}`
+//! only where it is not; other placeholders are `{{name}}` and are filled in one pass. A text with one too
+//! many or too few fails a test and never reaches a model. A base prompt depends on nothing but the
+//! model's family and the tools that it is offered, so the beginning of every request stays the same and
+//! providers can cache it.
 
-pub(crate) const TITLE: &str = include_str!("../prompts/title.txt");
+/// Titles of sessions.
+pub(crate) const TITLE: &str = include_str!("../prompts/agent/title.txt");
 /// The line before the user's text in a title request.
 pub(crate) const TITLE_REQUEST: &str = "Give this conversation a title:\n";
 
-pub(crate) const COMPACTION: &str = include_str!("../prompts/compaction.txt");
+/// Summaries that take the place of a conversation.
+pub(crate) const COMPACTION: &str = include_str!("../prompts/agent/compaction.txt");
 /// What stands behind the conversation that is to be summarised.
 pub(crate) const COMPACTION_REQUEST: &str = include_str!("../prompts/compaction-request.txt");
+
+/// Searching a code base.
+const EXPLORE: &str = include_str!("../prompts/agent/explore.txt");
+/// What was done, as a pull request says it.
+const SUMMARY: &str = include_str!("../prompts/agent/summary.txt");
+/// Making an agent from a description.
+pub(crate) const GENERATE: &str = include_str!("../prompts/agent/generate.txt");
+
+/// The plan agent, while it plans in the conversation.
+pub(crate) const PLAN: &str = include_str!("../prompts/mode/plan.txt");
+/// The plan agent, while it plans into a file.
+pub(crate) const PLAN_FILE: &str = include_str!("../prompts/mode/plan-file.txt");
+/// The build agent after the plan agent.
+pub(crate) const BUILD_SWITCH: &str = include_str!("../prompts/mode/build-switch.txt");
+/// An agent that has taken as many steps as it may.
+pub(crate) const MAX_STEPS: &str = include_str!("../prompts/mode/max-steps.txt");
+
+/// The command that writes `AGENTS.md`.
+pub(crate) const INIT: &str = include_str!("../prompts/command/init.txt");
+/// The command that reviews changes.
+pub(crate) const REVIEW: &str = include_str!("../prompts/command/review.txt");
 
 /// What all base prompts share.
 const STOCK: &str = include_str!("../prompts/stock.txt");
 const STOCK_PLACE: &str = "{{stock}}";
+
+/// The own prompt of a built-in agent; the others get that of the model's family.
+pub(crate) fn of_agent(name: &str) -> Option<&'static str> {
+    match name {
+        "explore" => Some(EXPLORE),
+        "compaction" => Some(COMPACTION),
+        "title" => Some(TITLE),
+        "summary" => Some(SUMMARY),
+        _ => None,
+    }
+    .map(str::trim_end)
+}
+
+/// Fills places in, in one pass, so that nothing inserted is taken for a place again.
+pub(crate) fn filled(text: &str, values: &[(&str, &str)]) -> String {
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("{{") {
+        filled.push_str(before);
+        let Some((name, after)) = behind.split_once("}}") else {
+            filled.push_str("{{");
+            rest = behind;
+            continue;
+        };
+        match values.iter().find(|(known, _)| *known == name) {
+            Some((_, value)) => filled.push_str(value),
+            None => {
+                filled.push_str("{{");
+                filled.push_str(name);
+                filled.push_str("}}");
+            }
+        }
+        rest = after;
+    }
+    filled.push_str(rest);
+    filled
+}
+
+/// Keeps the lines that stand with these tools.
+fn suited(text: &str, has: &dyn Fn(&str) -> bool) -> String {
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        match line.strip_prefix("{{").and_then(|rest| rest.split_once("}}")) {
+            Some((condition, rest)) => {
+                let stands = match condition.strip_prefix('!') {
+                    Some(tool) => !has(tool),
+                    None => has(condition),
+                };
+                if stands {
+                    lines.push(rest);
+                }
+            }
+            None => lines.push(line),
+        }
+    }
+    lines.join("\n")
+}
 
 /// Models that profit from the same words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +115,51 @@ pub(crate) enum Family {
 }
 
 impl Family {
+    /// The family of a model as older versions chose it.
+    pub(crate) fn of_older(model: &str) -> Self {
+        let model = model.to_lowercase();
+        let has = |part: &str| model.contains(part);
+        match () {
+            () if has("gpt-5") => Self::Codex,
+            () if has("gpt-") || has("o1") || has("o3") => Self::Beast,
+            () if has("gemini-") => Self::Gemini,
+            () if has("claude") => Self::Claude,
+            () => Self::Default,
+        }
+    }
+
+    /// Every family.
+    pub(crate) const ALL: [(Self, &'static str); 9] = [
+        (Self::Claude, "claude"),
+        (Self::Beast, "beast"),
+        (Self::Codex, "codex"),
+        (Self::CopilotGpt5, "copilot-gpt-5"),
+        (Self::Gpt, "gpt"),
+        (Self::Gemini, "gemini"),
+        (Self::Kimi, "kimi"),
+        (Self::Trinity, "trinity"),
+        (Self::Default, "default"),
+    ];
+
+    /// A model of the family, by its name on the wire.
+    pub(crate) fn sample(self) -> &'static str {
+        match self {
+            Self::Claude => "claude-sonnet-4-5",
+            Self::Beast => "gpt-4.1",
+            Self::Codex => "gpt-5-codex",
+            Self::CopilotGpt5 | Self::Gpt => "gpt-5",
+            Self::Gemini => "gemini-2.5-pro",
+            Self::Kimi => "kimi-k2",
+            Self::Trinity => "trinity-large",
+            Self::Default => "qwen3-coder",
+        }
+    }
+
+    /// What the family is called.
+    pub(crate) fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(family, _)| *family == self).map_or("default", |(_, name)| name)
+    }
+
     /// The family of a model, by the name it has on the wire; the first rule that matches.
     pub(crate) fn of(provider_id: &str, model: &str) -> Self {
         let model = model.to_lowercase();
@@ -50,9 +177,10 @@ impl Family {
         }
     }
 
-    /// The base prompt.
-    pub(crate) fn prompt(self) -> String {
-        self.text().replacen(STOCK_PLACE, STOCK.trim_end(), 1).trim_end().to_owned()
+    /// The base prompt for a model that is offered these tools.
+    pub(crate) fn prompt(self, has: &dyn Fn(&str) -> bool) -> String {
+        let text = self.text().replacen(STOCK_PLACE, STOCK.trim_end(), 1);
+        suited(&text, has).trim_end().to_owned()
     }
 
     fn text(self) -> &'static str {
@@ -110,12 +238,72 @@ mod tests {
     }
 
     #[test]
-    fn every_prompt_is_whole_and_names_only_tools_that_exist() {
-        // The sizes are those that the texts must stay under to be worth their tokens.
+    fn older_versions_chose_otherwise() {
+        for (model, expected) in [
+            ("gpt-5", Family::Codex),
+            ("gpt-5-codex", Family::Codex),
+            ("gpt-4o", Family::Beast),
+            ("gpt-oss-120b", Family::Beast),
+            ("o3", Family::Beast),
+            ("gemini-2.5-pro", Family::Gemini),
+            ("claude-sonnet-4-5", Family::Claude),
+            ("kimi-k2", Family::Default),
+            ("qwen3-coder", Family::Default),
+        ] {
+            assert_eq!(Family::of_older(model), expected, "{model}");
+        }
+    }
+
+    /// Names that models take for tools, whether or not this program has them.
+    const TOOLS: [&str; 21] = [
+        "bash",
+        "edit",
+        "write",
+        "read",
+        "glob",
+        "grep",
+        "list",
+        "task",
+        "todowrite",
+        "todoread",
+        "webfetch",
+        "websearch",
+        "codesearch",
+        "question",
+        "skill",
+        "lsp",
+        "apply_patch",
+        "multiedit",
+        "batch",
+        "plan_enter",
+        "plan_exit",
+    ];
+    /// Of these the words that plain English has too.
+    const WORDS: [&str; 9] = ["edit", "write", "read", "list", "task", "question", "skill", "batch", "bash"];
+
+    /// The tools that a text names: by a word that is nothing else, or as one would call them.
+    fn named(text: &str) -> Vec<&'static str> {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let words: Vec<_> = text.split(|c| !is_word(c)).collect();
+        let says = |tool: &str| match WORDS.contains(&tool) {
+            false => words.contains(&tool),
+            true => ["by ", "with ", "the "].iter().any(|how| {
+                text.contains(&format!("{how}{tool} tool")) || text.contains(&format!("`{tool}`"))
+            }),
+        };
+        TOOLS.into_iter().filter(|tool| says(tool)).collect()
+    }
+
+    #[test]
+    fn every_prompt_is_whole_and_names_only_tools_that_are_offered() {
+        let tools = codewright_tools::builtin();
+        let registry: Vec<_> = tools.iter().map(|tool| tool.name()).collect();
+        let offers: [&[&str]; 3] = [&[], &["bash", "glob", "grep"], &registry];
         for (family, most_chars) in [
             (Family::Claude, 5_700),
             (Family::Beast, 5_500),
-            (Family::Codex, 5_000),
+            // The newer and the older prompt in one.
+            (Family::Codex, 5_700),
             (Family::CopilotGpt5, 7_000),
             (Family::Gpt, 8_000),
             (Family::Gemini, 8_500),
@@ -123,14 +311,64 @@ mod tests {
             (Family::Trinity, 4_500),
             (Family::Default, 5_000),
         ] {
-            let prompt = family.prompt();
-            assert!(prompt.starts_with("You are Codewright"), "{family:?}");
-            assert!(prompt.contains("# Care"), "{family:?}");
-            assert!(!prompt.contains("{{") && !prompt.contains("}}"), "{family:?}");
-            assert!(prompt.chars().count() <= most_chars, "{family:?}: {}", prompt.chars().count());
-            for absent in ["todowrite", "webfetch", "`task`", "apply_patch"] {
-                assert!(!prompt.contains(absent), "{family:?} names {absent}");
+            for offered in offers {
+                let prompt = family.prompt(&|tool| offered.contains(&tool));
+                assert!(prompt.starts_with("You are Codewright"), "{family:?}");
+                assert!(prompt.contains("# Care"), "{family:?}");
+                assert!(!prompt.contains("{{") && !prompt.contains("}}"), "{family:?}");
+                assert!(prompt.chars().count() <= most_chars, "{family:?}: {}", prompt.chars().count());
+                // The stock speaks of searching by name whatever is offered: every agent that writes code has it.
+                let absent: Vec<_> = named(&prompt)
+                    .into_iter()
+                    .filter(|tool| !offered.contains(tool) && !matches!(*tool, "glob" | "grep"))
+                    .collect();
+                assert_eq!(absent, Vec::<&str>::new(), "{family:?} names what is not offered");
             }
         }
+    }
+
+    #[test]
+    fn the_conditions_name_tools_that_a_program_may_have() {
+        for text in Family::ALL.map(|(family, _)| family.text()).into_iter().chain([STOCK]) {
+            for line in text.lines().filter_map(|line| line.strip_prefix("{{")) {
+                let name = line.split_once("}}").unwrap().0.trim_start_matches('!');
+                assert!(name == "stock" || TOOLS.contains(&name), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_texts_of_agents_and_modes_are_short_and_whole() {
+        for (name, text, most_chars, places) in [
+            ("explore", EXPLORE, 600, &[][..]),
+            ("compaction", COMPACTION, 500, &[]),
+            ("compaction request", COMPACTION_REQUEST, 800, &[]),
+            ("title", TITLE, 1_400, &[]),
+            ("summary", SUMMARY, 450, &[]),
+            ("generate", GENERATE, 1_800, &[]),
+            ("plan", PLAN, 900, &["explore"]),
+            ("plan file", PLAN_FILE, 2_600, &["path", "state", "explore", "general", "question", "exit"]),
+            ("build switch", BUILD_SWITCH, 160, &["plan"]),
+            ("max steps", MAX_STEPS, 500, &[]),
+            ("init", INIT, 3_000, &["path"]),
+            ("review", REVIEW, 3_200, &["path"]),
+        ] {
+            assert!(text.chars().count() <= most_chars, "{name}: {}", text.chars().count());
+            let values: Vec<_> = places.iter().map(|place| (*place, "VALUE")).collect();
+            assert!(values.iter().all(|(place, _)| text.contains(&format!("{{{{{place}}}}}"))), "{name}");
+            assert!(!filled(text, &values).contains("{{"), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_filled_in_is_not_looked_at_again() {
+        assert_eq!(filled("a {{x}} {{y}} {{z}} {{", &[("x", "{{y}}"), ("y", "Y")]), "a {{y}} Y {{z}} {{");
+    }
+
+    #[test]
+    fn lines_stand_with_their_tools() {
+        let text = "a\n{{task}}b\n{{!task}}c\nd";
+        assert_eq!(suited(text, &|tool| tool == "task"), "a\nb\nd");
+        assert_eq!(suited(text, &|_| false), "a\nc\nd");
     }
 }

@@ -2,10 +2,14 @@
 
 pub(crate) mod history;
 pub(crate) mod instructions;
+pub(crate) mod reminders;
+pub(crate) mod skills;
 pub(crate) mod system;
 
+use std::path::Path;
+
 use codewright_llm::{Message, Model, Protocol, Request, ToolChoice, ToolSpec, UserContent, family};
-use codewright_proto::{MessageWithParts, Session};
+use codewright_proto::{MessageWithParts, Session, UserMessage};
 use serde_json::{Map, Value};
 
 use crate::models::merge;
@@ -16,6 +20,11 @@ use crate::run::structured;
 pub(crate) struct Parts<'a> {
     pub(crate) session: &'a Session,
     pub(crate) transcript: &'a [MessageWithParts],
+    pub(crate) prompt: &'a UserMessage,
+    /// How many steps the agent may take.
+    pub(crate) steps: Option<u64>,
+    /// Where the plan is written down, if plans are.
+    pub(crate) plan_file: Option<&'a Path>,
     pub(crate) system: String,
     pub(crate) tools: Vec<ToolSpec>,
     /// Whether the answer is a value, and so a call.
@@ -37,7 +46,8 @@ pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
     let mut system = parts.system;
     if model.is_codex() {
         // Its server takes its own agent's instructions only; ours go where a user speaks.
-        let ours = std::mem::replace(&mut system, prompts::Family::Codex.prompt());
+        let has = |tool: &str| parts.tools.iter().any(|offered| offered.name == tool);
+        let ours = std::mem::replace(&mut system, prompts::Family::Codex.prompt(&has));
         messages.insert(0, Message::User(vec![UserContent::Text(ours.trim_start().to_owned())]));
     }
     let mut options = family::options(model);
@@ -49,6 +59,16 @@ pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
         }
         remind(&mut messages);
     }
+    let has = |tool: &str| parts.tools.iter().any(|offered| offered.name == tool);
+    let facts = reminders::Facts {
+        transcript: parts.transcript,
+        prompt: parts.prompt,
+        steps: parts.steps,
+        plan_file: parts.plan_file,
+        has: &has,
+        protocol: model.protocol,
+    };
+    reminders::remind(&mut messages, &facts);
     Request {
         system,
         messages,

@@ -11,16 +11,19 @@
 
 pub(crate) mod compact;
 pub(crate) mod files;
+pub(crate) mod message;
 pub(crate) mod next;
 pub(crate) mod recorder;
 pub(crate) mod recover;
 pub(crate) mod retry;
 pub(crate) mod step;
 pub(crate) mod structured;
+pub(crate) mod subtask;
 pub(crate) mod summary;
 pub(crate) mod title;
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use codewright_proto::{Message, MessageError, MessageWithParts, SessionId, SessionStatus, Signal};
@@ -53,6 +56,24 @@ struct Table {
     generations: u64,
 }
 
+impl Table {
+    fn insert(
+        &mut self,
+        inner: &Arc<Inner>,
+        id: &SessionId,
+        admitted: u64,
+    ) -> (Run, watch::Sender<bool>, watch::Receiver<bool>) {
+        self.generations += 1;
+        let generation = self.generations;
+        let cancel = inner.cancel.child_token();
+        let (ended, receiver) = watch::channel(false);
+        let status = SessionStatus::Busy;
+        let handle = Handle { cancel: cancel.clone(), generation, admitted, ended: receiver.clone(), status };
+        self.handles.insert(id.clone(), handle);
+        (Run { inner: inner.clone(), id: id.clone(), cancel, generation }, ended, receiver)
+    }
+}
+
 /// What a caller waits on for a turn to end.
 pub(crate) struct Turn(watch::Receiver<bool>);
 
@@ -72,22 +93,42 @@ impl Runs {
             handle.admitted += 1;
             return Turn(handle.ended.clone());
         }
-        table.generations += 1;
-        let generation = table.generations;
-        let cancel = inner.cancel.child_token();
-        let (ended, receiver) = watch::channel(false);
-        let status = SessionStatus::Busy;
-        let handle =
-            Handle { cancel: cancel.clone(), generation, admitted: 1, ended: receiver.clone(), status };
-        table.handles.insert(id.clone(), handle);
+        let (run, ended, receiver) = table.insert(inner, id, 1);
         drop(table);
-        let run = Run { inner: inner.clone(), id: id.clone(), cancel, generation };
         inner.tasks.spawn(async move {
             run.to_the_end().await;
             // Nobody may be waiting any more.
             ended.send_replace(true);
         });
         Turn(receiver)
+    }
+
+    /// Does something else with a session as if it were a turn; whether the session was free for it.
+    ///
+    /// A prompt that comes meanwhile is answered afterwards.
+    pub(crate) fn begin<W: Future<Output = ()> + Send + 'static>(
+        &self,
+        inner: &Arc<Inner>,
+        id: &SessionId,
+        work: impl FnOnce(CancellationToken) -> W,
+    ) -> bool {
+        let mut table = self.lock();
+        if table.handles.contains_key(id) {
+            return false;
+        }
+        let (run, ended, _) = table.insert(inner, id, 0);
+        drop(table);
+        set_status(inner, id, SessionStatus::Busy);
+        let work = work(run.cancel.clone());
+        inner.tasks.spawn(async move {
+            work.await;
+            if !run.release(0) {
+                run.to_the_end().await;
+            }
+            // Nobody may be waiting any more.
+            ended.send_replace(true);
+        });
+        true
     }
 
     /// Stops a session's run; whether there was one.
@@ -167,8 +208,20 @@ impl Run {
         }
     }
 
-    /// Works until there is nothing left to do and the session is let go.
-    async fn work(&self, mut lease: Lease, is_late: bool, seen: &mut u64) {
+    /// Works until there is nothing left to do and the session is let go, or another process wants it stopped.
+    async fn work(&self, lease: Lease, is_late: bool, seen: &mut u64) {
+        let stop = lease.stop_signal();
+        let listen = async {
+            stop.asked().await;
+            stop_below(&self.inner, &self.id);
+            self.cancel.cancel();
+            std::future::pending::<()>().await;
+        };
+        let work = self.work_unheard(lease, is_late, seen);
+        futures_util::future::select(pin!(work), pin!(listen)).await;
+    }
+
+    async fn work_unheard(&self, mut lease: Lease, is_late: bool, seen: &mut u64) {
         let mut known = match recover::recover(&self.inner, &lease).await {
             Ok(known) => Some(known),
             Err(error) => return self.report(&error),
@@ -210,21 +263,29 @@ impl Run {
             if self.cancel.is_cancelled() {
                 return Ok(at);
             }
-            match next(&transcript) {
+            let next = next(&transcript);
+            // Said at every turn of the loop, the last one among them, unless a step has ended the turn itself.
+            if !matches!(next, Next::Idle) || ended_by_itself(&transcript) {
+                set_status(&self.inner, &self.id, SessionStatus::Busy);
+            }
+            match next {
                 Next::Idle => {
                     summary::keep(&self.inner, lease, &transcript).await?;
                     compact::tidy(&self.inner, &self.id, &mut transcript).await?;
                     return Ok(at);
                 }
                 Next::Compact { asked } => {
-                    set_status(&self.inner, &self.id, SessionStatus::Busy);
                     compact::compact(&self.inner, lease, (transcript, asked), &self.cancel).await?;
                 }
-                Next::Step => {
+                Next::Subtask { nth } => {
                     set_status(&self.inner, &self.id, SessionStatus::Busy);
+                    subtask::subtask(&self.inner, lease, (&transcript, nth), &self.cancel).await?;
+                }
+                Next::Step => {
                     if compact::make_room(&self.inner, &self.id, &mut transcript).await? {
                         continue;
                     }
+                    self.inner.outputs.in_use(&self.inner.tasks, &transcript, self.inner.clock.now_ms());
                     step::step(&self.inner, lease, transcript, &self.cancel).await?;
                 }
             }
@@ -284,6 +345,25 @@ impl Drop for Run {
         if table.handles.get(&self.id).is_some_and(|handle| handle.generation == self.generation) {
             table.handles.remove(&self.id);
         }
+    }
+}
+
+/// Whether the model had nothing more to say, and nothing went wrong.
+fn ended_by_itself(transcript: &[MessageWithParts]) -> bool {
+    transcript.last().is_some_and(|last| match &last.info {
+        Message::Assistant(info) => {
+            info.error.is_none() && info.finish.as_deref().is_some_and(|finish| finish != "tool-calls")
+        }
+        Message::User(_) => false,
+    })
+}
+
+/// Stops what works for a session and nobody waits for.
+fn stop_below(inner: &Inner, id: &SessionId) {
+    for child in inner.subagents.silence(id) {
+        stop_below(inner, &child);
+        // It ends by itself.
+        drop(inner.runs.cancel(&child));
     }
 }
 

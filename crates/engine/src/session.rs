@@ -2,11 +2,12 @@
 
 mod change;
 pub(crate) mod doors;
-mod fork;
+pub(crate) mod fork;
 pub(crate) mod revert;
+pub(crate) mod shell;
 mod summarize;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use codewright_proto::{Event, Session, SessionInput, SessionTime, TokenUsage};
@@ -68,6 +69,13 @@ fn new(inner: &Inner, place: &Place, input: SessionInput) -> Session {
 fn slug(random: u64) -> String {
     let pick = |words: &[&'static str; 24], at: u64| words[(at % 24) as usize];
     format!("{}-{}", pick(&FIRST_WORDS, random), pick(&SECOND_WORDS, random >> 32))
+}
+
+/// The file that holds a session's plan: beside the project's configuration, or with our data.
+pub(crate) fn plan_file(inner: &Inner, place: &Place, session: &Session) -> PathBuf {
+    let directory =
+        if place.worktree.git { place.worktree.root.join(".opencode/plans") } else { inner.dirs.plans() };
+    directory.join(format!("{}-{}.md", session.time.created, session.slug))
 }
 
 /// The directory as seen from the worktree; empty at its root.

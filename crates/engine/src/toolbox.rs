@@ -4,15 +4,23 @@
 //! contains any. A call always ends in a state that the model can be told, whatever
 //! it was called with and however it fails.
 
-use std::collections::BTreeMap;
+mod host;
+mod selection;
+
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use codewright_config::env::{EXPERIMENTAL, EXPERIMENTAL_PLAN_ENTER, EXPERIMENTAL_PLAN_MODE};
+use codewright_config::{AgentMode, Env};
+use codewright_llm::ToolSpec;
 use codewright_proto::{
-    Event, FileAttachment, Map, MessageId, Rule, SessionId, Signal, Span, ToolRef, ToolSpan, ToolState,
+    Action, Event, FileAttachment, Map, MessageId, SessionId, Signal, Span, ToolRef, ToolSpan, ToolState,
 };
-use codewright_tools::{AnyTool, Ask, Effects, Output, Progress, ToolCx, ToolError, trim};
+use codewright_tools::{
+    AnyTool, Ask, Effects, KnownFiles, Leave, Nobody, Output, Progress, Task, ToldInstructions, ToolCx,
+    ToolError, conditional, erase, trim,
+};
 use futures_util::FutureExt as _;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -20,51 +28,102 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::Inner;
 use crate::permission::gate::{Asker, Verdict};
+use crate::permission::law::Law;
 use crate::place::Place;
 use crate::run::files::Files;
 use crate::run::next::REJECTED;
 use crate::run::recorder::{CALL_ABORTED, Call, CallUpdate};
-use crate::run::step::hidden;
 use crate::run::structured;
+use crate::subagent::Caller;
+use host::CallHost;
+use selection::Experiments;
+use selection::Presence;
+pub(crate) use selection::{Asked, Offered, Switches};
 
 /// The name under which calls that cannot be understood are recorded.
 const INVALID: &str = "invalid";
-/// No call works longer than this, whatever its own limits are.
-const CALL_DEADLINE: Duration = Duration::from_secs(60 * 60);
+/// How long it may take to learn what a call needs leave for.
+const ASKS_DEADLINE: Duration = Duration::from_secs(5 * 60);
 /// The third identical call of one answer asks first.
 const DOOM_LOOP: usize = 2;
 /// How much of arguments that are no JSON is repeated to the model.
 const MAX_QUOTED_CHARS: usize = 2000;
 
 /// The tools of the program, sorted as models are shown them.
-pub(crate) struct Toolbox(Vec<Arc<dyn AnyTool>>);
+pub(crate) struct Toolbox {
+    tools: Vec<Arc<dyn AnyTool>>,
+    experiments: Experiments,
+}
 
 impl Toolbox {
-    pub(crate) fn builtin() -> Self {
+    /// The tools that suit the environment: whether somebody can be asked, which experiments are on.
+    pub(crate) fn builtin(env: &Env, year: u64) -> Self {
         let mut tools = codewright_tools::builtin();
+        tools.extend(conditional(year));
+        let (asks, plans) = (can_ask(env), is_on(env, EXPERIMENTAL_PLAN_MODE));
+        tools.retain(|tool| match tool.name() {
+            "question" => asks,
+            "plan_exit" => asks && plans,
+            "plan_enter" => asks && plans && env.is_on(EXPERIMENTAL_PLAN_ENTER),
+            "task" => false,
+            _ => true,
+        });
+        tools.push(erase(Task { background: env.is_on(EXPERIMENTAL) }));
         tools.sort_by_key(|tool| tool.name().to_lowercase());
-        Self(tools)
+        Self { tools, experiments: Experiments::of(env) }
     }
 
-    /// The tools that a model is shown under these rules and switches; `model` is its name on the wire.
-    pub(crate) fn offered(
-        &self,
-        model: &str,
-        rules: &[Rule],
-        switches: Option<&BTreeMap<String, bool>>,
-    ) -> Vec<Arc<dyn AnyTool>> {
-        let patches = writes_patches(model);
-        let on = |tool: &&Arc<dyn AnyTool>| {
-            let suits = match tool.name() {
+    /// The tool that hands work to other agents.
+    pub(crate) fn task(&self) -> Option<Arc<dyn AnyTool>> {
+        self.tools.iter().find(|tool| tool.name() == "task").cloned()
+    }
+
+    /// The tools that a model may call under these rules and switches, and which of them it is shown.
+    pub(crate) fn offered(&self, model: &Asked<'_>, law: &Law, switches: &Switches) -> Offered {
+        let patches = writes_patches(model.api_id);
+        let mut offered = Offered::default();
+        for tool in &self.tools {
+            let name = tool.name();
+            let suits = match name {
                 "apply_patch" => patches,
                 "edit" | "write" => !patches,
                 _ => true,
             };
-            let switched_off = switches.and_then(|switches| switches.get(tool.name())) == Some(&false);
-            suits && !switched_off && !hidden(rules, permission_key(tool.name()))
-        };
-        self.0.iter().filter(on).cloned().collect()
+            if !suits || switches.get(name) == Some(&false) || law.is_off(permission_key(name)) {
+                continue;
+            }
+            match selection::presence(name, model, &self.experiments, switches) {
+                Presence::Shown => offered.shown.push(tool.clone()),
+                Presence::Known => offered.known.push(tool.clone()),
+                Presence::Absent => {}
+            }
+        }
+        offered
     }
+}
+
+impl Toolbox {
+    /// Name, description and schema of all tools, or of those that a model is shown.
+    pub(crate) fn described(&self, model: Option<&str>) -> Vec<(String, String, Value)> {
+        let shown = |model| {
+            let asked = Asked { provider_id: "", api_id: model };
+            self.offered(&asked, &Law::default(), &Switches::default()).shown
+        };
+        let tools = model.map_or_else(|| self.tools.clone(), shown);
+        let told = |tool: &Arc<dyn AnyTool>| (tool.name().to_owned(), tool.description(), tool.parameters());
+        tools.iter().map(told).collect()
+    }
+}
+
+/// Whether an experiment is on, or all of them are.
+fn is_on(env: &Env, experiment: &str) -> bool {
+    env.is_on(experiment) || env.is_on(EXPERIMENTAL)
+}
+
+/// Whether the client that the program was started for can put questions to a person.
+fn can_ask(env: &Env) -> bool {
+    env.filled(codewright_config::env::CLIENT)
+        .is_none_or(|client| matches!(client, "app" | "cli" | "desktop"))
 }
 
 /// Whether a model was taught to change files by patches, rather than by pieces and whole files.
@@ -76,7 +135,7 @@ fn writes_patches(model: &str) -> bool {
 /// The permission key under which rules speak of a tool.
 fn permission_key(tool: &str) -> &str {
     match tool {
-        "apply_patch" | "edit" | "write" => "edit",
+        "apply_patch" | "edit" | "multiedit" | "write" => "edit",
         other => other,
     }
 }
@@ -103,7 +162,9 @@ pub(crate) fn changes_nothing(tool: &str) -> bool {
 
 /// Whether a tool changes files without saying which.
 fn is_opaque(tool: &str) -> bool {
-    !changes_nothing(tool) && !matches!(tool, "apply_patch" | "edit" | "write" | "todowrite" | "task")
+    const EXACT: [&str; 7] =
+        ["apply_patch", "edit", "multiedit", "plan_enter", "plan_exit", "todowrite", "write"];
+    !changes_nothing(tool) && !EXACT.contains(&tool)
 }
 
 /// What one call works with.
@@ -112,8 +173,8 @@ pub(crate) struct CallCx {
     pub(crate) place: Arc<Place>,
     pub(crate) session_id: SessionId,
     pub(crate) message_id: MessageId,
-    pub(crate) offered: Vec<Arc<dyn AnyTool>>,
-    pub(crate) rules: Arc<[Rule]>,
+    pub(crate) offered: Offered,
+    pub(crate) caller: Arc<Caller>,
     pub(crate) updates: mpsc::Sender<CallUpdate>,
     pub(crate) cancel: CancellationToken,
     /// How often the same answer made this very call before.
@@ -122,6 +183,8 @@ pub(crate) struct CallCx {
     pub(crate) schema: Option<Arc<Value>>,
     /// The files of the step.
     pub(crate) files: Option<Arc<Files>>,
+    /// The instruction files that the model has been told.
+    pub(crate) told: ToldInstructions,
 }
 
 /// How a call ended without a result.
@@ -140,26 +203,18 @@ impl CallCx {
         if let (Some(schema), true, Ok(input)) = (&self.schema, call.name == structured::TOOL, &input) {
             return self.hand_in(&call, input.clone(), schema, start).await;
         }
-        let last = match (self.find(&call.name), input) {
-            (None, _) => self.invalid(&call, unavailable(&call.name, &self.offered), start),
+        let last = match (self.offered.find(&call.name), input) {
+            (None, _) => self.invalid(&call, unavailable(&call.name, &self.offered.shown), start),
             (Some(_), Err(error)) => self.invalid(&call, error, start),
             (Some(tool), Ok(input)) => {
                 let (stored, recorded) = oneshot::channel();
                 let running = self.running(&call, &tool, &input, start);
                 self.report(CallUpdate { stored: Some(stored), ..running }).await;
                 let work = self.work((&call, recorded), &tool, input.clone(), start);
-                let work = AssertUnwindSafe(work).catch_unwind();
-                let result = tokio::time::timeout(CALL_DEADLINE, work).await;
-                let result = match result {
-                    Ok(Ok(result)) => result,
-                    Ok(Err(_)) => Err(Failure::Told(format!(
-                        "The {} tool failed: this is a bug in Codewright.",
-                        tool.name()
-                    ))),
-                    Err(_) => {
-                        Err(Failure::Told(format!("The {} tool did not end within an hour.", tool.name())))
-                    }
-                };
+                let result = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
+                    let name = tool.name();
+                    Err(Failure::Told(format!("The {name} tool failed: this is a bug in Codewright.")))
+                });
                 let state = self.state(input, start, result);
                 CallUpdate { call_id: call.id.clone(), tool: tool.name().to_owned(), state, stored: None }
             }
@@ -180,12 +235,6 @@ impl CallCx {
         self.report(update(structured::judged(input, schema, time))).await;
     }
 
-    /// The tool of that name, however the model spells its case.
-    fn find(&self, name: &str) -> Option<Arc<dyn AnyTool>> {
-        let exact = self.offered.iter().find(|tool| tool.name() == name);
-        exact.or_else(|| self.offered.iter().find(|tool| tool.name().eq_ignore_ascii_case(name))).cloned()
-    }
-
     async fn work(
         &self,
         (call, recorded): (&Call, oneshot::Receiver<()>),
@@ -193,12 +242,21 @@ impl CallCx {
         input: Value,
         start: u64,
     ) -> Result<Output, Failure> {
-        let cx = self.tool_cx(call, tool, &input, start);
+        let mut cx = self.tool_cx(call, tool, &input, start);
+        if tool.name() == "todoread" {
+            cx.todos = self.todos().await?;
+        }
         if self.repeated >= DOOM_LOOP {
             self.gate(&doom_loop(tool.name(), &input), None).await?;
         }
         let tool_ref = ToolRef { message_id: self.message_id.clone(), call_id: call.id.clone() };
-        for ask in tool.asks(&input, &cx).await.map_err(failure)? {
+        let asks = within(ASKS_DEADLINE, tool.name(), tool.asks(&input, &cx)).await?;
+        for ask in asks.map_err(failure)? {
+            if ask.permission == "task" && ask.patterns.iter().all(|agent| self.caller.named.contains(agent))
+            {
+                // The user named the agent, which is leave enough to call it. It works under our law all the same.
+                continue;
+            }
             self.gate(&ask, Some(tool_ref.clone())).await?;
         }
         // An effect never precedes its record; a step that cannot record is over.
@@ -206,16 +264,21 @@ impl CallCx {
         if !matches!(recorded, Some(Ok(()))) || self.cancel.is_cancelled() {
             return Err(Failure::Aborted);
         }
+        within(tool.deadline(), tool.name(), self.effect(tool, input, &cx)).await?
+    }
+
+    /// Does what leave was given for.
+    async fn effect(&self, tool: &Arc<dyn AnyTool>, input: Value, cx: &ToolCx) -> Result<Output, Failure> {
         let command = self.files.as_ref().filter(|_| is_opaque(tool.name()));
         if let Some(files) = command {
             let ready = self.cancel.run_until_cancelled(files.before_command()).await;
             ready.ok_or(Failure::Aborted)?;
         }
         if let Some(files) = self.files.as_ref().filter(|_| !changes_nothing(tool.name())) {
-            // A turn that is stopped meanwhile is noticed by the tool.
-            self.cancel.run_until_cancelled(files.before_change()).await;
+            let ready = self.cancel.run_until_cancelled(files.before_change()).await;
+            ready.ok_or(Failure::Aborted)?;
         }
-        let output = tool.run(input, &cx).await;
+        let output = tool.run(input, cx).await;
         // Of a stopped turn the step itself sees to that: its caller does not wait so long.
         if let Some(files) = command.filter(|_| !self.cancel.is_cancelled()) {
             files.after_command().await;
@@ -232,28 +295,30 @@ impl CallCx {
             // They limit themselves, each in its own way.
             return Ok(output);
         }
-        trim(output, &cx).await.map_err(failure)
+        trim(output, cx).await.map_err(failure)
     }
 
     async fn gate(&self, ask: &Ask, tool: Option<ToolRef>) -> Result<(), Failure> {
-        let asker = Asker { session_id: &self.session_id, rules: &self.rules, tool, cancel: &self.cancel };
-        let verdict = self.inner.gate.check(ask, &asker).await;
-        match verdict {
-            Ok(Verdict::Granted) => Ok(()),
-            Ok(Verdict::Denied(rules)) => {
-                let rules = serde_json::to_string(&rules).unwrap_or_default();
-                Err(Failure::Told(format!(
-                    "A permission rule forbids this call. Rules that speak of it: {rules}"
-                )))
+        let asker = Asker { session_id: &self.session_id, law: &self.caller.law, tool, cancel: &self.cancel };
+        gate(&self.inner, ask, &asker).await
+    }
+
+    /// The same gate for what a call finds out to need while it runs.
+    fn leave(&self, tool: ToolRef) -> Leave {
+        let (inner, session_id, caller) =
+            (Arc::clone(&self.inner), self.session_id.clone(), Arc::clone(&self.caller));
+        let cancel = self.cancel.clone();
+        Leave::new(move |ask| {
+            let (inner, session_id, caller) = (Arc::clone(&inner), session_id.clone(), Arc::clone(&caller));
+            let (cancel, tool) = (cancel.clone(), Some(tool.clone()));
+            async move {
+                let asker = Asker { session_id: &session_id, law: &caller.law, tool, cancel: &cancel };
+                gate(&inner, &ask, &asker).await.map_err(|failure| match failure {
+                    Failure::Told(message) => ToolError::Model(message),
+                    Failure::Aborted => ToolError::Cancelled(None),
+                })
             }
-            Ok(Verdict::Rejected(None)) => Err(Failure::Told(REJECTED.to_owned())),
-            Ok(Verdict::Rejected(Some(message))) => {
-                let sentence = REJECTED.trim_end_matches('.');
-                Err(Failure::Told(format!("{sentence} with the following feedback: {message}")))
-            }
-            Ok(Verdict::Cancelled) => Err(Failure::Aborted),
-            Err(error) => Err(Failure::Told(format!("The call could not ask for permission: {error}"))),
-        }
+        })
     }
 
     fn tool_cx(&self, call: &Call, tool: &Arc<dyn AnyTool>, input: &Value, start: u64) -> ToolCx {
@@ -266,8 +331,30 @@ impl CallCx {
             // Progress that nobody has time for is left out; the end is always reported.
             drop(updates.try_send(update));
         });
+        let host = Arc::new(CallHost {
+            inner: self.inner.clone(),
+            place: self.place.clone(),
+            caller: self.caller.clone(),
+            progress: progress.clone(),
+            session_id: self.session_id.clone(),
+            tool: ToolRef { message_id: self.message_id.clone(), call_id: call.id.clone() },
+            cancel: self.cancel.clone(),
+        });
         let effects = self.files.as_ref().map_or_else(Effects::none, Files::effects);
-        ToolCx { effects, ..tool_cx(&self.inner, &self.place, self.cancel.clone(), progress) }
+        let leave = self.leave(ToolRef { message_id: self.message_id.clone(), call_id: call.id.clone() });
+        let skills = self.place.skills(&self.caller.law).into();
+        let (known, told) = (self.inner.known.of(&self.session_id), self.told.clone());
+        let can_delegate = self.offered.shown.iter().any(|tool| tool.name() == "task");
+        ToolCx {
+            effects,
+            leave,
+            skills,
+            known,
+            told,
+            host,
+            can_delegate,
+            ..tool_cx(&self.inner, &self.place, self.cancel.clone(), progress)
+        }
     }
 
     /// Tells clients which files a call changed.
@@ -275,7 +362,7 @@ impl CallCx {
         let fact = |key: &str| output.metadata.get(key);
         let files: Vec<&Value> = match tool {
             "apply_patch" => fact("files").and_then(Value::as_array).into_iter().flatten().collect(),
-            "edit" => fact("filediff").and_then(|diff| diff.get("file")).into_iter().collect(),
+            "edit" | "multiedit" => fact("filediff").and_then(|diff| diff.get("file")).into_iter().collect(),
             "write" => fact("filepath").into_iter().collect(),
             _ => Vec::new(),
         };
@@ -284,6 +371,18 @@ impl CallCx {
             if let Some(file) = file.as_str() {
                 self.inner.store.signal(Signal::FileEdited { file: file.to_owned() });
             }
+        }
+    }
+
+    /// The session's list of things to do.
+    async fn todos(&self) -> Result<Arc<[Value]>, Failure> {
+        let failed =
+            |error: &dyn std::fmt::Display| Failure::Told(format!("The list could not be read: {error}"));
+        let todos = self.inner.store.todos(&self.session_id).await.map_err(|error| failed(&error))?;
+        match serde_json::to_value(todos) {
+            Ok(Value::Array(todos)) => Ok(todos.into()),
+            Ok(_) => Ok(Arc::default()),
+            Err(error) => Err(failed(&error)),
         }
     }
 
@@ -357,6 +456,48 @@ impl CallCx {
     }
 }
 
+async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<(), Failure> {
+    let verdict = inner.gate.check(ask, asker).await;
+    match verdict {
+        Ok(Verdict::Granted) => Ok(()),
+        Ok(Verdict::Denied(rules)) => {
+            let rules = serde_json::to_string(&rules).unwrap_or_default();
+            Err(Failure::Told(format!(
+                "A permission rule forbids this call. Rules that speak of it: {rules}"
+            )))
+        }
+        Ok(Verdict::Rejected(None)) => Err(Failure::Told(REJECTED.to_owned())),
+        Ok(Verdict::Rejected(Some(message))) => {
+            let sentence = REJECTED.trim_end_matches('.');
+            Err(Failure::Told(format!("{sentence} with the following feedback: {message}")))
+        }
+        Ok(Verdict::Cancelled) => Err(Failure::Aborted),
+        Err(error) => Err(Failure::Told(format!("The call could not ask for permission: {error}"))),
+    }
+}
+
+/// A tool as the model is shown it.
+pub(crate) fn spec(tool: &dyn AnyTool, place: &Place, law: &Law) -> ToolSpec {
+    let mut description = tool.description();
+    if tool.name() == "task" {
+        description = description.replace("{agents}", &agents(place, law));
+    }
+    ToolSpec { name: tool.name().to_owned(), description, parameters: tool.parameters() }
+}
+
+/// The agents that may be called under these rules, a line each.
+fn agents(place: &Place, law: &Law) -> String {
+    let lines = place.agents().iter().filter(|agent| {
+        agent.mode != AgentMode::Primary && !agent.hidden && law.decide("task", &agent.name) != Action::Deny
+    });
+    let lines = lines.map(|agent| {
+        let description = agent.description.as_deref().unwrap_or("To be called only when the user names it.");
+        format!("- {}: {description}", agent.name)
+    });
+    let lines: Vec<_> = lines.collect();
+    if lines.is_empty() { "(there is none at the moment)".to_owned() } else { lines.join("\n") }
+}
+
 /// Reads a file on a user's behalf, with the tool that a model would use; no leave is asked.
 pub(crate) async fn read(
     inner: &Arc<Inner>,
@@ -364,14 +505,15 @@ pub(crate) async fn read(
     input: Value,
     cancel: &CancellationToken,
 ) -> Result<String, String> {
-    let tool = inner.toolbox.0.iter().find(|tool| tool.name() == "read");
+    let tool = inner.toolbox.tools.iter().find(|tool| tool.name() == "read");
     let tool = tool.ok_or_else(|| "there is no read tool".to_owned())?;
     let cx = tool_cx(inner, place, cancel.clone(), Progress::none());
     tool.run(input, &cx).await.map(|output| output.output).map_err(|error| error.to_string())
 }
 
-fn tool_cx(inner: &Inner, place: &Place, cancel: CancellationToken, progress: Progress) -> ToolCx {
+pub(crate) fn tool_cx(inner: &Inner, place: &Place, cancel: CancellationToken, progress: Progress) -> ToolCx {
     let ids = inner.ids.clone();
+    inner.outputs.sweep_now_and_then(&inner.tasks, inner.clock.now_ms());
     ToolCx {
         directory: place.directory.clone(),
         worktree: place.worktree.root.clone(),
@@ -382,9 +524,18 @@ fn tool_cx(inner: &Inner, place: &Place, cancel: CancellationToken, progress: Pr
         background: inner.tasks.clone(),
         effects: Effects::none(),
         progress,
+        leave: Leave::none(),
+        web: inner.web.clone(),
+        skills: Arc::default(),
+        todos: Arc::default(),
+        engine: inner.search.clone(),
+        known: KnownFiles::default(),
+        told: ToldInstructions::default(),
         env: inner.child_env.clone(),
         locks: inner.locks.clone(),
         shell: inner.shell.clone(),
+        host: Arc::new(Nobody),
+        confinement: inner.confinement.clone(),
         can_delegate: false,
     }
 }
@@ -394,6 +545,14 @@ fn failure(error: ToolError) -> Failure {
         ToolError::Model(message) | ToolError::Broken(message) => Failure::Told(message),
         ToolError::Cancelled(_) => Failure::Aborted,
     }
+}
+
+/// Waits for a tool, but not longer than this.
+async fn within<T>(limit: Duration, tool: &str, work: impl Future<Output = T>) -> Result<T, Failure> {
+    tokio::time::timeout(limit, work).await.map_err(|_| {
+        let minutes = limit.as_secs() / 60;
+        Failure::Told(format!("The {tool} tool did not end within {minutes} minutes."))
+    })
 }
 
 fn doom_loop(tool: &str, input: &Value) -> Ask {
@@ -427,7 +586,38 @@ fn unavailable(name: &str, offered: &[Arc<dyn AnyTool>]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use codewright_proto::Rule;
+
     use super::*;
+
+    fn allowed() -> Law {
+        Law::of(vec![Rule::new("*", "*", Action::Allow)])
+    }
+
+    fn shown(env: &Env, model: &str, law: &Law) -> Vec<String> {
+        let asked = Asked { provider_id: "mock", api_id: model };
+        let offered = Toolbox::builtin(env, 2026).offered(&asked, law, &Switches::new());
+        offered.shown.iter().map(|tool| tool.name().to_owned()).collect()
+    }
+
+    fn plain() -> Env {
+        Env::from_pairs::<String, String>([])
+    }
+
+    #[test]
+    fn only_a_client_with_a_person_is_asked() {
+        for (client, asks) in [
+            (None, true),
+            (Some("cli"), true),
+            (Some("app"), true),
+            (Some("desktop"), true),
+            (Some("other"), false),
+        ] {
+            let env = Env::from_pairs(client.map(|client| ("OPENCODE_CLIENT", client)));
+            let shown = shown(&env, "plain-model", &allowed());
+            assert_eq!(shown.iter().any(|tool| tool == "question"), asks, "{client:?}");
+        }
+    }
 
     #[test]
     fn a_model_changes_files_by_patches_or_by_pieces() {
@@ -436,8 +626,8 @@ mod tests {
             (&["gpt-4o", "gpt-4.1", "gpt-oss-120b", "o1", "o3", "claude-sonnet-4-5", "plain-model"], false),
         ] {
             for model in models {
-                let offered = Toolbox::builtin().offered(model, &[], None);
-                let has = |name: &str| offered.iter().any(|tool| tool.name() == name);
+                let shown = shown(&plain(), model, &allowed());
+                let has = |name: &str| shown.iter().any(|tool| tool == name);
                 assert_eq!(
                     [has("apply_patch"), has("edit"), has("write")],
                     [patches, !patches, !patches],
@@ -450,11 +640,13 @@ mod tests {
 
     #[test]
     fn a_rule_against_edits_hides_every_tool_that_edits() {
-        let rules = [Rule::new("edit", "*", codewright_proto::Action::Deny)];
+        let rules = [Rule::new("edit", "*", Action::Deny)];
         for model in ["gpt-5", "plain-model"] {
-            let offered = Toolbox::builtin().offered(model, &rules, None);
-            let edits = offered.iter().find(|tool| ["apply_patch", "edit", "write"].contains(&tool.name()));
-            assert!(edits.is_none(), "{model}");
+            let shown = shown(&plain(), model, &Law::of(rules.to_vec()));
+            assert!(
+                !shown.iter().any(|tool| ["apply_patch", "edit", "write"].contains(&tool.as_str())),
+                "{model}"
+            );
         }
     }
 }

@@ -42,7 +42,7 @@ const MODELS_LIMIT_BYTES: usize = 4 * 1024 * 1024;
 /// Sends requests to models; clones share their connections.
 #[derive(Debug, Clone)]
 pub struct Client {
-    connections: Connections,
+    pub(crate) connections: Connections,
 }
 
 impl Client {

@@ -29,6 +29,7 @@ mod request;
 mod retry_after;
 mod sse;
 pub mod vault;
+pub mod web;
 
 pub use aws::{Aws, Keys, Sources};
 pub use client::{Client, EventStream, check_url, decode, fetch, fetch_with, list_models};

@@ -10,9 +10,11 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::pty::Pty;
 use crate::{
     EventId, FileDiff, Message, MessageError, MessageId, Part, PartId, PermissionId, PermissionReply,
-    PermissionRequest, Session, SessionId, SessionStatus, Todo,
+    PermissionRequest, Project, PtyId, QuestionId, QuestionRequest, Session, SessionId, SessionStatus, Toast,
+    Todo,
 };
 
 /// A fact that is stored and never changes. Matched without a wildcard everywhere.
@@ -161,7 +163,7 @@ impl Event {
 }
 
 /// The names of all signals.
-const SIGNALS: [&str; 9] = [
+const SIGNALS: [&str; 24] = [
     "server.connected",
     "server.heartbeat",
     "message.part.delta",
@@ -171,6 +173,21 @@ const SIGNALS: [&str; 9] = [
     "session.diff",
     "session.compacted",
     "file.edited",
+    "project.updated",
+    "server.instance.disposed",
+    "global.disposed",
+    "tui.prompt.append",
+    "tui.command.execute",
+    "tui.toast.show",
+    "tui.session.select",
+    "command.executed",
+    "pty.created",
+    "pty.updated",
+    "pty.exited",
+    "pty.deleted",
+    "question.asked",
+    "question.replied",
+    "question.rejected",
 ];
 
 /// Something true only now.
@@ -247,6 +264,119 @@ pub enum Signal {
         /// The file, absolute.
         file: String,
     },
+    /// A project has a new value.
+    #[serde(rename = "project.updated")]
+    ProjectUpdated(Project),
+    /// A directory was put away; what clients know of it may have changed.
+    #[serde(rename = "server.instance.disposed")]
+    InstanceDisposed {
+        /// The directory.
+        directory: String,
+    },
+    /// All directories were put away.
+    #[serde(rename = "global.disposed")]
+    GlobalDisposed {},
+    /// The terminal client's prompt gets more text.
+    #[serde(rename = "tui.prompt.append")]
+    TuiPromptAppend {
+        /// Where; the stream says it, not the signal.
+        #[serde(skip)]
+        directory: String,
+        /// The text.
+        text: String,
+    },
+    /// The terminal client does what its palette offers under a name.
+    #[serde(rename = "tui.command.execute")]
+    TuiCommandExecute {
+        /// Where; the stream says it, not the signal.
+        #[serde(skip)]
+        directory: String,
+        /// The name.
+        command: String,
+    },
+    /// The terminal client shows a note.
+    #[serde(rename = "tui.toast.show")]
+    TuiToastShow {
+        /// Where; the stream says it, not the signal.
+        #[serde(skip)]
+        directory: String,
+        /// The note.
+        #[serde(flatten)]
+        toast: Toast,
+    },
+    /// The terminal client opens a session.
+    #[serde(rename = "tui.session.select")]
+    TuiSessionSelect {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+    },
+    /// A command has been run to its end.
+    #[serde(rename = "command.executed")]
+    CommandExecuted {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        /// The command.
+        name: String,
+        /// What it was given.
+        arguments: String,
+        /// The answer.
+        #[serde(rename = "messageID")]
+        message_id: MessageId,
+    },
+    /// A terminal was opened.
+    #[serde(rename = "pty.created")]
+    PtyCreated {
+        /// The terminal.
+        info: Pty,
+    },
+    /// A terminal was named anew or has another size.
+    #[serde(rename = "pty.updated")]
+    PtyUpdated {
+        /// The terminal.
+        info: Pty,
+    },
+    /// The program of a terminal has ended.
+    #[serde(rename = "pty.exited")]
+    PtyExited {
+        /// The terminal.
+        id: PtyId,
+        /// The program's exit code.
+        #[serde(rename = "exitCode")]
+        exit_code: u32,
+    },
+    /// A terminal is no more.
+    #[serde(rename = "pty.deleted")]
+    PtyDeleted {
+        /// The terminal.
+        id: PtyId,
+    },
+    /// A model waits for a user's answer.
+    #[serde(rename = "question.asked")]
+    QuestionAsked(QuestionRequest),
+    /// A user answered.
+    #[serde(rename = "question.replied")]
+    QuestionReplied {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        /// The request.
+        #[serde(rename = "requestID")]
+        request_id: QuestionId,
+        /// What was chosen or written, a list for each question in order.
+        answers: Vec<Vec<String>>,
+    },
+    /// A user would not answer, or nobody waits any more.
+    #[serde(rename = "question.rejected")]
+    QuestionRejected {
+        /// The session.
+        #[serde(rename = "sessionID")]
+        session_id: SessionId,
+        /// The request.
+        #[serde(rename = "requestID")]
+        request_id: QuestionId,
+    },
 }
 
 impl Signal {
@@ -258,9 +388,26 @@ impl Signal {
             | Self::SessionStatus { session_id, .. }
             | Self::SessionIdle { session_id }
             | Self::SessionCompacted { session_id }
+            | Self::TuiSessionSelect { session_id }
+            | Self::CommandExecuted { session_id, .. }
+            | Self::QuestionReplied { session_id, .. }
+            | Self::QuestionRejected { session_id, .. }
             | Self::SessionDiff { session_id, .. } => Some(session_id),
+            Self::QuestionAsked(request) => Some(&request.session_id),
             Self::SessionError { session_id, .. } => session_id.as_ref(),
-            Self::ServerConnected {} | Self::ServerHeartbeat {} | Self::FileEdited { .. } => None,
+            Self::ServerConnected {}
+            | Self::ServerHeartbeat {}
+            | Self::FileEdited { .. }
+            | Self::ProjectUpdated(_)
+            | Self::InstanceDisposed { .. }
+            | Self::GlobalDisposed {}
+            | Self::TuiPromptAppend { .. }
+            | Self::TuiCommandExecute { .. }
+            | Self::TuiToastShow { .. }
+            | Self::PtyCreated { .. }
+            | Self::PtyUpdated { .. }
+            | Self::PtyExited { .. }
+            | Self::PtyDeleted { .. } => None,
         }
     }
 }
@@ -337,6 +484,24 @@ mod tests {
     use super::*;
     use crate::{Clock, Ids};
 
+    fn project() -> Project {
+        let json = r#"{"id":"global","worktree":"/","time":{"created":1,"updated":1},"sandboxes":[]}"#;
+        serde_json::from_str(json).unwrap()
+    }
+
+    fn terminal(ids: &Ids) -> Pty {
+        Pty {
+            id: ids.pty(),
+            title: "Terminal".into(),
+            command: "/bin/sh".into(),
+            args: vec!["-l".into()],
+            cwd: "/".into(),
+            status: crate::PtyStatus::Running,
+            pid: 7,
+            exit_code: None,
+        }
+    }
+
     #[test]
     fn every_signal_is_told_from_an_event_by_its_name() {
         let ids = Ids::seeded(Clock::stepping(1_000, 1), 1);
@@ -355,8 +520,43 @@ mod tests {
             Signal::SessionIdle { session_id: session_id.clone() },
             Signal::SessionError { session_id: Some(session_id.clone()), error: MessageError::aborted() },
             Signal::SessionCompacted { session_id: session_id.clone() },
-            Signal::SessionDiff { session_id, diff: Vec::new() },
+            Signal::SessionDiff { session_id: session_id.clone(), diff: Vec::new() },
+            Signal::QuestionAsked(QuestionRequest {
+                id: ids.question(),
+                session_id: session_id.clone(),
+                questions: vec![crate::Question {
+                    question: "Which?".into(),
+                    header: "Which".into(),
+                    options: Vec::new(),
+                    multiple: None,
+                    custom: None,
+                }],
+                tool: None,
+            }),
+            Signal::QuestionReplied {
+                session_id: session_id.clone(),
+                request_id: ids.question(),
+                answers: vec![vec!["a".into()]],
+            },
+            Signal::QuestionRejected { session_id, request_id: ids.question() },
             Signal::FileEdited { file: "/a".into() },
+            Signal::ProjectUpdated(project()),
+            Signal::InstanceDisposed { directory: "/a".into() },
+            Signal::GlobalDisposed {},
+            Signal::TuiPromptAppend { directory: String::new(), text: "t".into() },
+            Signal::TuiCommandExecute { directory: String::new(), command: "session.new".into() },
+            Signal::TuiToastShow { directory: String::new(), toast: Toast::default() },
+            Signal::TuiSessionSelect { session_id: ids.session() },
+            Signal::CommandExecuted {
+                session_id: ids.session(),
+                name: "init".into(),
+                arguments: String::new(),
+                message_id: ids.message(),
+            },
+            Signal::PtyCreated { info: terminal(&ids) },
+            Signal::PtyUpdated { info: terminal(&ids) },
+            Signal::PtyExited { id: ids.pty(), exit_code: 3 },
+            Signal::PtyDeleted { id: ids.pty() },
         ];
         assert_eq!(signals.len(), SIGNALS.len());
         for signal in signals {

@@ -76,8 +76,12 @@ ids! {
     EventId = "evt";
     /// A permission request.
     PermissionId = "per";
+    /// Questions put to a user.
+    QuestionId = "que";
     /// The file that holds a tool's whole output.
     ToolOutputId = "tool";
+    /// A terminal.
+    PtyId = "pty";
 }
 
 /// A project: the hash of a repository's first commit, or `global`.
@@ -171,10 +175,22 @@ impl Ids {
         PermissionId(self.make(PermissionId::PREFIX, false))
     }
 
+    /// A new id for questions put to a user.
+    #[must_use]
+    pub fn question(&self) -> QuestionId {
+        QuestionId(self.make(QuestionId::PREFIX, false))
+    }
+
     /// A new name for a file with a tool's whole output.
     #[must_use]
     pub fn tool_output(&self) -> ToolOutputId {
         ToolOutputId(self.make(ToolOutputId::PREFIX, false))
+    }
+
+    /// A new terminal id.
+    #[must_use]
+    pub fn pty(&self) -> PtyId {
+        PtyId(self.make(PtyId::PREFIX, false))
     }
 
     /// A number to pick among alternatives with, such as the words of a slug.

@@ -8,21 +8,30 @@
 #![warn(missing_docs)]
 
 mod clock;
+mod command;
 mod error;
 mod event;
+mod file;
 mod id;
 mod message;
 mod part;
 mod permission;
 mod project;
+mod pty;
+mod question;
 mod request;
 mod session;
+mod toast;
+mod vcs;
 
 pub use clock::Clock;
+pub use command::CommandInput;
 pub use error::MessageError;
 pub use event::{Envelope, Event, Fact, Notice, Signal};
+pub use file::{ContentKind, FileContent, FileKind, FileNode, Submatch, Text, TextMatch};
 pub use id::{
-    EventId, Ids, MessageId, ParseIdError, PartId, PermissionId, ProjectId, SessionId, ToolOutputId,
+    EventId, Ids, MessageId, ParseIdError, PartId, PermissionId, ProjectId, PtyId, QuestionId, SessionId,
+    ToolOutputId,
 };
 pub use message::{
     AssistantMessage, AssistantTime, CreatedTime, Message, MessagePath, MessageWithParts, OutputFormat,
@@ -31,14 +40,18 @@ pub use message::{
 pub use part::{FileAttachment, Part, PartBody, Span, StepFinish, TextPart, ToolPart, ToolSpan, ToolState};
 pub use permission::{Action, PermissionReply, PermissionRequest, Rule, ToolRef};
 pub use project::{PathReply, Project, ProjectTime};
+pub use pty::{Pty, PtyInput, PtyPatch, PtySize, PtyStatus, PtyTicket, Shell};
+pub use question::{Question, QuestionAnswers, QuestionOption, QuestionRequest};
 pub use request::{
     ApiError, ForkInput, HealthReply, PartInput, PermissionAnswer, PromptInput, RevertInput, SessionInput,
-    SessionPatch, SummarizeInput, TimePatch, UnrevertInput,
+    SessionPatch, ShellInput, SummarizeInput, TimePatch, UnrevertInput,
 };
 pub use session::{
     CacheUsage, FileDiff, KeptFile, ModelRef, Revert, Session, SessionExport, SessionStatus, SessionSummary,
     SessionTime, Share, Todo, TokenUsage,
 };
+pub use toast::{Toast, ToastVariant};
+pub use vcs::{VcsFile, VcsReply, VcsStatus};
 
 /// A JSON object whose keys keep the order they were written in.
 pub type Map = serde_json::Map<String, serde_json::Value>;

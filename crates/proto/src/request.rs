@@ -100,6 +100,21 @@ pub struct SummarizeInput {
     pub auto: Option<bool>,
 }
 
+/// The body of `POST /session/{id}/shell`: a command that the user runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ShellInput {
+    /// The id of the user's message, if the client makes it.
+    #[serde(rename = "messageID", default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+    /// The agent that the command is recorded under.
+    pub agent: String,
+    /// The model that it is recorded under; the session's own without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<PromptModel>,
+    /// The command line.
+    pub command: String,
+}
+
 /// The body of `POST /session/{id}/message` and `/prompt_async`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PromptInput {

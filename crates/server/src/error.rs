@@ -11,6 +11,12 @@ use serde_json::{Value, json};
 
 /// The engine's name for what a permission answer is about.
 const PERMISSION: &str = "Permission request";
+/// The engine's name for a project.
+const PROJECT: &str = "Project";
+/// What the engine calls a terminal that is not there.
+const PTY: &str = "PTY session";
+/// The engine's name for what an answer to a question is about.
+const QUESTION: &str = "Question request";
 
 /// Why a request is not answered, or a server not started.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +65,28 @@ pub enum Error {
         /// What was asked for.
         what: &'static str,
     },
+    /// The client names another thing, by a kind that newer routes tell apart.
+    #[error("{what} not found: {id}")]
+    Missing {
+        /// What clients call the error.
+        tag: &'static str,
+        /// What clients call the id.
+        key: &'static str,
+        /// What kind of thing.
+        what: &'static str,
+        /// What was asked for.
+        id: String,
+    },
+    /// The client asks for something that fits.
+    #[error("{message}")]
+    Refused {
+        /// What clients call the error.
+        name: &'static str,
+        /// What is wrong.
+        message: String,
+        /// What clients call the reason.
+        reason: Option<&'static str>,
+    },
     /// The client signs in.
     #[error("user name or password is wrong")]
     Unauthorized,
@@ -103,6 +131,11 @@ impl Error {
         Self::Invalid { message: message.into(), kind: "Query" }
     }
 
+    /// A request whose body makes no sense.
+    pub(crate) fn payload(message: impl Into<String>) -> Self {
+        Self::Invalid { message: message.into(), kind: "Payload" }
+    }
+
     /// What the user may try.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
@@ -114,6 +147,8 @@ impl Error {
             | Self::NoRoute { .. }
             | Self::NoMethod { .. }
             | Self::NotOffered { .. }
+            | Self::Missing { .. }
+            | Self::Refused { .. }
             | Self::Unauthorized
             | Self::ForeignHost { .. }
             | Self::ForeignOrigin { .. }
@@ -128,11 +163,14 @@ impl Error {
 
     fn status(&self) -> StatusCode {
         match self {
-            Self::Engine(engine::Error::NotFound { .. }) | Self::NoRoute { .. } => StatusCode::NOT_FOUND,
-            Self::Engine(engine::Error::Busy { .. }) => StatusCode::CONFLICT,
-            Self::Engine(engine::Error::Invalid { .. }) | Self::Invalid { .. } | Self::NotOffered { .. } => {
-                StatusCode::BAD_REQUEST
+            Self::Engine(engine::Error::NotFound { .. }) | Self::NoRoute { .. } | Self::Missing { .. } => {
+                StatusCode::NOT_FOUND
             }
+            Self::Engine(engine::Error::Busy { .. }) => StatusCode::CONFLICT,
+            Self::Engine(engine::Error::Invalid { .. })
+            | Self::Invalid { .. }
+            | Self::NotOffered { .. }
+            | Self::Refused { .. } => StatusCode::BAD_REQUEST,
             Self::NoMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::ForeignHost { .. } | Self::ForeignOrigin { .. } => StatusCode::FORBIDDEN,
@@ -152,6 +190,25 @@ impl Error {
     pub(crate) fn body(&self) -> Value {
         if let Self::Engine(engine::Error::NotFound { what: PERMISSION, id }) = self {
             return json!({"_tag": "PermissionNotFoundError", "requestID": id, "message": self.to_string()});
+        }
+        if let Self::Engine(engine::Error::NotFound { what: PROJECT, id }) = self {
+            return json!({"_tag": "ProjectNotFoundError", "projectID": id, "message": self.to_string()});
+        }
+        if let Self::Missing { tag, key, id, .. } = self {
+            return json!({"_tag": tag, *key: id, "message": self.to_string()});
+        }
+        if let Self::Refused { name, message, reason } = self {
+            let mut data = json!({"message": message});
+            if let Some(reason) = reason {
+                data["reason"] = json!(reason);
+            }
+            return json!({"name": name, "data": data});
+        }
+        if let Self::Engine(engine::Error::NotFound { what: PTY, id }) = self {
+            return json!({"_tag": "PtyNotFoundError", "ptyID": id, "message": self.to_string()});
+        }
+        if let Self::Engine(engine::Error::NotFound { what: QUESTION, id }) = self {
+            return json!({"_tag": "QuestionNotFoundError", "requestID": id, "message": self.to_string()});
         }
         if let Self::Engine(engine::Error::Busy { session }) = self {
             return json!({"_tag": "SessionBusyError", "sessionID": session, "message": self.to_string()});

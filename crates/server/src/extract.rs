@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use codewright_engine::Place;
-use codewright_proto::{MessageId, ParseIdError, PartId, PermissionId, SessionId};
+use codewright_proto::{MessageId, ParseIdError, PartId, PermissionId, PtyId, QuestionId, SessionId};
 use http::Uri;
 use http::request::Parts;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -29,16 +29,29 @@ pub(crate) struct Here {
     pub(crate) in_query: bool,
 }
 
+/// Newer routes put the place into an object of its own.
 #[derive(Deserialize)]
 struct Named {
     directory: Option<String>,
+    #[serde(rename = "location[directory]")]
+    located: Option<String>,
+    workspace: Option<String>,
+    #[serde(rename = "location[workspace]")]
+    located_workspace: Option<String>,
 }
 
 impl FromRequestParts<App> for Here {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
-        let named = query::<Named>(&parts.uri)?.directory.filter(|directory| !directory.is_empty());
+        let Named { directory, located, workspace, located_workspace } = query(&parts.uri)?;
+        let header = parts.headers.get("x-opencode-workspace").and_then(|value| value.to_str().ok());
+        let workspaces = [workspace.as_deref(), located_workspace.as_deref(), header];
+        if workspaces.into_iter().flatten().any(|workspace| !workspace.is_empty()) {
+            // Work that was meant for elsewhere must not be done here.
+            return Err(Error::NotOffered { what: "working in workspaces" });
+        }
+        let named = located.or(directory).filter(|directory| !directory.is_empty());
         let in_query = named.is_some();
         let named = match named {
             Some(directory) => Some(directory),
@@ -70,7 +83,14 @@ fn header_directory(parts: &Parts) -> Result<Option<String>, Error> {
 /// Reads the query of an address; what is not asked for is skipped.
 pub(crate) fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Error> {
     let read = Query::try_from_uri(uri);
-    read.map(|Query(value)| value).map_err(|rejection| Error::query(rejection.body_text()))
+    read.map(|Query(value)| value).map_err(|rejection| {
+        let said = rejection.body_text();
+        let said = said.strip_prefix("Failed to deserialize query string: ").unwrap_or(&said);
+        match said.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
+            Some(field) => Error::query(format!("Missing key\n  at [\"{field}\"]")),
+            None => Error::query(said),
+        }
+    })
 }
 
 /// The query of a request.
@@ -107,7 +127,19 @@ impl Id for PartId {
     }
 }
 
+impl Id for PtyId {
+    fn read(text: &str) -> Result<Self, ParseIdError> {
+        Self::parse(text)
+    }
+}
+
 impl Id for PermissionId {
+    fn read(text: &str) -> Result<Self, ParseIdError> {
+        Self::parse(text)
+    }
+}
+
+impl Id for QuestionId {
     fn read(text: &str) -> Result<Self, ParseIdError> {
         Self::parse(text)
     }

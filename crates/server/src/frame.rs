@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use codewright_engine::Published;
-use codewright_proto::{EventId, Fact, Ids, Notice, Signal};
+use codewright_proto::{Envelope, Event, EventId, Fact, Ids, Notice, Signal};
 use serde_json::json;
 
 use crate::directories::Home;
@@ -70,6 +70,52 @@ pub(crate) fn global(payload: &[u8], home: Option<&Home>) -> Bytes {
     frame.put_slice(payload);
     frame.put_slice(b"}\n\n");
     frame.freeze()
+}
+
+/// A frame of `GET /global/event` about a directory.
+pub(crate) fn at(payload: &[u8], directory: &str) -> Bytes {
+    let mut frame = BytesMut::with_capacity(payload.len() + 200);
+    frame.put_slice(format!("data: {{\"directory\":{},\"payload\":", json!(directory)).as_bytes());
+    frame.put_slice(payload);
+    frame.put_slice(b"}\n\n");
+    frame.freeze()
+}
+
+/// A stored event on `GET /global/event`: as it is, and as whoever copies sessions takes it.
+pub(crate) fn twice(payload: &[u8], envelope: &Envelope, home: Option<&Home>) -> Bytes {
+    const DATA: &[u8] = b"\"properties\":";
+    let plain = global(payload, home);
+    // Neither an id nor a name holds the key, so its first place is the right one.
+    let found = payload.windows(DATA.len()).position(|at| at == DATA);
+    let (Some(at), true) = (found, is_copied(&envelope.event)) else { return plain };
+    let data = &payload[at + DATA.len()..payload.len().saturating_sub(1)];
+    let Envelope { id, seq, event, .. } = envelope;
+    let head = format!(
+        "{{\"type\":\"sync\",\"syncEvent\":{{\"id\":{},\"type\":\"{}.{}\",\"seq\":{seq},\"aggregateID\":{},\"data\":",
+        json!(id),
+        event.name(),
+        event.version(),
+        json!(event.session_id()),
+    );
+    let tail = format!("}},\"id\":{}}}", json!(id));
+    let twin = [head.as_bytes(), data, tail.as_bytes()].concat();
+    let mut both = BytesMut::from(&plain[..]);
+    both.extend_from_slice(&global(&twin, home));
+    both.freeze()
+}
+
+/// Whether an event is part of what makes up a session elsewhere.
+fn is_copied(event: &Event) -> bool {
+    match event {
+        Event::SessionCreated { .. }
+        | Event::SessionUpdated { .. }
+        | Event::SessionDeleted { .. }
+        | Event::MessageUpdated { .. }
+        | Event::MessageRemoved { .. }
+        | Event::PartUpdated { .. }
+        | Event::PartRemoved { .. } => true,
+        Event::TodoUpdated { .. } | Event::PermissionAsked(_) | Event::PermissionReplied { .. } => false,
+    }
 }
 
 /// What the server itself says on a stream.

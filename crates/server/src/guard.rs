@@ -75,7 +75,7 @@ fn check(options: &Options, request: &Request, origin_allowed: bool) -> Result<P
     if request.method() == Method::OPTIONS && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD) {
         return Ok(Pass::Preflight);
     }
-    if options.password().is_some() && !is_signed_in(options, request) {
+    if options.password().is_some() && !is_signed_in(options, request) && !has_ticket(request) {
         return Err(Error::Unauthorized);
     }
     let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
@@ -150,6 +150,19 @@ fn is_signed_in(options: &Options, request: &Request) -> bool {
     };
     let expected = format!("{}:{}", options.username, options.password().unwrap_or_default());
     same(&given, expected.as_bytes())
+}
+
+/// Whether the request brings a ticket to the one route that takes it, and that decides whether it is good.
+fn has_ticket(request: &Request) -> bool {
+    let path = request.uri().path();
+    let is_connect = path.starts_with("/pty/") && path.ends_with("/connect");
+    let query = request.uri().query().unwrap_or_default();
+    is_connect && query.split('&').any(|pair| pair.starts_with("ticket="))
+}
+
+/// Whether a request comes from no page, or from one that may change something here.
+pub(crate) fn may_change(headers: &HeaderMap, options: &Options) -> bool {
+    headers.get(header::ORIGIN).is_none_or(|origin| is_allowed(origin, headers, options))
 }
 
 /// Compares without telling by its duration where the difference is.

@@ -5,6 +5,7 @@
 //! of the OpenCode 1.18.33 API, so that its clients work unchanged.
 
 mod directories;
+mod document;
 mod error;
 mod extract;
 mod frame;
@@ -19,4 +20,4 @@ mod stream;
 pub use error::Error;
 pub use options::Options;
 pub use route::{router, routes};
-pub use serve::serve;
+pub use serve::{Listener, serve};

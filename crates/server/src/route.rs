@@ -12,12 +12,24 @@ use crate::guard::{guard, hurry};
 use crate::state::{App, Server};
 use crate::{Error, Options};
 
+mod api;
 mod auth;
+mod config;
+mod doc;
 mod event;
+mod experimental;
+mod file;
 mod instance;
+mod log;
+mod mcp;
 mod permission;
+mod project;
+mod pty;
+mod question;
 mod session;
 mod sync;
+mod tui;
+mod vcs;
 
 use session::change;
 
@@ -46,16 +58,53 @@ fn long(method: &'static str, path: &'static str, run: MethodRouter<App>) -> Rou
 }
 
 fn table() -> Vec<Route> {
+    [instances(), sessions(), files(), trials(), clients(), newer()].into_iter().flatten().collect()
+}
+
+/// The server, its directories, and what holds in them.
+fn instances() -> Vec<Route> {
     vec![
+        route("GET", "/doc", get(doc::read)),
         route("GET", "/global/health", get(instance::health)),
         long("GET", "/global/event", get(event::global)),
         long("GET", "/event", get(event::local)),
         route("GET", "/path", get(instance::path)),
-        route("GET", "/project/current", get(instance::project)),
-        route("GET", "/config", get(instance::config)),
+        route("POST", "/instance/dispose", post(instance::dispose)),
+        route("POST", "/global/dispose", post(instance::dispose_all)),
+        route("POST", "/global/upgrade", post(instance::upgrade)),
+        route("POST", "/log", post(log::write)),
+        route("GET", "/project", get(project::list)),
+        route("GET", "/project/current", get(project::current)),
+        route("POST", "/project/git/init", post(project::init_git)),
+        route("PATCH", "/project/{projectID}", patch(project::update)),
+        route("GET", "/project/{projectID}/directories", get(project::directories)),
+        route("GET", "/config", get(config::read)),
+        route("PATCH", "/config", patch(config::change)),
+        route("PUT", "/config", put(config::change)),
+        route("GET", "/global", get(config::read_global)),
+        route("GET", "/global/config", get(config::read_global)),
+        route("PATCH", "/global/config", patch(config::change_global)),
         route("GET", "/config/providers", get(instance::providers)),
         route("GET", "/provider", get(instance::all_providers)),
         route("GET", "/agent", get(instance::agents)),
+        route("GET", "/command", get(instance::commands)),
+        route("GET", "/skill", get(instance::skills)),
+        route("GET", "/lsp", get(experimental::nothing)),
+        route("GET", "/formatter", get(experimental::nothing)),
+        route("GET", "/mcp", get(mcp::status)),
+        route("POST", "/mcp", post(mcp::add)),
+        route("POST", "/mcp/{name}/auth", post(mcp::one)),
+        route("DELETE", "/mcp/{name}/auth", delete(mcp::one)),
+        route("POST", "/mcp/{name}/auth/callback", post(mcp::one)),
+        route("POST", "/mcp/{name}/auth/authenticate", post(mcp::one)),
+        route("POST", "/mcp/{name}/connect", post(mcp::one)),
+        route("POST", "/mcp/{name}/disconnect", post(mcp::one)),
+    ]
+}
+
+/// Sessions and what waits for a user in them.
+fn sessions() -> Vec<Route> {
+    vec![
         route("GET", "/session", get(session::list)),
         route("POST", "/session", post(session::create)),
         route("GET", "/session/status", get(session::statuses)),
@@ -83,9 +132,13 @@ fn table() -> Vec<Route> {
         route("DELETE", "/session/{sessionID}/share", delete(change::unshare)),
         long("POST", "/session/{sessionID}/revert", post(change::revert)),
         long("POST", "/session/{sessionID}/unrevert", post(change::unrevert)),
+        long("POST", "/session/{sessionID}/command", post(session::command)),
         long("POST", "/session/{sessionID}/summarize", post(session::summarize)),
         long("POST", "/session/{sessionID}/compact", post(session::compact)),
+        long("POST", "/session/{sessionID}/shell", post(session::shell)),
         route("POST", "/session/{sessionID}/init", post(change::init)),
+        route("POST", "/sync/start", post(sync::start)),
+        route("POST", "/sync/steal", post(experimental::no_workspaces)),
         route("POST", "/sync/replay", post(sync::replay)),
         route("POST", "/sync/history", post(sync::history)),
         route("PUT", "/auth/{providerID}", put(auth::set)),
@@ -93,9 +146,112 @@ fn table() -> Vec<Route> {
         route("GET", "/provider/auth", get(auth::methods)),
         long("POST", "/provider/{providerID}/oauth/authorize", post(auth::begin)),
         long("POST", "/provider/{providerID}/oauth/callback", post(auth::finish)),
+        route("GET", "/pty/shells", get(pty::shells)),
+        route("GET", "/pty", get(pty::list)),
+        route("POST", "/pty", post(pty::create)),
+        route("GET", "/pty/{ptyID}", get(pty::read)),
+        route("PUT", "/pty/{ptyID}", put(pty::update)),
+        route("DELETE", "/pty/{ptyID}", delete(pty::remove)),
+        route("POST", "/pty/{ptyID}/connect-token", post(pty::ticket)),
+        long("GET", "/pty/{ptyID}/connect", get(pty::connect)),
         route("GET", "/permission", get(permission::list)),
         route("POST", "/permission/{requestID}/reply", post(permission::reply)),
         route("POST", "/session/{sessionID}/permissions/{permissionID}", post(permission::respond)),
+        route("GET", "/question", get(question::list)),
+        route("POST", "/question/{requestID}/reply", post(question::reply)),
+        route("POST", "/question/{requestID}/reject", post(question::reject)),
+    ]
+}
+
+/// Files and version control.
+fn files() -> Vec<Route> {
+    vec![
+        route("GET", "/file", get(file::list)),
+        route("GET", "/file/content", get(file::content)),
+        route("GET", "/file/status", get(file::status)),
+        route("GET", "/find", get(file::find_text)),
+        route("GET", "/find/file", get(file::find_files)),
+        route("GET", "/find/symbol", get(file::find_symbols)),
+        route("GET", "/vcs", get(vcs::read)),
+        route("GET", "/vcs/status", get(vcs::status)),
+        route("GET", "/vcs/diff", get(vcs::diff)),
+        route("GET", "/vcs/diff/raw", get(vcs::raw)),
+        route("POST", "/vcs/apply", post(vcs::apply)),
+    ]
+}
+
+/// What is on trial, and rooms that are not built yet.
+fn trials() -> Vec<Route> {
+    vec![
+        route("GET", "/experimental/capabilities", get(experimental::capabilities)),
+        route("GET", "/experimental/console", get(experimental::console)),
+        route("GET", "/experimental/console/orgs", get(experimental::orgs)),
+        route("POST", "/experimental/console/switch", post(experimental::switch_org)),
+        route("GET", "/experimental/tool", get(experimental::tools)),
+        route("GET", "/experimental/tool/ids", get(experimental::tool_ids)),
+        route("GET", "/experimental/worktree", get(experimental::worktrees)),
+        route("POST", "/experimental/worktree", post(experimental::no_worktrees)),
+        route("DELETE", "/experimental/worktree", delete(experimental::no_worktrees)),
+        route("POST", "/experimental/worktree/reset", post(experimental::no_worktrees)),
+        route("GET", "/experimental/session", get(experimental::sessions)),
+        route("POST", "/experimental/session/{sessionID}/background", post(experimental::background)),
+        route("GET", "/experimental/resource", get(experimental::no_entries)),
+        route("GET", "/experimental/workspace/adapter", get(experimental::nothing)),
+        route("GET", "/experimental/workspace", get(experimental::nothing)),
+        route("POST", "/experimental/workspace", post(experimental::no_workspaces)),
+        route("POST", "/experimental/workspace/sync-list", post(experimental::done)),
+        route("GET", "/experimental/workspace/status", get(experimental::nothing)),
+        route("DELETE", "/experimental/workspace/{id}", delete(experimental::no_workspaces)),
+        route("POST", "/experimental/workspace/warp", post(experimental::no_workspaces)),
+        route("POST", "/experimental/control-plane/move-session", post(experimental::no_workspaces)),
+        route("POST", "/experimental/project/{projectID}/copy", post(experimental::no_worktrees)),
+        route("DELETE", "/experimental/project/{projectID}/copy", delete(experimental::no_worktrees)),
+        route("POST", "/experimental/project/{projectID}/copy/refresh", post(experimental::done)),
+        route("POST", "/experimental/project/{projectID}/copy/generate-name", post(experimental::copy_name)),
+    ]
+}
+
+/// A terminal client's remote control.
+fn clients() -> Vec<Route> {
+    vec![
+        route("POST", "/tui/append-prompt", post(tui::append)),
+        route("POST", "/tui/open-help", post(tui::open_help)),
+        route("POST", "/tui/open-sessions", post(tui::open_sessions)),
+        route("POST", "/tui/open-themes", post(tui::open_themes)),
+        route("POST", "/tui/open-models", post(tui::open_models)),
+        route("POST", "/tui/submit-prompt", post(tui::submit)),
+        route("POST", "/tui/clear-prompt", post(tui::clear)),
+        route("POST", "/tui/execute-command", post(tui::execute)),
+        route("POST", "/tui/show-toast", post(tui::toast)),
+        route("POST", "/tui/publish", post(tui::published)),
+        route("POST", "/tui/select-session", post(tui::select)),
+        long("GET", "/tui/control/next", get(tui::next)),
+        route("POST", "/tui/control/response", post(tui::response)),
+    ]
+}
+
+/// The newer routes, as far as clients call them.
+fn newer() -> Vec<Route> {
+    vec![
+        route("GET", "/api/health", get(api::health)),
+        route("GET", "/api/location", get(api::location)),
+        route("GET", "/api/agent", get(api::agents)),
+        route("GET", "/api/model", get(api::models)),
+        route("GET", "/api/provider", get(api::providers)),
+        route("GET", "/api/provider/{providerID}", get(api::provider)),
+        route("GET", "/api/integration", get(api::integrations)),
+        route("GET", "/api/integration/{integrationID}", get(api::integration)),
+        route("POST", "/api/integration/{integrationID}/connect/key", post(api::connect_key)),
+        route("DELETE", "/api/credential/{credentialID}", delete(api::disconnect)),
+        route("GET", "/api/reference", get(api::nothing)),
+        route("GET", "/api/permission/request", get(api::permissions)),
+        route("GET", "/api/permission/saved", get(api::saved_permissions)),
+        route("GET", "/api/session", get(api::sessions)),
+        route("GET", "/api/session/active", get(api::active)),
+        route("GET", "/api/session/{sessionID}", get(api::session)),
+        route("GET", "/api/fs/list", get(file::api_list)),
+        route("GET", "/api/fs/find", get(file::api_find)),
+        route("GET", "/api/fs/read/{*path}", get(file::api_read)),
     ]
 }
 

@@ -2,6 +2,8 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +15,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -46,11 +48,71 @@ impl Closing {
     }
 }
 
+/// Where connections come from.
+pub enum Listener {
+    /// The network.
+    Tcp(TcpListener),
+    /// A file that its owner alone may use.
+    Unix(UnixListener),
+}
+
+/// A connection of either kind.
+type Socket = tokio_util::either::Either<TcpStream, UnixStream>;
+
+impl From<TcpListener> for Listener {
+    fn from(listener: TcpListener) -> Self {
+        Self::Tcp(listener)
+    }
+}
+
+impl Listener {
+    /// Listens on a socket file. It is made where nobody else may look and moved to its place
+    /// when it is its owner's alone; what a dead server left there goes.
+    pub fn owned(path: &Path) -> io::Result<Self> {
+        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, "a server listens there already"));
+        }
+        if std::fs::symlink_metadata(path).is_ok_and(|file| !file.file_type().is_socket()) {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is no socket"));
+        }
+        let beside = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let hidden = beside.join(format!(".codewright-{}", std::process::id()));
+        std::fs::DirBuilder::new().mode(0o700).create(&hidden)?;
+        let made = hidden.join("s");
+        let listening = UnixListener::bind(&made).and_then(|listener| {
+            std::fs::set_permissions(&made, std::fs::Permissions::from_mode(0o600))?;
+            std::fs::rename(&made, path)?;
+            Ok(Self::Unix(listener))
+        });
+        // Empty, unless it could not be moved; either way nobody needs it.
+        std::fs::remove_dir_all(&hidden).ok();
+        listening
+    }
+
+    async fn accept(&self) -> io::Result<Socket> {
+        match self {
+            Self::Tcp(listener) => {
+                let (socket, _) = listener.accept().await?;
+                // Frames of a few bytes are wanted now, not when there are more. Without the option
+                // all still works.
+                socket.set_nodelay(true).ok();
+                Ok(Socket::Left(socket))
+            }
+            Self::Unix(listener) => Ok(Socket::Right(listener.accept().await?.0)),
+        }
+    }
+}
+
 /// Serves a listener until `cancel`, then accepts no more, ends the streams and
 /// gives open requests a moment.
 ///
 /// Ends early only when the listener can accept nothing any more.
-pub async fn serve(listener: TcpListener, router: Router, cancel: CancellationToken) -> io::Result<()> {
+pub async fn serve(
+    listener: impl Into<Listener>,
+    router: Router,
+    cancel: CancellationToken,
+) -> io::Result<()> {
+    let listener = listener.into();
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut connections = JoinSet::new();
     // Also cancelled when the listener fails: then nobody serves the connections any more.
@@ -66,7 +128,7 @@ pub async fn serve(listener: TcpListener, router: Router, cancel: CancellationTo
 }
 
 async fn accept(
-    listener: &TcpListener,
+    listener: &Listener,
     router: &Router,
     cancel: &CancellationToken,
     (room, connections): (&Arc<Semaphore>, &mut JoinSet<()>),
@@ -77,7 +139,7 @@ async fn accept(
         while connections.try_join_next().is_some() {}
         let accepted = cancel.run_until_cancelled(async {
             let permit = Arc::clone(room).acquire_owned().await.expect("the semaphore is never closed");
-            listener.accept().await.map(|(socket, _)| (socket, permit))
+            listener.accept().await.map(|socket| (socket, permit))
         });
         let Some(accepted) = accepted.await else { return Ok(()) };
         match accepted {
@@ -100,9 +162,7 @@ async fn accept(
     }
 }
 
-async fn serve_connection(socket: TcpStream, router: Router, cancel: CancellationToken) {
-    // Frames of a few bytes are wanted now, not when there are more. Without the option all still works.
-    socket.set_nodelay(true).ok();
+async fn serve_connection(socket: Socket, router: Router, cancel: CancellationToken) {
     let closing = Closing(cancel.clone());
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
@@ -115,7 +175,8 @@ async fn serve_connection(socket: TcpStream, router: Router, cancel: Cancellatio
         .header_read_timeout(HEAD_DEADLINE)
         .max_headers(MAX_HEADERS)
         .max_buf_size(MAX_HEAD_BYTES)
-        .serve_connection(TokioIo::new(socket), service);
+        .serve_connection(TokioIo::new(socket), service)
+        .with_upgrades();
     let connection = std::pin::pin!(connection);
     // A connection that breaks is the client's affair; there is nobody to tell.
     match select(connection, std::pin::pin!(cancel.cancelled())).await {

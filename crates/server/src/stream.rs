@@ -141,7 +141,14 @@ impl Reader {
                 if home.is_none() && published.position().is_some() {
                     return None;
                 }
-                Some(frame::global(&self.app.payloads.of(published), home.as_deref()))
+                let payload = self.app.payloads.of(published);
+                Some(match published {
+                    Published::Event(envelope) => frame::twice(&payload, envelope, home.as_deref()),
+                    Published::Signal { signal, .. } => match place(signal) {
+                        Some(directory) => frame::at(&payload, directory),
+                        None => frame::global(&payload, home.as_deref()),
+                    },
+                })
             }
             Scope::Directory { directory, session } => {
                 let (about, here) = match published {
@@ -173,17 +180,62 @@ impl Reader {
     }
 }
 
+/// The directory that a signal was meant for, if it names one.
+fn place(signal: &Signal) -> Option<&str> {
+    match signal {
+        Signal::InstanceDisposed { directory }
+        | Signal::TuiPromptAppend { directory, .. }
+        | Signal::TuiCommandExecute { directory, .. }
+        | Signal::TuiToastShow { directory, .. } => Some(directory),
+        Signal::PartDelta { .. }
+        | Signal::SessionStatus { .. }
+        | Signal::SessionIdle { .. }
+        | Signal::SessionError { .. }
+        | Signal::SessionDiff { .. }
+        | Signal::SessionCompacted { .. }
+        | Signal::FileEdited { .. }
+        | Signal::ProjectUpdated(_)
+        | Signal::GlobalDisposed {}
+        | Signal::PtyCreated { .. }
+        | Signal::PtyUpdated { .. }
+        | Signal::PtyExited { .. }
+        | Signal::PtyDeleted { .. }
+        | Signal::TuiSessionSelect { .. }
+        | Signal::CommandExecuted { .. }
+        | Signal::QuestionAsked(_)
+        | Signal::QuestionReplied { .. }
+        | Signal::QuestionRejected { .. }
+        | Signal::ServerConnected {}
+        | Signal::ServerHeartbeat {} => None,
+    }
+}
+
 /// Whether a signal that speaks of no session concerns a directory.
 fn is_here(signal: &Signal, directory: &str) -> bool {
     match signal {
         Signal::FileEdited { file } => std::path::Path::new(file).starts_with(directory),
-        Signal::SessionError { session_id: None, .. } => true,
+        Signal::InstanceDisposed { directory: at }
+        | Signal::TuiPromptAppend { directory: at, .. }
+        | Signal::TuiCommandExecute { directory: at, .. }
+        | Signal::TuiToastShow { directory: at, .. } => at == directory,
+        Signal::SessionError { session_id: None, .. }
+        | Signal::ProjectUpdated(_)
+        | Signal::GlobalDisposed {}
+        | Signal::PtyCreated { .. }
+        | Signal::PtyUpdated { .. }
+        | Signal::PtyExited { .. }
+        | Signal::PtyDeleted { .. } => true,
         Signal::SessionError { .. }
         | Signal::PartDelta { .. }
         | Signal::SessionStatus { .. }
         | Signal::SessionIdle { .. }
         | Signal::SessionCompacted { .. }
+        | Signal::CommandExecuted { .. }
         | Signal::SessionDiff { .. }
+        | Signal::TuiSessionSelect { .. }
+        | Signal::QuestionAsked(_)
+        | Signal::QuestionReplied { .. }
+        | Signal::QuestionRejected { .. }
         | Signal::ServerConnected {}
         | Signal::ServerHeartbeat {} => false,
     }

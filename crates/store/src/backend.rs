@@ -38,6 +38,9 @@ pub(crate) trait Backend: Send + Sync {
     /// Who has a session, if anybody alive has.
     fn holder<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Option<Holder>>;
 
+    /// Asks the owner in another process to stop what it does in a session; whether there is one.
+    fn ask_to_stop<'a>(&'a self, session: &'a SessionId) -> Answer<'a, bool>;
+
     /// The sessions that somebody alive has.
     fn holders(&self) -> Answer<'_, Vec<(SessionId, Holder)>>;
 
@@ -116,7 +119,7 @@ pub(crate) trait Backend: Send + Sync {
     /// Lets a session go soon, without waiting.
     fn abandon(&self, session: &SessionId, fence: u64);
 
-    /// Brings the feed up to the end of the log, and keeps it there while it is read.
+    /// Brings the feed up to the end of the log, and keeps it there while it is read or a session held.
     fn watch(&self);
 
     /// What was saved when it was opened, if it was damaged.

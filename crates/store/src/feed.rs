@@ -90,7 +90,7 @@ impl Serialize for Published {
 pub(crate) struct Feed {
     ring: Mutex<Ring>,
     changed: Notify,
-    /// Somebody began to read, or the feed ended.
+    /// Somebody began to read or took a session, or the feed ended.
     needed: Condvar,
 }
 
@@ -100,6 +100,8 @@ struct Ring {
     first: u64,
     bytes: usize,
     readers: usize,
+    /// Those who hold a session, and hear of other processes without reading.
+    holders: usize,
     last_position: u64,
     closed: bool,
 }
@@ -133,6 +135,7 @@ impl Feed {
                 first: 0,
                 bytes: 0,
                 readers: 0,
+                holders: 0,
                 last_position: 0,
                 closed: false,
             }),
@@ -163,11 +166,18 @@ impl Feed {
         self.changed.notify_waiters();
     }
 
-    /// Blocks until somebody reads; false once the feed has ended.
-    pub(crate) fn wait_for_reader(&self) -> bool {
+    /// Blocks until somebody reads or holds a session; false once the feed has ended.
+    pub(crate) fn wait_until_needed(&self) -> bool {
         let ring = self.lock();
-        let idle = |ring: &mut Ring| ring.readers == 0 && !ring.closed;
+        let idle = |ring: &mut Ring| ring.readers + ring.holders == 0 && !ring.closed;
         !self.needed.wait_while(ring, idle).unwrap_or_else(PoisonError::into_inner).closed
+    }
+
+    /// Keeps the feed awake for somebody who holds a session.
+    pub(crate) fn hold(self: &Arc<Self>) -> Holding {
+        self.lock().holders += 1;
+        self.needed.notify_all();
+        Holding(Arc::clone(self))
     }
 
     /// Blocks for a while, or until the feed ends.
@@ -278,11 +288,44 @@ fn signal_bytes(signal: &Signal) -> usize {
         }
         Signal::SessionError { error, .. } => error.message().len(),
         Signal::FileEdited { file } => file.len(),
+        Signal::InstanceDisposed { directory } => directory.len(),
+        Signal::TuiPromptAppend { directory, text } => directory.len() + text.len(),
+        Signal::TuiCommandExecute { directory, command } => directory.len() + command.len(),
+        Signal::TuiToastShow { directory, toast } => directory.len() + toast.message.len(),
+        Signal::ProjectUpdated(_) => ITEM_BYTES,
+        Signal::PtyCreated { info } | Signal::PtyUpdated { info } => {
+            info.args.iter().chain([&info.title, &info.command, &info.cwd]).map(String::len).sum()
+        }
+        Signal::QuestionAsked(request) => {
+            let texts = request.questions.iter().map(|question| {
+                let options = question.options.iter();
+                let options: usize =
+                    options.map(|option| option.label.len() + option.description.len()).sum();
+                ITEM_BYTES + question.question.len() + question.header.len() + options
+            });
+            texts.sum()
+        }
+        Signal::QuestionReplied { answers, .. } => answers.iter().flatten().map(String::len).sum(),
         Signal::ServerConnected {}
         | Signal::ServerHeartbeat {}
+        | Signal::GlobalDisposed {}
+        | Signal::TuiSessionSelect { .. }
         | Signal::SessionStatus { .. }
         | Signal::SessionIdle { .. }
-        | Signal::SessionCompacted { .. } => 0,
+        | Signal::QuestionRejected { .. }
+        | Signal::SessionCompacted { .. }
+        | Signal::PtyExited { .. }
+        | Signal::PtyDeleted { .. } => 0,
+        Signal::CommandExecuted { arguments, .. } => arguments.len(),
+    }
+}
+
+/// Somebody holds a session for as long as this lives.
+pub(crate) struct Holding(Arc<Feed>);
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        self.0.lock().holders -= 1;
     }
 }
 

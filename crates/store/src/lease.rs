@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use codewright_proto::{Envelope, Event, Part, SessionId};
+use tokio::sync::watch;
 
 use crate::backend::Backend;
+use crate::feed::Holding;
 use crate::{Condition, Error};
 
 /// What came of asking for a session.
@@ -34,12 +36,37 @@ pub struct Lease {
     log: Arc<dyn Backend>,
     session: SessionId,
     fence: u64,
+    stop: StopSignal,
+    _holding: Holding,
     is_over: bool,
 }
 
+/// Hears of other processes that want a session's work stopped.
+#[derive(Debug, Clone)]
+pub struct StopSignal(watch::Receiver<bool>);
+
+impl StopSignal {
+    pub(crate) fn new(asked: watch::Receiver<bool>) -> Self {
+        Self(asked)
+    }
+
+    /// Waits until another process wants the session stopped; for ever if none does.
+    pub async fn asked(mut self) {
+        if self.0.wait_for(|asked| *asked).await.is_err() {
+            // The session was let go, so nobody can ask any more.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
 impl Lease {
-    pub(crate) fn new(log: Arc<dyn Backend>, session: SessionId, fence: u64) -> Self {
-        Self { log, session, fence, is_over: false }
+    pub(crate) fn new(
+        log: Arc<dyn Backend>,
+        (session, fence): (SessionId, u64),
+        stop: StopSignal,
+        holding: Holding,
+    ) -> Self {
+        Self { log, session, fence, stop, _holding: holding, is_over: false }
     }
 
     /// The session.
@@ -52,6 +79,12 @@ impl Lease {
     #[must_use]
     pub fn fence(&self) -> u64 {
         self.fence
+    }
+
+    /// What tells that another process wants the session stopped.
+    #[must_use]
+    pub fn stop_signal(&self) -> StopSignal {
+        self.stop.clone()
     }
 
     /// Like [`Store::append`](crate::Store::append), but refused with [`Error::Fenced`] once the session is another's.

@@ -47,7 +47,7 @@ mod upcast;
 pub use error::{Cause, Error};
 pub use feed::{Published, Subscription};
 pub use foreign::{Foreign, ForeignRow};
-pub use lease::{Claim, Holder, Lease};
+pub use lease::{Claim, Holder, Lease, StopSignal};
 pub use sync::{Incoming, Logged};
 
 use backend::Backend;
@@ -231,6 +231,13 @@ impl Store {
     /// Who has a session, if anybody alive has.
     pub async fn holder(&self, session: &SessionId) -> Result<Option<Holder>, Error> {
         self.log.holder(session).await
+    }
+
+    /// Asks whoever has a session in another process to stop; whether there is somebody.
+    ///
+    /// They hear of it about 50 ms later, by [`Lease::stop_signal`]. Later owners do not.
+    pub async fn ask_to_stop(&self, session: &SessionId) -> Result<bool, Error> {
+        self.log.ask_to_stop(session).await
     }
 
     /// The sessions that somebody alive has.

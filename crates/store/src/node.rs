@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use codewright_proto::SessionId;
+use tokio::sync::watch;
 
 use crate::Error;
 
@@ -39,10 +40,16 @@ pub(crate) struct Node {
 struct State {
     /// Our own lock file, made when the first session is leased.
     locked: Option<Locked>,
-    /// The fences of the sessions that some value in this process holds.
-    held: HashMap<SessionId, u64>,
+    /// The sessions that some value in this process holds.
+    held: HashMap<SessionId, Held>,
     /// Those whose value is gone and whose rows still name us.
     dropped: Vec<(SessionId, u64)>,
+}
+
+struct Held {
+    fence: u64,
+    /// Says that another process wants the session's work stopped.
+    stop: watch::Sender<bool>,
 }
 
 struct Locked {
@@ -105,17 +112,34 @@ impl Node {
 
     /// The fence under which this process holds a session, if it does.
     pub(crate) fn holds(&self, session: &SessionId) -> Option<u64> {
-        self.lock().held.get(session).copied()
+        self.lock().held.get(session).map(|held| held.fence)
     }
 
-    pub(crate) fn take(&self, session: &SessionId, fence: u64) {
-        self.lock().held.insert(session.clone(), fence);
+    /// Holds a session from now on; tells when another process wants it stopped.
+    pub(crate) fn take(&self, session: &SessionId, fence: u64) -> watch::Receiver<bool> {
+        let (stop, asked) = watch::channel(false);
+        self.lock().held.insert(session.clone(), Held { fence, stop });
+        asked
+    }
+
+    /// Whether this process holds any session.
+    pub(crate) fn holds_any(&self) -> bool {
+        !self.lock().held.is_empty()
+    }
+
+    /// Tells the one who holds the session under this fence that another process wants it stopped.
+    pub(crate) fn stop(&self, session: &SessionId, fence: u64) {
+        if let Some(held) = self.lock().held.get(session)
+            && held.fence == fence
+        {
+            held.stop.send_replace(true);
+        }
     }
 
     /// The session was let go in the database too.
     pub(crate) fn forget(&self, session: &SessionId, fence: u64) {
         let mut state = self.lock();
-        if state.held.get(session) == Some(&fence) {
+        if state.held.get(session).is_some_and(|held| held.fence == fence) {
             state.held.remove(session);
         }
     }
@@ -123,7 +147,7 @@ impl Node {
     /// Notes that nothing in this process holds the session any more, though its row still names us.
     pub(crate) fn abandon(&self, session: &SessionId, fence: u64) {
         let mut state = self.lock();
-        if state.held.get(session) == Some(&fence) {
+        if state.held.get(session).is_some_and(|held| held.fence == fence) {
             state.held.remove(session);
             state.dropped.push((session.clone(), fence));
         }

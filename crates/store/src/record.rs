@@ -2,9 +2,10 @@
 //!
 //! The same bytes serve the log and the projection. A message's or part's row
 //! is the event's value without its ids; the ids stand next to each other at a
-//! known place, so the row is made by moving the few bytes before them up, and
-//! a text of two megabytes is neither written nor copied a second time.
+//! known place, so the row is cut out of the JSON, and a text of two megabytes is
+//! not written a second time.
 
+use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
 
@@ -23,6 +24,9 @@ const MAX_DEPTH: usize = 100;
 /// What the numbers of a row may reach: a column holds 63 bits.
 const MAX_NUMBER: u64 = i64::MAX as u64;
 
+/// Room for the JSON of most events.
+const USUAL_BYTES: usize = 1024;
+
 /// The JSON of one event that has been found valid.
 #[derive(Debug)]
 pub(crate) struct Record {
@@ -38,18 +42,6 @@ enum Row {
     Properties,
     /// The value at `value`, without the `cut` bytes behind its first `head` bytes.
     Value { value: Range<usize>, head: usize, cut: usize },
-}
-
-/// The JSON of a projected row.
-pub(crate) struct RowJson {
-    json: Vec<u8>,
-    range: Range<usize>,
-}
-
-impl RowJson {
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.json[self.range.clone()]
-    }
 }
 
 impl Record {
@@ -85,16 +77,15 @@ impl Record {
         self.json.len()
     }
 
-    /// The JSON of the row. Takes the record, because the log's JSON is gone afterwards.
-    pub(crate) fn into_row(mut self) -> RowJson {
-        let range = match self.row {
-            Row::Properties => self.properties,
+    /// The JSON of the projected row.
+    pub(crate) fn row(&self) -> Cow<'_, [u8]> {
+        match &self.row {
+            Row::Properties => Cow::Borrowed(self.properties()),
             Row::Value { value, head, cut } => {
-                self.json.copy_within(value.start..value.start + head, value.start + cut);
-                value.start + cut..value.end
+                let (head, rest) = self.json[value.clone()].split_at(*head);
+                Cow::Owned([head, &rest[*cut..]].concat())
             }
-        };
-        RowJson { json: self.json, range }
+        }
     }
 }
 
@@ -252,7 +243,7 @@ fn check_number(name: &str, number: u64) -> Result<(), String> {
 
 /// Compact JSON, or an error if it is nested so deeply that it could not be read back.
 fn shallow_json(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
-    let mut json = Vec::new();
+    let mut json = Vec::with_capacity(USUAL_BYTES);
     let mut serializer = serde_json::Serializer::with_formatter(&mut json, Shallow { depth: 0 });
     value.serialize(&mut serializer)?;
     Ok(json)
@@ -306,7 +297,7 @@ mod tests {
         let record = Record::new(&event).expect("valid");
         let properties: Value = serde_json::from_slice(record.properties()).expect("JSON");
         assert_eq!(properties, serde_json::to_value(&event).expect("JSON")["properties"]);
-        let row: Value = serde_json::from_slice(record.into_row().bytes()).expect("JSON");
+        let row: Value = serde_json::from_slice(&record.row()).expect("JSON");
         assert_eq!(&row, expected_row);
     }
 

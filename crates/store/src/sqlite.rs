@@ -18,6 +18,7 @@ use tokio::time::timeout;
 
 use crate::error::Fault;
 use crate::feed::Feed;
+use crate::lease::StopSignal;
 use crate::node::Node;
 use crate::record::Record;
 use crate::sync::{Incoming, Logged};
@@ -34,6 +35,7 @@ mod lease;
 mod open;
 mod query;
 mod salvage;
+mod scope;
 mod session_row;
 mod sync;
 mod tail;
@@ -72,6 +74,7 @@ struct Inner {
     /// Absent in memory, where the writer's connection is the only one there can be.
     readers: Option<Readers>,
     node: Arc<Node>,
+    feed: Arc<Feed>,
     /// Absent in memory, where nobody else can write.
     tail: Option<Arc<Tail>>,
     /// What was saved, if the file was damaged.
@@ -118,8 +121,10 @@ impl Sqlite {
         let (opened, answer) = oneshot::channel();
         let at = path.clone();
         let node = Arc::new(if readers.is_some() { Node::beside(&path) } else { Node::alone() });
-        let tail = readers.is_some().then(|| Arc::new(Tail::new(path.clone(), Arc::clone(&feed))));
-        let owner = Arc::clone(&node);
+        let tail = readers
+            .is_some()
+            .then(|| Arc::new(Tail::new(path.clone(), Arc::clone(&feed), Arc::clone(&node))));
+        let (owner, of_store) = (Arc::clone(&node), Arc::clone(&feed));
         let run = move || {
             let _closing = CloseFeed(Arc::clone(&feed));
             match open() {
@@ -144,7 +149,17 @@ impl Sqlite {
         let salvage = answer.await.map_err(|_| Error::Closed)??;
         let room = Arc::new(Semaphore::new(MAX_QUEUED_KIB));
         let threads = Mutex::new(vec![thread]);
-        Ok(Self(Arc::new(Inner { path, commands, room, readers, node, tail, salvage, threads })))
+        Ok(Self(Arc::new(Inner {
+            path,
+            commands,
+            room,
+            readers,
+            node,
+            feed: of_store,
+            tail,
+            salvage,
+            threads,
+        })))
     }
 
     /// Stores events in one transaction, all or none, and publishes them.
@@ -209,13 +224,31 @@ impl Sqlite {
     pub(crate) async fn lease(&self, session: &SessionId) -> Result<Claim, Error> {
         let (node, of, log) = (Arc::clone(&self.0.node), session.clone(), self.clone());
         // The lease is made on the writer's thread: whoever stops waiting drops it there.
-        self.on_writer(move |connection| {
-            Ok(match lease::take(connection, &node, &of)? {
-                lease::Taken::Ours(fence) => Claim::Held(Lease::new(Arc::new(log), of, fence)),
-                lease::Taken::Held(holder) => Claim::HeldBy(holder),
+        let claim = self
+            .on_writer(move |connection| {
+                Ok(match lease::take(connection, &node, &of)? {
+                    lease::Taken::Ours(fence, stop) => {
+                        let holding = log.0.feed.hold();
+                        Claim::Held(Lease::new(Arc::new(log), (of, fence), StopSignal::new(stop), holding))
+                    }
+                    lease::Taken::Held(holder) => Claim::HeldBy(holder),
+                })
             })
-        })
-        .await
+            .await?;
+        if matches!(claim, Claim::Held(_)) {
+            self.watch();
+        }
+        Ok(claim)
+    }
+
+    /// Asks the owner in another process to stop what it does; whether there is one.
+    pub(crate) async fn ask_to_stop(&self, session: &SessionId) -> Result<bool, Error> {
+        // Looked at first, so that nothing is written where nobody is asked.
+        if self.holder(session).await?.is_none_or(|holder| holder.is_ours) {
+            return Ok(false);
+        }
+        let (node, session) = (Arc::clone(&self.0.node), session.clone());
+        self.on_writer(move |connection| lease::ask_to_stop(connection, &node, &session)).await
     }
 
     pub(crate) async fn release(&self, session: &SessionId, fence: u64, seen: u64) -> Result<bool, Error> {

@@ -23,12 +23,15 @@
 //! ```
 
 mod blocking;
+pub mod contract;
 mod crash;
+mod hang;
 mod project;
 mod run;
 
 pub use blocking::BlockingServer;
 pub use codewright_scripted::*;
 pub use crash::{Crash, Found};
+pub use hang::{Hang, Hung};
 pub use project::Project;
 pub use run::{Finished, Run, Running};

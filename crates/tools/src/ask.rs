@@ -17,6 +17,10 @@ pub struct Ask {
 }
 
 impl Ask {
+    /// The fact of an ask that only a rule can allow which names the kind and more of the
+    /// pattern than its scheme; a bare `*` allows it nowhere.
+    pub const NAMED: &'static str = "named";
+
     /// An ask for some patterns, of which "always" would allow all.
     pub fn new(permission: &str, patterns: Vec<String>) -> Self {
         let always = vec!["*".to_owned()];

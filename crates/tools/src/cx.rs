@@ -4,13 +4,16 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use codewright_workspace::Workspace;
+use codewright_workspace::{Confinement, Workspace};
 use serde_json::{Map, Value};
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::{Effects, ToolError};
+use crate::web::NoWeb;
+use crate::{
+    Effects, Host, KnownFiles, Leave, Nobody, SearchEngine, Skill, ToldInstructions, ToolError, Web,
+};
 
 /// Entries of free files are removed when the table has grown to this.
 const LOCKS_BEFORE_SWEEP: usize = 256;
@@ -36,17 +39,63 @@ pub struct ToolCx {
     pub effects: Effects,
     /// Takes what a running call shows.
     pub progress: Progress,
+    /// Takes asks that show only while a call runs.
+    pub leave: Leave,
+    /// The way to servers.
+    pub web: Arc<dyn Web>,
+    /// The skills that this call may load.
+    pub skills: Arc<[Skill]>,
+    /// The session's list of things to do.
+    pub todos: Arc<[Value]>,
+    /// Where searches of the web go.
+    pub engine: SearchEngine,
+    /// What the session knows of files.
+    pub known: KnownFiles,
+    /// The instruction files that the model has been told.
+    pub told: ToldInstructions,
     /// The variables of child processes.
     pub env: Environment,
     /// The locks of all calls of the server.
     pub locks: FileLocks,
     /// The shell that runs commands, with `-c`.
     pub shell: PathBuf,
+    /// Answers what a tool cannot do alone.
+    pub host: Arc<dyn Host>,
+    /// What holds a command together with all that it starts.
+    pub confinement: Confinement,
     /// Whether the model may hand work to a subagent; only advice depends on it.
     pub can_delegate: bool,
 }
 
 impl ToolCx {
+    /// A call that nobody watches, in a directory of its own: nothing is asked, and there is no network.
+    pub fn alone(directory: &Path, output_dir: &Path) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            worktree: directory.to_owned(),
+            home: None,
+            output_dir: output_dir.to_owned(),
+            new_output_id: Arc::new(|| "tool_output".to_owned()),
+            cancel: CancellationToken::new(),
+            background: TaskTracker::new(),
+            effects: Effects::none(),
+            progress: Progress::none(),
+            leave: Leave::none(),
+            web: Arc::new(NoWeb),
+            skills: Arc::default(),
+            todos: Arc::default(),
+            engine: SearchEngine::default(),
+            known: KnownFiles::default(),
+            told: ToldInstructions::default(),
+            env: Environment::default(),
+            locks: FileLocks::default(),
+            shell: PathBuf::from("/bin/sh"),
+            host: Arc::new(Nobody),
+            confinement: Confinement::Group,
+            can_delegate: false,
+        }
+    }
+
     /// The directory with its links followed.
     pub(crate) fn workspace(&self) -> Result<Workspace, ToolError> {
         Ok(Workspace::new(&self.directory, &self.worktree)?)
@@ -102,6 +151,11 @@ impl Progress {
 
     pub(crate) fn report(&self, metadata: Map<String, Value>) {
         (self.0)(metadata, None);
+    }
+
+    /// The same with a line that says what the call does.
+    pub fn report_titled(&self, metadata: Map<String, Value>, title: &str) {
+        (self.0)(metadata, Some(title.to_owned()));
     }
 }
 

@@ -5,23 +5,39 @@ pub(crate) mod bash;
 pub(crate) mod edit;
 pub(crate) mod glob;
 pub(crate) mod grep;
+pub(crate) mod list;
+pub(crate) mod lsp;
+pub(crate) mod multiedit;
+pub(crate) mod plan;
+pub(crate) mod question;
 pub(crate) mod read;
+pub(crate) mod skill;
+pub(crate) mod task;
+pub(crate) mod todoread;
 pub(crate) mod todowrite;
+pub(crate) mod webfetch;
+pub(crate) mod websearch;
 pub(crate) mod write;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{Ask, Output, ToolCx, ToolError, schema};
 
+/// How long a call may work if its tool says nothing else, whatever its own limits are.
+const CALL_DEADLINE: Duration = Duration::from_secs(60 * 60);
+
 /// A tool with a typed input.
 pub trait Tool: Send + Sync + 'static {
     /// What models and rules call it.
     const NAME: &'static str;
+    /// How long a call may work at most; waiting for leave is not counted.
+    const DEADLINE: Duration = CALL_DEADLINE;
     /// Its input, as the schema describes it.
     type Input: DeserializeOwned + Send + Sync;
 
@@ -50,6 +66,10 @@ pub trait AnyTool: Send + Sync {
     fn description(&self) -> String;
     /// The JSON schema of the input.
     fn parameters(&self) -> Value;
+    /// How long a call may work at most; waiting for leave is not counted.
+    fn deadline(&self) -> Duration {
+        CALL_DEADLINE
+    }
     /// What this call would need leave for; fails as `run` would if the input does not fit.
     fn asks<'a>(&'a self, input: &'a Value, cx: &'a ToolCx) -> Boxed<'a, Vec<Ask>>;
     /// Does it; whatever `asks` gave has been granted.
@@ -80,6 +100,10 @@ impl<T: Tool> AnyTool for Erased<T> {
 
     fn parameters(&self) -> Value {
         self.0.parameters()
+    }
+
+    fn deadline(&self) -> Duration {
+        T::DEADLINE
     }
 
     fn asks<'a>(&'a self, input: &'a Value, cx: &'a ToolCx) -> Boxed<'a, Vec<Ask>> {

@@ -64,6 +64,20 @@ pub(crate) fn tail(text: &str) -> &str {
     &text[start.max(room)..]
 }
 
+/// Holds both ends of a text to what is promised of them.
+#[cfg(any(test, feature = "trial"))]
+pub(crate) fn tried(text: &str) {
+    let end = tail(text);
+    assert!(text.ends_with(end) && end.len() <= MAX_BYTES, "the end is none");
+    match head(text) {
+        Some((beginning, _)) => {
+            assert!(text.starts_with(beginning) && beginning.len() <= MAX_BYTES, "the beginning is none");
+            assert!(!beginning.is_empty(), "nothing is shown");
+        }
+        None => assert!(text.len() <= MAX_BYTES, "too much is shown"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,14 +111,7 @@ mod tests {
                     text.push('\n');
                 }
             }
-            let end = tail(&text);
-            prop_assert!(text.ends_with(end) && end.len() <= MAX_BYTES);
-            if let Some((beginning, _)) = head(&text) {
-                prop_assert!(text.starts_with(beginning) && beginning.len() <= MAX_BYTES);
-                prop_assert!(!beginning.is_empty());
-            } else {
-                prop_assert!(text.len() <= MAX_BYTES);
-            }
+            tried(&text);
         }
     }
 }

@@ -16,6 +16,11 @@ pub use diff::{Diff, unified};
 pub use error::Error;
 pub use file::{MAX_TEXT_BYTES, TextFile, read_bytes, read_text, write_atomic};
 pub use path::{Place, Workspace, normalize, physical, relative};
-pub use process::{Command, End, Ended, Limits, Output, Rest, run};
+pub use process::{
+    Command, Confinement, End, Ended, Limits, Output, Rest, SUPERVISE, Screen, Seated, open_terminal, run,
+    supervise,
+};
 pub use reading::{Entries, Kind, MAX_LINE_CHARS, Page, Window, list, read_lines, sniff};
-pub use search::{Files, Glob, Grep, Line, MAX_SEARCH, Matches, glob, grep};
+pub use search::{
+    Entry, Files, Glob, Grep, Line, MAX_SEARCH, Matches, closest, entries, glob, grep, names, spans,
+};

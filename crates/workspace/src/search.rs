@@ -6,6 +6,7 @@
 
 mod content;
 mod name;
+mod tree;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,8 +15,9 @@ use ignore::WalkBuilder;
 use ignore::overrides::{Override, OverrideBuilder};
 use tokio_util::sync::CancellationToken;
 
-pub use content::{Grep, Line, Matches, grep};
+pub use content::{Grep, Line, Matches, grep, spans};
 pub use name::{Files, Glob, glob};
+pub use tree::{Entry, closest, entries, names};
 
 use crate::Error;
 
@@ -52,10 +54,12 @@ fn walk(root: &Path, filter: Option<Override>) -> WalkBuilder {
     builder
 }
 
-fn filter(root: &Path, pattern: &str) -> Result<Override, Error> {
+fn filter<'a>(root: &Path, patterns: impl IntoIterator<Item = &'a str>) -> Result<Override, Error> {
     let wrong = |error: ignore::Error| Error::Pattern { message: error.to_string() };
     let mut builder = OverrideBuilder::new(root);
-    builder.add(local(root, pattern)).map_err(wrong)?;
+    for pattern in patterns {
+        builder.add(local(root, pattern)).map_err(wrong)?;
+    }
     builder.build().map_err(wrong)
 }
 

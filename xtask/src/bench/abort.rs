@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -64,7 +64,7 @@ const PHASES: [Phase; 5] = [
 ];
 
 /// Measures each phase so many times; the lines to be shown.
-pub(super) fn measured(runs: usize) -> Result<String> {
+pub(super) fn measured(runs: usize, _against: &[PathBuf]) -> Result<String> {
     let binary = super::release("codewright")?;
     let mut text = format!("\n{NAME}: from the request to stop to its answer, at most {LIMIT_MS} ms\n");
     for phase in &PHASES {
@@ -122,7 +122,7 @@ fn stop(server: &mut Running, phase: &Phase) -> Result<f64> {
 }
 
 /// The JSON that a request is answered with.
-fn ask(address: &str, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
+pub(super) fn ask(address: &str, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(DEADLINE))?;
     let body = body.map(Value::to_string).unwrap_or_default();

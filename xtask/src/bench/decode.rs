@@ -6,6 +6,7 @@
 //! measures, whatever built the one that asked.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
@@ -69,7 +70,7 @@ struct Row {
 }
 
 /// Builds the measuring program, lets it measure, and gives back the lines to be shown.
-pub(super) fn measured(runs: usize) -> Result<String> {
+pub(super) fn measured(runs: usize, _against: &[PathBuf]) -> Result<String> {
     let program = super::release("xtask")?;
     let output = Command::new(program).args([COMMAND, &runs.to_string()]).output()?;
     let said = String::from_utf8_lossy(&output.stderr);

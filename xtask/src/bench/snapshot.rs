@@ -41,7 +41,7 @@ struct Row {
 }
 
 /// Builds the measuring program, lets it measure, and gives back the lines to be shown.
-pub(super) fn measured(runs: usize) -> Result<String> {
+pub(super) fn measured(runs: usize, _against: &[PathBuf]) -> Result<String> {
     let program = super::release("xtask")?;
     let output = Command::new(program).args([COMMAND, &runs.to_string()]).output()?;
     let said = String::from_utf8_lossy(&output.stderr);

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use codewright_store::Store;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::beside;
 use super::spread::Spread;
 
 /// What it is called on the command line.
@@ -50,10 +51,10 @@ struct Row {
 }
 
 /// Builds the measuring program, lets it measure, and gives back the lines to be shown.
-pub(super) fn measured(runs: usize) -> Result<String> {
+pub(super) fn measured(runs: usize, against: &[PathBuf]) -> Result<String> {
     let program = super::release("codewright")?;
     let part = super::release("xtask")?;
-    let output = Command::new(part).arg(COMMAND).arg(program).arg(runs.to_string()).output()?;
+    let output = Command::new(part).arg(COMMAND).arg(&program).arg(runs.to_string()).output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "the measuring program failed: {}", said.trim());
     let rows: Vec<Row> = serde_json::from_slice(&output.stdout)?;
@@ -65,6 +66,9 @@ pub(super) fn measured(runs: usize) -> Result<String> {
         let (mark, bound) = (if is_good { "ok" } else { "MISSED" }, if more_is_better { "≥" } else { "≤" });
         let range = format!("({:.1} .. {:.1})", spread.least, spread.most);
         writeln!(text, "  {what:<34} {:>9.1} {unit:<9} {range:<22} {bound} {wanted} {mark}", spread.median)?;
+    }
+    if !against.is_empty() {
+        text.push_str(&beside::measured(&program, against, runs)?);
     }
     Ok(text)
 }
@@ -121,18 +125,22 @@ async fn appends(runs: usize) -> Result<Vec<Row>> {
             let id = format!("ses_{at:02}");
             store.append(vec![session(&id)?, message(&id, &format!("msg_{at:02}"), 5)?]).await?;
         }
+        // Made before the clock runs, in the order in which the program would make them.
+        let ids = Ids::new(Clock::system());
+        let mut work: Vec<_> = (0..WRITERS).map(|_| Vec::with_capacity(EVENTS)).collect();
+        for _ in 0..EVENTS {
+            for (at, events) in work.iter_mut().enumerate() {
+                let id = ids.part();
+                events.push(part(&format!("ses_{at:02}"), &format!("msg_{at:02}"), id.as_str())?);
+            }
+        }
         let before = store.last_position();
         let start = Instant::now();
         let mut writers = tokio::task::JoinSet::new();
-        for at in 0..WRITERS {
+        for events in work {
             let store = store.clone();
             writers.spawn(async move {
-                for n in 0..EVENTS {
-                    let event = part(
-                        &format!("ses_{at:02}"),
-                        &format!("msg_{at:02}"),
-                        &format!("prt_{at:02}_{n:04}"),
-                    )?;
+                for event in events {
                     store.append(vec![event]).await?;
                 }
                 anyhow::Ok(())

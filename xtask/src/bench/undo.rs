@@ -4,7 +4,7 @@
 //! only run and counted.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ const DONE: &str = "0 differences";
 const TESTS: usize = 2;
 
 /// Runs the long form once, however many runs are wanted; the lines to be shown.
-pub(super) fn measured(_runs: usize) -> Result<String> {
+pub(super) fn measured(_runs: usize, _against: &[PathBuf]) -> Result<String> {
     let cargo = option_env!("CARGO").unwrap_or("cargo");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;
     let begun = Instant::now();

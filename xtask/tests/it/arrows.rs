@@ -75,6 +75,7 @@ const ROOMS: &[Room] = &[
             "codewright-snapshot",
             "codewright-scripted",
             "codewright-testkit",
+            "codewright-tools",
         ],
     ),
 ];

@@ -1,16 +1,105 @@
 //! `debug`: how the program is set up.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use codewright_config::{Dirs, Env};
+use codewright_engine::{Engine, Place, PromptReport};
 
 use crate::cli::{DebugArgs, DebugCommand};
+use crate::connection::{explained, open_engine, working_directory};
 use crate::output::{Output, ended};
+use crate::style;
 
 pub(crate) fn main(args: &DebugArgs) -> anyhow::Result<ExitCode> {
     match &args.command {
         DebugCommand::Paths(_) => paths(),
+        DebugCommand::Config { origins, .. } => {
+            let shown = if *origins { Shown::Origins } else { Shown::Config };
+            in_place(move |_, place| async move { config(&place, shown) })
+        }
+        DebugCommand::Agent { name, .. } => {
+            let name = name.clone();
+            in_place(move |_, place| async move {
+                let agent = place.agent_json(&name).map_err(explained)?;
+                print(&format!("{}\n", serde_json::to_string_pretty(&agent)?))
+            })
+        }
+        DebugCommand::Prompt { agent, model, json, .. } => {
+            let (agent, model, json) = (agent.clone(), model.clone(), *json);
+            in_place(move |engine, place| async move {
+                let report = engine.prompt_report(&place, agent.as_deref(), model.as_deref()).await;
+                let report = report.map_err(explained)?;
+                for warning in &report.warnings {
+                    style::warning(warning);
+                }
+                let text = if json { serde_json::to_string_pretty(&report)? } else { table(&report) };
+                print(&format!("{}\n", text.trim_end()))
+            })
+        }
     }
+}
+
+enum Shown {
+    Config,
+    Origins,
+}
+
+/// Opens the engine in the working directory, says what is wrong there, and does something with it.
+fn in_place<F>(work: impl FnOnce(Engine, Arc<Place>) -> F) -> anyhow::Result<ExitCode>
+where
+    F: Future<Output = anyhow::Result<ExitCode>>,
+{
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let engine = open_engine(Env::from_process(), &working_directory(None)?).await?;
+        let place = engine.place(engine.default_directory()).await.map_err(explained)?;
+        for warning in place.warnings() {
+            style::warning(&warning);
+        }
+        let done = work(engine.clone(), place).await;
+        engine.close().await?;
+        done
+    })
+}
+
+fn config(place: &Place, shown: Shown) -> anyhow::Result<ExitCode> {
+    match shown {
+        Shown::Config => print(&format!("{}\n", serde_json::to_string_pretty(&place.config_shown())?)),
+        Shown::Origins => {
+            let settings = place.settings();
+            let lines = settings.iter().map(|setting| {
+                let line = format!("{} = {}  ({})", setting.path, setting.value, setting.origin);
+                format!("{}\n", crate::clean::clean_line(&line))
+            });
+            print(&lines.collect::<String>())
+        }
+    }
+}
+
+/// The pieces of a prompt and their sizes.
+fn table(report: &PromptReport) -> String {
+    let mut lines = vec![
+        format!("agent {}, model {}, family {}", report.agent, report.model, report.family),
+        String::new(),
+        format!("{:<18} {:>7} {:>7}  from", "block", "bytes", "tokens"),
+    ];
+    let row = |name: &str, bytes: usize, tokens: usize| format!("{name:<18} {bytes:>7} {tokens:>7}");
+    for block in &report.blocks {
+        lines.push(format!("{}  {}", row(block.name, block.bytes, block.tokens), block.origin));
+    }
+    lines
+        .extend(report.tools.iter().map(|tool| row(&format!("tool {}", tool.name), tool.bytes, tool.tokens)));
+    let total = &report.total;
+    lines.extend([row("total", total.bytes, total.tokens), String::new()]);
+    lines.push("the same with each family's prompt and tools:".to_owned());
+    lines.extend(report.families.iter().map(|family| row(&family.name, family.bytes, family.tokens)));
+    lines.iter().map(|line| format!("{}\n", crate::clean::clean_line(line))).collect()
+}
+
+fn print(text: &str) -> anyhow::Result<ExitCode> {
+    let mut output = Output::new();
+    ended(output.write(text).and_then(|()| output.finish()))
 }
 
 fn paths() -> anyhow::Result<ExitCode> {

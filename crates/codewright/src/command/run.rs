@@ -15,8 +15,9 @@ use anyhow::{Context as _, bail};
 use codewright_client::{Client, Events, SessionQuery};
 use codewright_config::Env;
 use codewright_proto::{
-    Action, Event, Fact, Message, ModelRef, Notice, PermissionAnswer, PermissionReply, PermissionRequest,
-    PromptInput, PromptModel, Rule, Session, SessionId, SessionInput, Signal,
+    Action, CommandInput, Event, Fact, Message, ModelRef, Notice, PartInput, PermissionAnswer,
+    PermissionReply, PermissionRequest, PromptInput, PromptModel, QuestionRequest, Rule, Session, SessionId,
+    SessionInput, Signal,
 };
 use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
 
@@ -28,6 +29,8 @@ use crate::style;
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
 /// The longest title made from a prompt.
 const MAX_TITLE_CHARS: usize = 50;
+/// How many sessions may have begun each other, one for the next.
+const MAX_DEPTH: usize = 64;
 const SIGINT: u8 = 2;
 const SIGTERM: u8 = 15;
 
@@ -70,9 +73,6 @@ fn check(args: &RunArgs) -> anyhow::Result<()> {
     if args.interactive {
         bail!("--interactive is not supported by this version");
     }
-    if let Some(command) = &args.command {
-        bail!("the command `{command}` was not found: commands are not supported by this version");
-    }
     if args.fork && !args.continue_last && args.session.is_none() {
         bail!("--fork requires --continue or --session");
     }
@@ -86,8 +86,9 @@ async fn turn(connection: &Connection, args: &RunArgs, text: String) -> anyhow::
     let client = &connection.client;
     // Before anything else is done, so that an interrupt at any moment is heard.
     let mut signals = Signals::new()?;
-    let text = if text.trim().is_empty() { go_on(client, args).await? } else { text };
-    let parts = prompt::parts(args, text)?;
+    let is_unsaid = text.trim().is_empty() && args.command.is_none();
+    let text = if is_unsaid { go_on(client, args).await? } else { text };
+    let parts = prompt::parts(args, text.clone())?;
     let agent = known_agent(client, args.agent.as_deref()).await?;
     let model = args.model.as_deref().map(parse_model).transpose()?;
     let mut events = client.events().await.map_err(client_error)?;
@@ -103,15 +104,44 @@ async fn turn(connection: &Connection, args: &RunArgs, text: String) -> anyhow::
         Format::Default => Box::new(people::People::new(args.thinking)),
         Format::Json => Box::new(json::Json::new(args.thinking)),
     };
-    if let Err(error) = client.prompt_async(&session.id, &input).await {
+    let mut watch = Watch { client, id: &session.id, auto: args.auto, failed: false, output: &mut *output };
+    let sent = match &args.command {
+        None => client.prompt_async(&session.id, &input).await,
+        Some(command) => {
+            let input = command_input(command, text, input);
+            // The answer comes when the turn has ended, which is watched meanwhile.
+            let mut running = std::pin::pin!(client.command(&session.id, &input));
+            tokio::select! {
+                code = watch.watch(&mut events, &mut signals) => {
+                    // What is told when a command has ended is told before the program does.
+                    drop(tokio::time::timeout(STOP_DEADLINE, running.as_mut()).await);
+                    return code;
+                }
+                answered = running.as_mut() => answered.map(|_| ()),
+            }
+        }
+    };
+    if let Err(error) = sent {
         // A session that was made for a prompt that was never taken in helps nobody.
         if is_new {
             drop(client.delete_session(&session.id).await);
         }
         return Err(client_error(error));
     }
-    let mut watch = Watch { client, id: &session.id, auto: args.auto, failed: false, output: &mut *output };
     watch.watch(&mut events, &mut signals).await
+}
+
+/// What a command is run with: the words are its arguments.
+fn command_input(command: &str, arguments: String, prompt: PromptInput) -> CommandInput {
+    CommandInput {
+        command: command.to_owned(),
+        arguments,
+        agent: prompt.agent,
+        model: prompt.model.map(|model| format!("{}/{}", model.provider_id, model.model_id)),
+        variant: prompt.variant,
+        parts: prompt.parts.into_iter().filter(|part| matches!(part, PartInput::File { .. })).collect(),
+        message_id: None,
+    }
 }
 
 /// What shows a turn.
@@ -120,6 +150,8 @@ trait Output {
     fn notice(&mut self, notice: &Notice) -> std::io::Result<()>;
     /// Shows that a call asked for permission and what was answered for the user.
     fn permission(&mut self, request: &PermissionRequest, allowed: bool) -> std::io::Result<()>;
+    /// Shows that the model asked a question, which nobody is there to answer.
+    fn question(&mut self, request: &QuestionRequest) -> std::io::Result<()>;
     /// Shows that the turn is over.
     fn end(&mut self) -> std::io::Result<()>;
 }
@@ -203,11 +235,17 @@ impl Watch<'_> {
         loop {
             let notice = events.next().await.map_err(client_error)?;
             let Some(notice) = notice else { bail!("the server ended before the turn did") };
+            match &notice.fact {
+                Fact::Event(Event::PermissionAsked(request)) if self.is_ours(&request.session_id).await? => {
+                    self.answer(request).await?;
+                }
+                Fact::Signal(Signal::QuestionAsked(request)) if self.is_ours(&request.session_id).await? => {
+                    self.dismiss(request).await?;
+                }
+                Fact::Event(_) | Fact::Signal(_) => {}
+            }
             if notice.session_id() != Some(self.id) {
                 continue;
-            }
-            if let Fact::Event(Event::PermissionAsked(request)) = &notice.fact {
-                self.answer(request).await?;
             }
             let is_error = matches!(&notice.fact, Fact::Signal(Signal::SessionError { .. }));
             self.failed |= is_error;
@@ -217,6 +255,34 @@ impl Watch<'_> {
             if matches!(&notice.fact, Fact::Signal(Signal::SessionIdle { .. })) {
                 return Ok(Stop::Idle);
             }
+        }
+    }
+
+    /// Whether a session is the one that is watched, or was begun by it for a part of its work.
+    async fn is_ours(&self, id: &SessionId) -> anyhow::Result<bool> {
+        let mut id = id.clone();
+        for _ in 0..MAX_DEPTH {
+            if id == *self.id {
+                return Ok(true);
+            }
+            let session = match self.client.session(&id).await {
+                // It was deleted meanwhile.
+                Err(error) if error.is_not_found() => return Ok(false),
+                other => other.map_err(client_error)?,
+            };
+            let Some(parent) = session.parent_id else { return Ok(false) };
+            id = parent;
+        }
+        Ok(false)
+    }
+
+    /// There is no one to answer a question.
+    async fn dismiss(&mut self, request: &QuestionRequest) -> anyhow::Result<()> {
+        drop(self.output.question(request));
+        match self.client.reject_question(&request.id).await {
+            // Another client was faster, or the turn has ended meanwhile.
+            Err(error) if error.is_not_found() => Ok(()),
+            other => other.map(|_| ()).map_err(client_error),
         }
     }
 
@@ -238,7 +304,7 @@ impl Watch<'_> {
 async fn session(
     connection: &Connection,
     args: &RunArgs,
-    parts: &[codewright_proto::PartInput],
+    parts: &[PartInput],
 ) -> anyhow::Result<(Session, bool)> {
     let client = &connection.client;
     match continued(client, args).await? {
@@ -290,7 +356,7 @@ async fn go_on(client: &Client, args: &RunArgs) -> anyhow::Result<String> {
     }
 }
 
-fn new_session(args: &RunArgs, parts: &[codewright_proto::PartInput]) -> anyhow::Result<SessionInput> {
+fn new_session(args: &RunArgs, parts: &[PartInput]) -> anyhow::Result<SessionInput> {
     // Nobody can answer a question or a change of plan here.
     let unanswerable = ["question", "plan_enter", "plan_exit"];
     let model = args.model.as_deref().map(parse_model).transpose()?;

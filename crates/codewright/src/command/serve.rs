@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use codewright_config::{Env, env};
+use codewright_server::Listener;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -32,7 +33,9 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         ..codewright_server::Options::default()
     };
     if args.mdns || args.mdns_domain.is_some() {
-        style::warning("--mdns is not supported by this version");
+        style::warning(
+            "--mdns is not offered: the server does not announce itself; give clients its address instead",
+        );
     }
     let ip = ip(&args.hostname)?;
     options.check(SocketAddr::new(ip, args.port)).map_err(|error| match error.hint() {
@@ -40,9 +43,19 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         None => error.into(),
     })?;
     let engine = open_engine(env, &working_directory(None)?).await?;
-    let listener = listen(ip, args.port).await?;
-    let address = listener.local_addr().context("the listening address is unknown")?;
-    if options.password.is_none() {
+    let (listener, address) = match &args.socket {
+        Some(path) => {
+            let listener = Listener::owned(path);
+            let listener = listener.with_context(|| format!("cannot listen on `{}`", path.display()))?;
+            (listener, format!("unix:{}", path.display()))
+        }
+        None => {
+            let listener = listen(ip, args.port).await?;
+            let address = listener.local_addr().context("the listening address is unknown")?;
+            (listener.into(), format!("http://{address}"))
+        }
+    };
+    if options.password.is_none() && args.socket.is_none() {
         style::warning(
             "OPENCODE_SERVER_PASSWORD is not set: every program on this machine may use the server",
         );
@@ -52,7 +65,7 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut stdout = std::io::stdout();
     // Clients that start a server wait for this line; whoever closed its output does not.
-    drop(writeln!(stdout, "{} server listening on http://{address}", program_name()));
+    drop(writeln!(stdout, "{} server listening on {address}", program_name()));
     drop(stdout.flush());
     let cancel = CancellationToken::new();
     let tasks = options.tasks.clone();
@@ -66,6 +79,10 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         ended = &mut server => ended.context("the server ended")?,
         _ = interrupt.recv() => stop(&cancel, server, &mut interrupt).await?,
         _ = terminate.recv() => stop(&cancel, server, &mut terminate).await?,
+    }
+    if let Some(path) = &args.socket {
+        // Whoever starts the next server would take it away too.
+        std::fs::remove_file(path).ok();
     }
     engine.close().await?;
     // What clients began and left is finished with the engine; nothing new can come.

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
-use codewright_testkit::{Project, Script, Turn};
+use anyhow::{Context as _, Result};
+use codewright_testkit::{Kind, Project, Recorded, Running, Script, Turn};
 use serde_json::{Value, json};
 
 use crate::support::{Stage, get, is_running, new_session, post, prompt, wait_until};
@@ -11,10 +11,14 @@ use crate::support::{Stage, get, is_running, new_session, post, prompt, wait_unt
 /// Far more than is promised, because the machine may be loaded.
 const SOON: Duration = Duration::from_secs(1);
 
-/// A session that is at work, stopped once `busy` says so; the stage and the answer's message.
+/// A session that is at work, stopped once `busy` says so; the answer's message.
 #[track_caller]
 fn stopped(stage: &Stage, busy: impl Fn(&str, &str) -> bool) -> Value {
-    let (server, url) = stage.serve().unwrap();
+    stopped_at(stage, stage.serve().unwrap(), busy)
+}
+
+#[track_caller]
+fn stopped_at(stage: &Stage, (server, url): (Running, String), busy: impl Fn(&str, &str) -> bool) -> Value {
     let id = new_session(&url).unwrap();
     let path = format!("/session/{id}");
     post(&url, &format!("{path}/prompt_async"), &prompt("go")).unwrap();
@@ -131,4 +135,70 @@ fn while_a_title_is_made() -> Result<()> {
     stage.project.write_config(&config)?;
     stopped(&stage, |_, _| !stage.server.main_requests().is_empty());
     Ok(())
+}
+
+#[test]
+fn while_it_summarises() -> Result<()> {
+    let stage = Stage::plain(Script::new().summary(Turn::Silent).text("First.").text("Back again."))?;
+    let (server, url) = stage.serve()?;
+    let id = new_session(&url)?;
+    let path = format!("/session/{id}");
+    post(&url, &format!("{path}/message"), &prompt("go"))?;
+    let model = json!({ "providerID": "mock", "modelID": "plain-model" });
+    let summarise = std::thread::spawn({
+        let (url, path) = (url.clone(), format!("{path}/summarize"));
+        move || post(&url, &path, &model)
+    });
+    let is_summary = |request: &Recorded| request.kind == Kind::Summary;
+    wait_until("the summary", || stage.server.requests().iter().any(is_summary))?;
+    let asked = Instant::now();
+    assert_eq!(post(&url, &format!("{path}/abort"), &json!({}))?, (200, json!(true)));
+    let took = asked.elapsed();
+    assert!(took < SOON, "{took:?}");
+    let answered = summarise.join().map_err(|_| anyhow::anyhow!("the request failed"))?;
+    assert_eq!(answered?.0, 200);
+    let messages = get(&url, &format!("{path}/message"))?;
+    let summary = &messages[3]["info"];
+    assert_eq!(summary["summary"], true, "{messages}");
+    assert_eq!(summary["error"]["name"], "MessageAbortedError", "{summary}");
+    assert!(summary["time"]["completed"].is_u64(), "{summary}");
+    // What was not summarised is still there, and is sent whole.
+    let (status, again) = post(&url, &format!("{path}/message"), &prompt("again"))?;
+    assert_eq!((status, &again["parts"][1]["text"]), (200, &json!("Back again.")), "{again}");
+    let sent = stage.server.main_requests().pop().map(|request| crate::support::said(&request));
+    assert!(sent.as_ref().is_some_and(|sent| sent.contains("go")), "{sent:?}");
+    stage.no_problems()?;
+    server.terminate()?;
+    server.finish()?.success()?;
+    Ok(())
+}
+
+#[test]
+fn while_the_directory_is_looked_at() -> Result<()> {
+    let own = format!("6103.{}", std::process::id());
+    let script = Script::new().tool("bash", json!({ "command": "touch made" })).text("Back again.");
+    let stage = Stage::git(script)?;
+    // A `git` that hangs for as long as a file is there; the user's own is behind it.
+    let slow = stage.project.home().join("slow");
+    std::fs::create_dir_all(&slow)?;
+    let mark = slow.join("on");
+    std::fs::write(&mark, "")?;
+    let path =
+        stage.project.environment().into_iter().find(|(name, _)| *name == "PATH").context("no PATH")?.1;
+    let path = path.to_string_lossy();
+    let git = format!(
+        "#!/bin/sh\nPATH='{path}'\nif [ -e '{}' ]; then exec sleep {own}; fi\nexec git \"$@\"\n",
+        mark.display()
+    );
+    std::fs::write(slow.join("git"), git)?;
+    let runnable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(slow.join("git"), runnable)?;
+    let run = stage.program(["serve"]).env("PATH", format!("{}:{path}", slow.display()));
+    let answer = stopped_at(&stage, crate::support::serve(run)?, |url, id| {
+        let is_looking = is_running(&own) && parts(url, id).iter().any(|part| part["type"] == "tool");
+        is_looking && std::fs::remove_file(&mark).is_ok()
+    });
+    assert_eq!(answer["parts"][1]["state"]["status"], "error", "{answer}");
+    assert!(!stage.project.path("made").exists());
+    wait_until("the end of what looked", || !is_running(&own))
 }

@@ -158,7 +158,7 @@ fn a_tool_that_is_off_is_not_offered() -> Result<()> {
     let request = &stage.server.main_requests()[0];
     let names: Vec<_> =
         request.body["tools"].as_array().unwrap().iter().map(|tool| &tool["function"]["name"]).collect();
-    assert_eq!(names, ["glob", "grep", "read", "todowrite"]);
+    assert_eq!(names, ["glob", "grep", "read", "skill", "task", "todowrite", "webfetch"]);
     Ok(())
 }
 

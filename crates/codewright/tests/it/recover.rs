@@ -240,3 +240,69 @@ fn a_server_leaves_a_living_programs_work_alone() -> Result<()> {
     }
     Ok(())
 }
+
+/// Far more than is promised, because the machine may be loaded.
+const SOON: Duration = Duration::from_secs(2);
+
+#[test]
+fn a_turn_is_stopped_from_another_program() -> Result<()> {
+    let own = format!("6202.{}", std::process::id());
+    let stage = Stage::plain(Script::new().turn(holding(&own)).text("Back again."))?;
+    let (server, url, id) = held(&stage)?;
+    let (other, other_url) = stage.serve()?;
+    let asked = std::time::Instant::now();
+    assert_eq!(post(&other_url, &format!("/session/{id}/abort"), &json!({}))?, (200, json!(true)));
+    let took = asked.elapsed();
+    assert!(took < SOON, "{took:?}");
+    // It has ended when the answer comes: the session is whole and free.
+    let messages = get(&other_url, &format!("/session/{id}/message"))?;
+    assert_eq!(messages[1]["info"]["error"]["name"], "MessageAbortedError", "{messages}");
+    wait_until("the status", || get(&url, "/session/status").unwrap() == json!({}))?;
+    wait_until("the end of the command", || !is_running(&own))?;
+    // It was the turn that was stopped, not the session.
+    let (_, again) = post(&url, &format!("/session/{id}/message"), &prompt("again"))?;
+    assert_eq!(again["parts"][1]["text"], "Back again.", "{again}");
+    assert_eq!(post(&other_url, &format!("/session/{id}/abort"), &json!({}))?, (200, json!(true)));
+    stage.no_problems()?;
+    for server in [server, other] {
+        server.terminate()?;
+        server.finish()?.success()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_question_is_answered_in_another_program() -> Result<()> {
+    let both = Turn::steps()
+        .tool("bash", json!({ "command": "touch made" }))
+        .tool("bash", json!({ "command": "touch also" }));
+    let stage = Stage::plain(Script::new().turn(both).text("Made."))?;
+    let mut config = codewright_testkit::Project::config(&stage.server.url());
+    config["permission"] = json!({ "bash": "ask" });
+    stage.project.write_config(&config)?;
+    let (server, url) = stage.serve()?;
+    let (other, other_url) = stage.serve()?;
+    let id = new_session(&url)?;
+    let answer = |reply: &str| {
+        let asked = get(&other_url, "/permission")?;
+        let path = format!("/permission/{}/reply", asked[0]["id"].as_str().context("no question")?);
+        assert_eq!(post(&other_url, &path, &json!({ "reply": reply }))?, (200, json!(true)));
+        assert_eq!(post(&other_url, &path, &json!({ "reply": reply }))?.0, 404, "it is answered once");
+        anyhow::Ok(())
+    };
+    post(&url, &format!("/session/{id}/prompt_async"), &prompt("go"))?;
+    let asked = || get(&other_url, "/permission").unwrap().as_array().map_or(0, Vec::len);
+    wait_until("both questions", || asked() == 2)?;
+    answer("always")?;
+    // What is always allowed needs no other answer, there and then.
+    wait_until("both files", || stage.project.path("made").exists() && stage.project.path("also").exists())?;
+    wait_until("the end", || get(&url, "/session/status").unwrap() == json!({}))?;
+    assert_eq!(get(&other_url, "/permission")?, json!([]));
+
+    stage.no_problems()?;
+    for server in [server, other] {
+        server.terminate()?;
+        server.finish()?.success()?;
+    }
+    Ok(())
+}

@@ -38,13 +38,13 @@ fn commands_do_not_see_the_keys() -> Result<()> {
     let run = stage.program(["run", "--format", "json", "hi"]);
     let secret = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "OPENCODE_SERVER_PASSWORD"];
     let run = secret.iter().fold(run, |run, name| run.env(name, KEY));
-    let done = run.env("GITHUB_TOKEN", "needed-by-gh").env("EDITOR", "ed").finish()?.success()?;
+    let done = run.env("GITHUB_TOKEN", "needed-by-gh").env("MY_WORD", "kept").finish()?.success()?;
     let lines = lines(&done)?;
     let output = of_type(&lines, "tool_use")[0]["part"]["state"]["output"].as_str().unwrap();
     assert!(!output.contains(KEY) && !output.contains("API_KEY"), "{output}");
     check_has(
         output,
-        &["AGENT=1\n", "OPENCODE=1\n", "OPENCODE_PID=", "PATH=", "HOME=", "EDITOR=ed", "GITHUB_TOKEN="],
+        &["AGENT=1\n", "OPENCODE=1\n", "OPENCODE_PID=", "PATH=", "HOME=", "MY_WORD=kept", "GITHUB_TOKEN="],
     );
     Ok(())
 }

@@ -115,13 +115,34 @@ fn a_session_goes_to_another_data_directory_and_comes_in_pages() -> Result<()> {
         let page: Vec<Value> = serde_json::from_str(&body)?;
         joined.splice(0..0, page);
         if let Some(cursor) = head.lines().find_map(|line| line.strip_prefix("x-next-cursor: ")) {
-            check_has(&head, &["link: <", "rel=\"next\"", "access-control-expose-headers: "]);
+            let next =
+                format!("link: <{url}/session/{id}/message?limit=4&before={}>; rel=\"next\"", cursor.trim());
+            check_has(&head, &[&next, "access-control-expose-headers: "]);
             path = Some(format!("/session/{id}/message?limit=4&before={}", cursor.trim()));
         }
     }
     assert_eq!(&joined, all);
-    check_has(&headed(&url, &format!("/session/{id}/message?before=x"))?.0, &[" 400 "]);
-    check_has(&headed(&url, &format!("/session/{id}/message?before=x&limit=2"))?.0, &[" 400 "]);
+    // As the original answers them.
+    for (query, expected) in [
+        ("before=x", " 400 "),
+        ("before=x&limit=2", " 400 "),
+        // A cursor whose id is none: {"id":"nope","time":5}
+        ("before=eyJpZCI6Im5vcGUiLCJ0aW1lIjo1fQ&limit=2", " 400 "),
+        ("limit=-1", " 400 "),
+        ("limit=abc", " 400 "),
+        ("limit=1.5", " 400 "),
+        ("limit=99999999999999999999", " 400 "),
+        ("limit=2&limit=3", " 400 "),
+        ("limit=", " 200 "),
+        ("limit=0", " 200 "),
+        ("limit=0&before=x", " 200 "),
+        ("limit=1e1", " 200 "),
+        ("limit=2&before=", " 200 "),
+    ] {
+        check_has(&headed(&url, &format!("/session/{id}/message?{query}"))?.0, &[expected]);
+    }
+    let (head, _) = headed(&url, &format!("/session/{id}/message?limit=2&directory=%2Ftmp"))?;
+    check_has(&head, &["/message?limit=2&directory=%2Ftmp&before="]);
 
     let history = post(&url, "/sync/history", &json!({}))?;
     let events: Vec<Value> = history.as_array().context("no events")?.iter().map(as_sent).collect();

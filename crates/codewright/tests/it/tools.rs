@@ -97,7 +97,7 @@ fn calls_that_make_no_sense_are_answered_and_the_turn_goes_on() -> Result<()> {
     assert_eq!((&unknown["tool"], &unknown["state"]["status"]), (&json!("invalid"), &json!("completed")));
     assert_eq!(unknown["state"]["title"], "Invalid Tool");
     let reason = "Model tried to call unavailable tool 'nonexistent_tool'. Available tools: bash, edit, glob, grep, \
-                  invalid, read, todowrite, write.";
+                  invalid, read, skill, task, todowrite, webfetch, write.";
     assert_eq!(unknown["state"]["input"]["error"], reason);
     assert_eq!(
         unknown["state"]["output"],
@@ -169,4 +169,144 @@ fn a_list_of_things_to_do_is_stored_announced_and_shown() -> Result<()> {
     server.terminate()?;
     server.finish()?.success()?;
     stage.no_problems()
+}
+
+#[test]
+fn instructions_below_the_project_are_told_when_something_beside_them_is_read() -> Result<()> {
+    let read = |path: &str| ("read", json!({"filePath": path}));
+    let script = Script::new()
+        .turn(Turn::tools([read("a/x.txt"), read("a/y.txt")]))
+        .turn(Turn::tools([read("a/x.txt")]))
+        .text("ok");
+    let stage = Stage::git(script)?;
+    stage.project.write("AGENTS.md", "Root rules.\n")?;
+    stage.project.write("a/AGENTS.md", "Nested rules.\n")?;
+    stage.project.write("a/x.txt", "x\n")?;
+    stage.project.write("a/y.txt", "y\n")?;
+    stage.json(["go"])?;
+    let results = stage.results(2)?;
+    let told = results.iter().filter(|result| result.contains("<system-reminder>")).count();
+    assert_eq!((results.len(), told), (3, 1), "{results:#?}");
+    assert!(results[..2].iter().any(|result| result.contains("Nested rules.")), "{results:#?}");
+    assert_eq!(
+        stage.messages(2)?.iter().filter(|message| message.to_string().contains("Root rules.")).count(),
+        1
+    );
+    stage.no_problems()
+}
+
+/// The names of the tools in the first request of a run with these variables.
+fn offered(stage: &Stage, variables: &[(&str, &str)]) -> Result<Vec<String>> {
+    let before = stage.server.main_requests().len();
+    let mut run = stage.program(["run", "hi"]);
+    for (name, value) in variables {
+        run = run.env(name, value);
+    }
+    run.finish()?.success()?;
+    let request = &stage.server.main_requests()[before];
+    let tools = request.body["tools"].as_array().cloned().unwrap_or_default();
+    Ok(tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap_or_default().to_owned()).collect())
+}
+
+#[test]
+fn experiments_offer_their_tools() -> Result<()> {
+    let stage = Stage::plain(Script::new().text("a").text("b").text("c").text("d"))?;
+    let has = |names: &[String], tool: &str| names.iter().any(|name| name == tool);
+    let plain = offered(&stage, &[])?;
+    for tool in ["websearch", "codesearch", "lsp", "list", "multiedit", "todoread", "batch", "invalid"] {
+        assert!(!has(&plain, tool), "{tool}: {plain:?}");
+    }
+    let with = |names: &[&str]| {
+        let mut all = plain.clone();
+        all.extend(names.iter().map(|name| (*name).to_owned()));
+        all.sort_by_key(|name| name.to_lowercase());
+        all
+    };
+    assert_eq!(offered(&stage, &[("OPENCODE_ENABLE_EXA", "1")])?, with(&["websearch"]));
+    assert_eq!(offered(&stage, &[("OPENCODE_EXPERIMENTAL_LSP_TOOL", "1")])?, with(&["lsp"]));
+    let mut config = codewright_testkit::Project::config(&stage.server.url());
+    config["tools"] = json!({"multiedit": true, "todoread": true, "webfetch": false});
+    stage.project.write_config(&config)?;
+    let mut expected = with(&["multiedit", "todoread"]);
+    expected.retain(|name| name != "webfetch");
+    assert_eq!(offered(&stage, &[])?, expected);
+    Ok(())
+}
+
+#[test]
+fn older_names_are_accepted_and_never_advertised() -> Result<()> {
+    let todo = json!({"content": "A", "status": "pending", "priority": "high"});
+    let script = Script::new()
+        .tool("todo", json!({"todos": [todo]}))
+        .turn(Turn::tools([
+            ("ls", json!({})),
+            ("TodoRead", json!({})),
+            ("multiedit", json!({"filePath": "a.txt", "edits": [{"oldString": "a", "newString": "b"}]})),
+            ("websearch", json!({"query": "x"})),
+        ]))
+        .text("ok");
+    let stage = Stage::plain(script)?;
+    stage.project.write("a.txt", "a\n")?;
+    let lines = stage.json(["go"])?;
+    let mut names: Vec<_> = of_type(&lines, "tool_use")
+        .iter()
+        .map(|call| call["part"]["tool"].as_str().unwrap().to_owned())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["invalid", "list", "multiedit", "todoread", "todowrite"]);
+    let results = stage.results(2)?;
+    check_has(&results[1], &["a.txt"]);
+    assert_eq!(serde_json::from_str::<Value>(&results[2])?, json!([todo]));
+    assert_eq!(results[3], "Edit applied successfully.");
+    check_has(&results[4], &["Model tried to call unavailable tool 'websearch'"]);
+    assert_eq!(stage.project.read("a.txt")?, "b\n");
+    stage.no_problems()
+}
+
+#[test]
+fn a_list_of_things_to_do_is_announced_to_whoever_listens() -> Result<()> {
+    use std::io::BufRead as _;
+    let todos = json!([{"content": "Do A", "status": "pending", "priority": "high"}]);
+    let stage = Stage::plain(Script::new().tool("todowrite", json!({"todos": todos})).text("ok"))?;
+    let (_server, url) = stage.serve()?;
+    let id = crate::support::new_session(&url)?;
+    let mut events = std::io::BufReader::new(crate::support::ask(&url, "/event")?).lines();
+    let mut next = |kind: &str| -> Result<Value> {
+        for line in events.by_ref() {
+            let line = line?;
+            let Some(data) = line.strip_prefix("data: ") else { continue };
+            let event: Value = serde_json::from_str(data)?;
+            if event["type"] == kind {
+                return Ok(event);
+            }
+        }
+        anyhow::bail!("no {kind}")
+    };
+    next("server.connected")?;
+    crate::support::post(&url, &format!("/session/{id}/prompt_async"), &crate::support::prompt("go"))?;
+    let told = next("todo.updated")?;
+    assert_eq!(told["properties"], json!({"sessionID": id, "todos": todos}));
+    stage.no_problems()
+}
+
+#[test]
+fn old_outputs_are_removed_unless_a_session_at_work_names_them() -> Result<()> {
+    let script = Script::new().tool("bash", json!({"command": "seq 1 5000"})).text("One.").text("Two.");
+    let stage = Stage::plain(script)?;
+    let outputs = crate::support::data(&stage.project).join("tool-output");
+    std::fs::create_dir_all(&outputs)?;
+    let old = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    let make_old = |path: &std::path::Path| {
+        std::fs::File::options().append(true).create(true).open(path)?.set_modified(old)
+    };
+    make_old(&outputs.join("tool_old"))?;
+    stage.run(["go"])?.success()?;
+    crate::support::wait_until("the removal of an old file", || !outputs.join("tool_old").exists())?;
+    let kept = crate::support::files(&outputs)?;
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    make_old(&kept[0])?;
+    // The session goes on: what it names is in use from then on.
+    stage.run(["--continue", "again"])?.success()?;
+    assert!(std::fs::metadata(&kept[0])?.modified()? > old);
+    Ok(())
 }

@@ -13,7 +13,7 @@ use codewright_testkit::{Finished, Project, Script};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::support::{Stage, check_code, check_harmless, check_has, program};
+use crate::support::{Stage, check_code, check_harmless, check_has, database, program};
 
 /// An export of the original, with every type of part and every field there is.
 const EXPORTED: &str = include_str!("../fixtures/exported.json");
@@ -287,6 +287,53 @@ fn an_installation_is_taken_over_and_not_touched() -> Result<()> {
     Ok(())
 }
 
+/// Every row of the tables that follow from the log.
+fn tables(project: &Project) -> Result<Vec<String>> {
+    let connection = Connection::open(database(project))?;
+    let mut found = Vec::new();
+    for table in ["session", "message", "part", "permission_request", "todo"] {
+        let mut statement = connection.prepare(&format!("SELECT * FROM {table}"))?;
+        let columns = statement.column_count();
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let values: Vec<rusqlite::types::Value> =
+                (0..columns).map(|at| row.get(at)).collect::<rusqlite::Result<_>>()?;
+            found.push(format!("{table} {values:?}"));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[test]
+fn what_was_imported_follows_from_the_log() -> Result<()> {
+    let project = Project::git()?;
+    let (_data, _writer) = installation(&project)?;
+    run(&project, ["import", "--from", "opencode"])?.success()?;
+    // One comes as a document as well, changed.
+    let mut document = export(&project, WORK)?;
+    document["info"]["title"] = json!("Another title");
+    document["info"]["time"]["updated"] = json!(1_895_054_164_090_u64);
+    project.write("document.json", document.to_string())?;
+    run(&project, ["import", "document.json"])?.success()?;
+    let before = tables(&project)?;
+    assert!(before.len() > 20 && before.iter().any(|row| row.starts_with("todo ")), "{before:#?}");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let clock = codewright_proto::Clock::system();
+        let ids = codewright_proto::Ids::new(clock.clone());
+        let store = codewright_store::Store::open(&database(&project), ids, clock).await?;
+        store.replay().await?;
+        store.close().await
+    })?;
+    let after = tables(&project)?;
+    for (before, after) in before.iter().zip(&after) {
+        assert_eq!(before, after);
+    }
+    assert_eq!(before.len(), after.len());
+    Ok(())
+}
+
 /// Adds a prompt to a session of an installation, as the original does.
 fn prompt(writer: &Connection, session: &str, id: u64, text: &str) -> Result<()> {
     let time = 1_795_400_000_000 + id;
@@ -501,7 +548,7 @@ fn an_export_needs_a_session() -> Result<()> {
 fn the_database_answers_queries() -> Result<()> {
     let project = Project::git()?;
     let path = run(&project, ["db", "path"])?.success()?.stdout;
-    assert_eq!(path.trim(), crate::support::database(&project).to_str().context("a path")?);
+    assert_eq!(path.trim(), database(&project).to_str().context("a path")?);
     let sql = "select null as a, 'x\ty' as b, 1.5 as c, x'0001' as d, 7 as e";
     assert_eq!(run(&project, ["db", sql])?.success()?.stdout, "a\tb\tc\td\te\n\tx\ty\t1.5\t0,1\t7\n");
     let rows: Value =

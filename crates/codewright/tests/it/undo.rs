@@ -181,3 +181,29 @@ fn an_undo_that_was_killed_is_finished_by_the_same_call() -> Result<()> {
     server.finish()?.success()?;
     Ok(())
 }
+
+#[test]
+fn a_patch_is_taken_back_and_forth() -> Result<()> {
+    let patch = "*** Begin Patch\n*** Add File: made/new.txt\n+new\n*** Update File: old.txt\n*** Move to: moved.txt\n\
+                 @@\n-moves\n+moved\n*** Delete File: gone.txt\n*** End Patch";
+    let script = Script::new().tool("apply_patch", json!({"patchText": patch})).text("Patched.");
+    let stage = Stage::git(script)?;
+    // Models of this name are given patches in place of edits.
+    let mut config = Project::config(&stage.server.url());
+    config["model"] = json!("mock/gpt-5-mock");
+    config["provider"]["mock"]["models"]["gpt-5-mock"] =
+        json!({"limit": {"context": 200_000, "output": 32_000}});
+    stage.project.write_config(&config)?;
+    prepare(&stage.project)?;
+    let start = files(&stage.project)?;
+    stage.run(["--auto", "patch it"])?.success()?;
+    let end = files(&stage.project)?;
+    assert!(stage.project.path("moved.txt").exists() && !stage.project.path("gone.txt").exists());
+    let session = |command: &str| stage.program(["session", command]).finish()?.success();
+    check_has(&session("undo")?.stdout, &["Took back: patch it"]);
+    assert_eq!(files(&stage.project)?, start);
+    assert!(!stage.project.path("made").exists());
+    check_has(&session("redo")?.stdout, &["Took forth: patch it"]);
+    assert_eq!(files(&stage.project)?, end);
+    stage.no_problems()
+}

@@ -33,6 +33,8 @@ pub(crate) enum Shape {
     Record(&'static [(&'static str, Self)]),
     /// An object of the second kind, or else the first.
     Either(&'static Self, &'static Self),
+    /// What both accept.
+    Both(&'static Self, &'static Self),
 }
 
 /// The first value that is not what its key may hold.
@@ -44,7 +46,7 @@ pub(crate) struct Fault {
 }
 
 /// The whole document.
-pub(crate) static CONFIG: Shape = Shape::Record(CONFIG_KEYS);
+pub(crate) static CONFIG: Shape = Shape::Both(&Shape::Record(CONFIG_KEYS), &Shape::Record(OTHER_KEYS));
 
 /// A `permission` value.
 pub(crate) const PERMISSION: Shape = Shape::Either(&ACTION, &Shape::Map(&Shape::Either(&ACTION, &PATTERNS)));
@@ -52,7 +54,7 @@ pub(crate) const PERMISSION: Shape = Shape::Either(&ACTION, &Shape::Map(&Shape::
 /// The keys of the document that we give a meaning, in the order a reply shows them.
 pub(crate) const CONFIG_KEYS: &[(&str, Shape)] = &[
     ("$schema", Shape::Text),
-    ("command", Shape::Map(&Shape::Any)),
+    ("command", Shape::Map(&Shape::Record(COMMAND_KEYS))),
     ("snapshot", Shape::Switch),
     ("plugin", Shape::List(&Shape::Any)),
     ("share", Shape::OneOf(&["manual", "auto", "disabled"])),
@@ -72,28 +74,101 @@ pub(crate) const CONFIG_KEYS: &[(&str, Shape)] = &[
     ("tools", Shape::Map(&Shape::Switch)),
 ];
 
-/// Keys of the document that other rooms or later versions give a meaning.
-pub(crate) const OTHER_KEYS: &[&str] = &[
-    "shell",
-    "logLevel",
-    "server",
-    "skills",
-    "references",
-    "reference",
-    "watcher",
-    "subagent_depth",
-    "mcp",
-    "formatter",
-    "lsp",
-    "layout",
-    "attachment",
-    "enterprise",
-    "tool_output",
-    "compaction",
-    "experimental",
-    "keybinds",
-    "theme",
-    "tui",
+/// Keys of the document that other rooms or later versions give a meaning, or that are our own.
+pub(crate) const OTHER_KEYS: &[(&str, Shape)] = &[
+    ("agents", Shape::Map(&AGENT)),
+    ("permissions", Shape::Map(&Shape::Record(LISTED_RULES))),
+    ("shell", Shape::Text),
+    ("logLevel", Shape::OneOf(&["DEBUG", "INFO", "WARN", "ERROR"])),
+    ("server", Shape::Record(SERVER_KEYS)),
+    ("skills", Shape::Record(&[("paths", TEXTS), ("urls", TEXTS)])),
+    ("references", Shape::Map(&Shape::Any)),
+    ("reference", Shape::Map(&Shape::Any)),
+    ("watcher", Shape::Record(&[("ignore", TEXTS)])),
+    ("subagent_depth", Shape::Count),
+    ("mcp", Shape::Map(&Shape::Any)),
+    ("formatter", Shape::Either(&Shape::Switch, &Shape::Map(&Shape::Record(FORMATTER_KEYS)))),
+    ("lsp", Shape::Either(&Shape::Switch, &Shape::Map(&Shape::Record(LSP_KEYS)))),
+    ("layout", Shape::OneOf(&["auto", "stretch"])),
+    ("attachment", ANYTHING),
+    ("enterprise", Shape::Record(&[("url", Shape::Text)])),
+    ("tool_output", Shape::Record(&[("max_lines", Shape::Positive), ("max_bytes", Shape::Positive)])),
+    ("compaction", Shape::Record(COMPACTION_KEYS)),
+    ("experimental", Shape::Record(EXPERIMENTAL_KEYS)),
+    ("keybinds", Shape::Any),
+    ("theme", Shape::Any),
+    ("tui", Shape::Any),
+    ("prompt", Shape::Record(PROMPT_KEYS)),
+];
+
+const SERVER_KEYS: &[(&str, Shape)] = &[
+    ("port", Shape::Positive),
+    ("hostname", Shape::Text),
+    ("mdns", Shape::Switch),
+    ("mdnsDomain", Shape::Text),
+    ("cors", TEXTS),
+];
+
+const FORMATTER_KEYS: &[(&str, Shape)] = &[
+    ("disabled", Shape::Switch),
+    ("command", TEXTS),
+    ("environment", Shape::Map(&Shape::Text)),
+    ("extensions", TEXTS),
+];
+
+const LSP_KEYS: &[(&str, Shape)] = &[
+    ("disabled", Shape::Switch),
+    ("command", TEXTS),
+    ("extensions", TEXTS),
+    ("env", Shape::Map(&Shape::Text)),
+    ("initialization", ANYTHING),
+];
+
+const COMPACTION_KEYS: &[(&str, Shape)] = &[
+    ("auto", Shape::Switch),
+    ("prune", Shape::Switch),
+    ("tail_turns", Shape::Count),
+    ("preserve_recent_tokens", Shape::Count),
+    ("reserved", Shape::Count),
+];
+
+const EXPERIMENTAL_KEYS: &[(&str, Shape)] = &[
+    ("disable_paste_summary", Shape::Switch),
+    ("batch_tool", Shape::Switch),
+    ("openTelemetry", Shape::Switch),
+    ("primary_tools", TEXTS),
+    ("continue_loop_on_deny", Shape::Switch),
+    ("mcp_timeout", Shape::Positive),
+    ("policies", Shape::List(&Shape::Any)),
+];
+
+const LISTED_RULES: &[(&str, Shape)] = &[("allow", TEXTS), ("ask", TEXTS), ("deny", TEXTS)];
+
+/// Our own section about the system text.
+const PROMPT_KEYS: &[(&str, Shape)] = &[
+    ("profile", Shape::OneOf(&["current", "legacy"])),
+    ("strict", Shape::Switch),
+    ("header", Shape::Text),
+    ("system", Shape::Text),
+    ("claude", Shape::Switch),
+    ("instructions", Shape::Record(INSTRUCTION_KEYS)),
+];
+
+const INSTRUCTION_KEYS: &[(&str, Shape)] = &[
+    ("max_bytes", Shape::Positive),
+    ("follow_symlinks", Shape::Switch),
+    ("http", Shape::Switch),
+    ("hosts", TEXTS),
+];
+
+/// The keys of one command.
+pub(crate) const COMMAND_KEYS: &[(&str, Shape)] = &[
+    ("template", Shape::Text),
+    ("description", Shape::Text),
+    ("agent", Shape::Text),
+    ("model", Shape::Model),
+    ("variant", Shape::Text),
+    ("subtask", Shape::Switch),
 ];
 
 /// The keys of one agent.
@@ -184,6 +259,10 @@ pub(crate) fn check(node: &Node, shape: &Shape) -> Result<(), Fault> {
 
 fn walk<'a>(node: &'a Node, shape: &Shape, path: &mut Vec<Step<'a>>) -> Result<(), Fault> {
     match (shape, &node.kind) {
+        (Shape::Both(one, other), _) => {
+            walk(node, one, path)?;
+            walk(node, other, path)
+        }
         (Shape::List(entry), Kind::List(nodes)) => nodes
             .iter()
             .enumerate()
@@ -230,6 +309,7 @@ fn holds(node: &Node, shape: &Shape) -> bool {
         (Shape::OneOf(choices), Kind::Text(text)) => choices.contains(&text.as_str()),
         (Shape::Model, Kind::Text(text)) => text.is_empty() || crate::parse_model(text).is_some(),
         (Shape::Either(plain, _), _) => holds(node, plain),
+        (Shape::Both(one, other), _) => holds(node, one) && holds(node, other),
         _ => false,
     }
 }
@@ -247,6 +327,7 @@ fn expected(shape: &Shape) -> String {
         Shape::OneOf(choices) => format!("one of `{}`", choices.join("`, `")),
         Shape::List(_) => "a list".to_owned(),
         Shape::Map(_) | Shape::Record(_) => "an object".to_owned(),
+        Shape::Both(one, _) => expected(one),
         Shape::Either(plain, object) => format!("{} or {}", expected(plain), expected(object)),
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{Place, below, project};
 
 /// Every file that is read from `project/sub`, the weakest first.
-const FILES: [&str; 18] = [
+const FILES: [&str; 29] = [
     "home/.config/opencode/config.json",
     "home/.config/opencode/opencode.json",
     "home/.config/opencode/opencode.jsonc",
@@ -22,10 +22,21 @@ const FILES: [&str; 18] = [
     "project/sub/opencode.jsonc",
     "project/sub/codewright.json",
     "project/sub/codewright.jsonc",
-    "project/.opencode/opencode.json",
-    "project/.opencode/opencode.jsonc",
+    "project/sub/.opencode/config.json",
     "project/sub/.opencode/opencode.json",
     "project/sub/.opencode/opencode.jsonc",
+    "project/sub/.codewright/codewright.json",
+    "project/sub/.codewright/codewright.jsonc",
+    "project/.opencode/config.json",
+    "project/.opencode/opencode.json",
+    "project/.opencode/opencode.jsonc",
+    "project/.codewright/codewright.json",
+    "project/.codewright/codewright.jsonc",
+    "home/.opencode/config.json",
+    "home/.opencode/opencode.json",
+    "home/.opencode/opencode.jsonc",
+    "home/.codewright/codewright.json",
+    "home/.codewright/codewright.jsonc",
 ];
 
 fn everywhere() -> Place {
@@ -67,7 +78,7 @@ fn instructions_of_all_files_add_up_and_unknown_keys_stay() {
     expected.extend((0..FILES.len()).map(|index| index.to_string()));
     assert_eq!(config.instructions, expected);
     assert_eq!(config.rest.get("x0"), Some(&json!(1)));
-    assert_eq!(config.raw["x17"], json!(1));
+    assert_eq!(config.raw["x28"], json!(1));
 }
 
 #[test]
@@ -89,7 +100,7 @@ fn a_variables_text_wins_over_all_files_and_ours_over_theirs() {
 fn project_files_can_be_left_alone() {
     let mut place = everywhere();
     place.set("OPENCODE_DISABLE_PROJECT_CONFIG", "1");
-    assert_eq!(place.load().unwrap().config.username.as_deref(), Some("named.json"));
+    assert_eq!(place.load().unwrap().config.username.as_deref(), Some("home/.codewright/codewright.jsonc"));
 }
 
 #[test]

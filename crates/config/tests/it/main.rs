@@ -6,7 +6,11 @@ mod agents;
 mod errors;
 mod files;
 mod layers;
+mod markdown;
 mod robust;
+mod schema;
+mod skills;
+mod variables;
 
 use std::{
     fs,

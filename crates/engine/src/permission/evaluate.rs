@@ -14,6 +14,15 @@ pub(crate) fn evaluate<'a>(
     rules.rev().find(|rule| matches(&rule.permission, permission) && matches(&rule.pattern, pattern))
 }
 
+/// Whether a rule may decide about an ask that has to be named: it forbids or asks, or it
+/// speaks of this kind alone and of more than a scheme.
+pub(crate) fn is_named(rule: &Rule) -> bool {
+    let pattern = rule.pattern.strip_prefix("https").or(rule.pattern.strip_prefix("http"));
+    let pattern = pattern.unwrap_or(&rule.pattern);
+    let says = |text: &str| text.chars().any(char::is_alphanumeric);
+    rule.action != Action::Allow || (says(&rule.permission) && says(pattern))
+}
+
 /// Decides about a call that touches several things: the strictest answer holds.
 pub(crate) fn strictest(actions: impl Iterator<Item = Action>) -> Action {
     actions.fold(Action::Allow, |worst, action| match (worst, action) {
@@ -146,6 +155,23 @@ mod tests {
         assert!(is_off(&rules("* * allow; edit * deny"), "edit"));
         assert!(!is_off(&rules("* * allow; edit *.py deny"), "edit"));
         assert!(!is_off(&rules("edit * deny; edit src/* allow"), "edit"));
+    }
+
+    #[test]
+    fn only_a_rule_that_says_where_names_an_ask() {
+        for (rule, expected) in [
+            ("* * allow", false),
+            ("webfetch * allow", false),
+            ("webfetch http* allow", false),
+            ("webfetch https://*:* allow", false),
+            ("* http://localhost:* allow", false),
+            ("webfetch http://localhost:* allow", true),
+            ("webfetch https://*.corp.local/* allow", true),
+            ("* * deny", true),
+            ("webfetch * ask", true),
+        ] {
+            assert_eq!(is_named(&rules(rule)[0]), expected, "{rule}");
+        }
     }
 
     #[test]

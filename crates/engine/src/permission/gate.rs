@@ -16,7 +16,8 @@ use codewright_store::{Published, Store};
 use codewright_tools::Ask;
 use tokio_util::sync::CancellationToken;
 
-use super::evaluate::{evaluate, matches, strictest};
+use super::evaluate::{evaluate, is_named, strictest};
+use super::law::Law;
 use crate::Error;
 
 /// A question that nobody answers is a refusal after this long.
@@ -41,8 +42,8 @@ pub(crate) enum Verdict {
 #[derive(Debug)]
 pub(crate) struct Asker<'a> {
     pub(crate) session_id: &'a SessionId,
-    /// The agent's rules, then the session's.
-    pub(crate) rules: &'a [Rule],
+    /// What holds for it.
+    pub(crate) law: &'a Law,
     pub(crate) tool: Option<ToolRef>,
     pub(crate) cancel: &'a CancellationToken,
 }
@@ -63,26 +64,35 @@ impl Gate {
     pub(crate) async fn check(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
         let patterns: &[String] = &ask.patterns;
         let action =
-            strictest(patterns.iter().map(|pattern| self.decide(asker.rules, &ask.permission, pattern)));
+            strictest(patterns.iter().map(|pattern| {
+                self.decide(asker.law, (&ask.permission, pattern), needs_name(&ask.metadata))
+            }));
         match action {
             Action::Allow => Ok(Verdict::Granted),
-            Action::Deny => {
-                let speaks = |rule: &&Rule| matches(&rule.permission, &ask.permission);
-                Ok(Verdict::Denied(asker.rules.iter().filter(speaks).cloned().collect()))
-            }
+            Action::Deny => Ok(Verdict::Denied(asker.law.about(&ask.permission))),
             Action::Ask => self.ask(ask, asker).await,
         }
     }
 
-    /// The questions that can be answered here, oldest first: they are in the log, and their calls wait in this process.
+    /// The questions that can be answered, oldest first: they are in the log, and their calls wait
+    /// in this process or another one that lives.
     pub(crate) async fn listed(&self) -> Result<Vec<PermissionRequest>, Error> {
-        let mut waiting = self.waiting();
-        if !waiting.is_empty() {
-            // One that is about to be stored is nobody's business yet.
-            let stored = self.store.pending_permissions().await?;
-            waiting.retain(|request| stored.iter().any(|stored| stored.id == request.id));
+        let mut listed = Vec::new();
+        for request in self.store.pending_permissions().await? {
+            if self.is_waiting(&request.id) || self.is_elsewhere(&request.session_id).await? {
+                listed.push(request);
+            }
         }
-        Ok(waiting)
+        Ok(listed)
+    }
+
+    fn is_waiting(&self, id: &PermissionId) -> bool {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).contains_key(id)
+    }
+
+    /// Whether another process that lives works in a session.
+    async fn is_elsewhere(&self, session: &SessionId) -> Result<bool, Error> {
+        Ok(self.store.holder(session).await?.is_some_and(|holder| !holder.is_ours))
     }
 
     fn waiting(&self) -> Vec<PermissionRequest> {
@@ -99,44 +109,81 @@ impl Gate {
             // Whoever knows the id heard it from the log.
             waiting.get(id).cloned()
         };
-        let request = request.ok_or_else(|| Error::not_found("Permission request", id))?;
+        let request = match request {
+            Some(request) => request,
+            None => return self.answer_elsewhere(id, answer).await,
+        };
         if answer.reply == PermissionReply::Always {
             self.approve(&request);
         }
-        let mut answered = vec![(request.clone(), answer.reply, answer.message)];
-        for other in self.waiting().into_iter().filter(|other| other.id != *id) {
-            let same_session = other.session_id == request.session_id;
-            match answer.reply {
-                // One refusal ends the turn, so its other questions are moot.
-                PermissionReply::Reject if same_session => {
-                    answered.push((other, PermissionReply::Reject, None));
-                }
-                PermissionReply::Always if self.approved(&other) => {
-                    answered.push((other, PermissionReply::Always, None));
-                }
-                PermissionReply::Once | PermissionReply::Always | PermissionReply::Reject => {}
+        let also = self.also_answered(&request, answer.reply);
+        let mut events = vec![replied(request, answer.reply, answer.message)];
+        events.extend(also.into_iter().map(|other| replied(other, answer.reply, None)));
+        self.reply(id, events).await
+    }
+
+    /// Answers a question of another process, which does what else follows from the answer.
+    async fn answer_elsewhere(&self, id: &PermissionId, answer: PermissionAnswer) -> Result<(), Error> {
+        let pending = self.store.pending_permissions().await?;
+        match pending.into_iter().find(|request| request.id == *id) {
+            Some(request) if self.is_elsewhere(&request.session_id).await? => {
+                self.reply(id, vec![replied(request, answer.reply, answer.message)]).await
+            }
+            _ => Err(Error::not_found("Permission request", id)),
+        }
+    }
+
+    /// The other questions that wait here and that an answer decides as well.
+    fn also_answered(&self, request: &PermissionRequest, reply: PermissionReply) -> Vec<PermissionRequest> {
+        let others = self.waiting().into_iter().filter(|other| other.id != request.id);
+        let decides = |other: &PermissionRequest| match reply {
+            PermissionReply::Once => false,
+            PermissionReply::Always => self.approved(other),
+            // One refusal ends the turn, so its other questions are moot.
+            PermissionReply::Reject => other.session_id == request.session_id,
+        };
+        others.filter(decides).collect()
+    }
+
+    /// Does what follows from an answer that another process may have given.
+    async fn follow(&self, request: &PermissionRequest, reply: PermissionReply) -> Result<(), Error> {
+        if reply == PermissionReply::Always {
+            self.approve(request);
+        }
+        for other in self.also_answered(request, reply) {
+            match self.store.append(vec![replied(other, reply, None)]).await {
+                // Most often it was given with the answer.
+                Ok(_) | Err(codewright_store::Error::Unknown { .. }) => {}
+                Err(error) => return Err(error.into()),
             }
         }
-        let events = answered.into_iter().map(|(request, reply, message)| Event::PermissionReplied {
-            session_id: request.session_id,
-            request_id: request.id,
-            reply,
-            message,
-        });
-        match self.store.append(events.collect()).await {
+        Ok(())
+    }
+
+    async fn reply(&self, id: &PermissionId, events: Vec<Event>) -> Result<(), Error> {
+        match self.store.append(events).await {
             // Somebody else was faster, or the turn was stopped.
             Err(codewright_store::Error::Unknown { .. }) => Err(Error::not_found("Permission request", id)),
             other => other.map(|_| ()).map_err(Error::from),
         }
     }
 
-    fn decide(&self, rules: &[Rule], permission: &str, pattern: &str) -> Action {
-        let action = evaluate(rules.iter(), permission, pattern).map_or(Action::Ask, |rule| rule.action);
-        if action != Action::Ask {
-            return action;
+    fn decide(&self, law: &Law, (permission, pattern): (&str, &str), by_name: Name) -> Action {
+        let decided = match by_name {
+            Name::Optional => law.decide(permission, pattern),
+            Name::Required => law.decide_by_name(permission, pattern),
+        };
+        match decided {
+            Action::Ask => self.remembered((permission, pattern), by_name),
+            Action::Allow | Action::Deny => decided,
         }
+    }
+
+    /// What a user has allowed for good.
+    fn remembered(&self, (permission, pattern): (&str, &str), by_name: Name) -> Action {
         let approvals = self.approvals.lock().unwrap_or_else(PoisonError::into_inner);
-        evaluate(approvals.iter(), permission, pattern).map_or(Action::Ask, |rule| rule.action)
+        let speaks = approvals.iter().filter(|rule| by_name == Name::Optional || is_named(rule));
+        evaluate(speaks, permission, pattern).map_or(Action::Ask, |rule| rule.action)
     }
 
     fn approve(&self, request: &PermissionRequest) {
@@ -152,7 +199,10 @@ impl Gate {
     }
 
     fn approved(&self, request: &PermissionRequest) -> bool {
-        request.patterns.iter().all(|pattern| self.decide(&[], &request.permission, pattern) == Action::Allow)
+        let by_name = needs_name(&request.metadata);
+        let allowed =
+            |pattern: &String| self.remembered((&request.permission, pattern), by_name) == Action::Allow;
+        request.patterns.iter().all(allowed)
     }
 
     async fn ask(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
@@ -169,7 +219,7 @@ impl Gate {
         let place = Waiting::enter(self, request.clone());
         // Subscribed before the question is put, so that no answer can be missed.
         let mut feed = self.store.subscribe();
-        self.store.append(vec![Event::PermissionAsked(request)]).await?;
+        self.store.append(vec![Event::PermissionAsked(request.clone())]).await?;
         let answer = async {
             while let Ok(published) = feed.next().await {
                 if let Published::Event(envelope) = &published
@@ -183,6 +233,9 @@ impl Gate {
         };
         let answer = asker.cancel.run_until_cancelled(tokio::time::timeout(ASK_DEADLINE, answer)).await;
         drop(place);
+        if let Some(Ok(Some((reply, _)))) = &answer {
+            self.follow(&request, *reply).await?;
+        }
         match answer {
             Some(Ok(Some((PermissionReply::Reject, message)))) => Ok(Verdict::Rejected(message)),
             Some(Ok(Some((PermissionReply::Once | PermissionReply::Always, _)))) => Ok(Verdict::Granted),
@@ -198,6 +251,22 @@ impl Gate {
             }
         }
     }
+}
+
+fn replied(request: PermissionRequest, reply: PermissionReply, message: Option<String>) -> Event {
+    Event::PermissionReplied { session_id: request.session_id, request_id: request.id, reply, message }
+}
+
+/// Whether a rule has to name what it allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Name {
+    Required,
+    Optional,
+}
+
+fn needs_name(metadata: &codewright_proto::Map) -> Name {
+    let is_required = metadata.get(Ask::NAMED).is_some_and(|named| named == true);
+    if is_required { Name::Required } else { Name::Optional }
 }
 
 /// A question stands in the list exactly as long as its call waits.

@@ -1,158 +1,526 @@
-//! Rule files of the project and the user: `AGENTS.md`, or `CLAUDE.md` where there is none.
+//! What people tell every model: rule files of the project and the user, and what the
+//! configuration lists.
 //!
-//! One kind is used, the first that exists; of that kind every file from the
-//! worktree's root down to the directory, outermost first, so that nearer rules come
-//! later. A file that is no plain UTF-8 text, or is larger than [`MAX_BYTES`], is left
-//! out and named in a warning; symbolic links are not followed out of the worktree.
+//! Of rule files one kind is used, the first that exists: `AGENTS.md`, `CLAUDE.md`, the older
+//! `CONTEXT.md`; of that kind every file from the worktree's root down to the directory, outermost
+//! first, so that nearer rules come later. Before them stands the first of the user's own. Behind
+//! them come the files that `instructions` lists, in its order, and then its addresses
+//! ([`addresses`]). Nothing is sent twice. What is no plain UTF-8 text of [`MAX_BYTES`] at most is
+//! left out and named in a warning; links are not followed out of the worktree.
 
+pub(crate) mod addresses;
+mod search;
+
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// The most that one rule file may add to every request.
+use codewright_config::{Config, Dirs, Env, InstructionRules, env};
+
+use search::Search;
+
+/// The most that one rule file may add to every request, unless a configuration says otherwise.
 pub(crate) const MAX_BYTES: u64 = 256 * 1024;
 /// Folders looked at between the worktree and the directory.
 const MAX_DEPTH: usize = 64;
-const KINDS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+/// Files that the configuration may add.
+const MAX_LISTED: usize = 100;
+/// How long an address may take to answer.
+pub(crate) const ADDRESS_DEADLINE: Duration = Duration::from_secs(5);
 
-/// A rule file.
+/// What is told, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Instruction {
-    /// Its path.
+    /// Its path or address.
     pub(crate) origin: String,
     pub(crate) text: String,
 }
 
-/// Reads the rule files that hold for a directory, and says what was left out.
-pub(crate) fn instructions(
-    global: &[PathBuf],
-    worktree: &Path,
-    directory: &Path,
-) -> (Vec<Instruction>, Vec<String>) {
-    let mut found = Vec::new();
-    let mut warnings = Vec::new();
-    let mut add = |path: &Path, root: Option<&Path>| match read(path, root) {
-        Ok(Some(text)) => {
-            found.push(Instruction { origin: path.display().to_string(), text });
-            true
+/// Where instructions are looked for.
+pub(crate) struct Sources {
+    /// The user's own files; the first that exists is used.
+    global: Vec<PathBuf>,
+    /// The names that a project's files may have; none where projects are left alone.
+    kinds: Vec<&'static str>,
+    /// Another program's memory of the project, where that is wanted.
+    memory: Option<&'static str>,
+    listed: Vec<String>,
+    pub(crate) rules: InstructionRules,
+    home: PathBuf,
+    /// The folder that stands for the project where projects are left alone.
+    config_dir: Option<PathBuf>,
+    leaves_projects_alone: bool,
+    /// Whether a file without text is told all the same, as older versions did.
+    strict: bool,
+    search: Search,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Rule files.
+    pub(crate) rules: Vec<Instruction>,
+    /// What the configuration lists.
+    pub(crate) listed: Vec<Instruction>,
+    /// What was left out, and why.
+    pub(crate) warnings: Vec<String>,
+    seen: HashSet<PathBuf>,
+}
+
+impl Sources {
+    pub(crate) fn new(config: &Config, env: &Env, dirs: &Dirs) -> Self {
+        let on = |name| env.is_on(name);
+        let leaves_claude_alone = on(env::DISABLE_CLAUDE_CODE) || on(env::DISABLE_CLAUDE_CODE_PROMPT);
+        let leaves_projects_alone = on(env::DISABLE_PROJECT_CONFIG);
+        let config_dir = env.filled(env::CONFIG_DIR).map(|dir| match dir.strip_prefix("~/") {
+            Some(below) => dirs.home.join(below),
+            None => PathBuf::from(dir),
+        });
+        let mut global = vec![dirs.own_config.join("AGENTS.md"), dirs.config.join("AGENTS.md")];
+        if !leaves_claude_alone {
+            global.push(dirs.home.join(".claude/CLAUDE.md"));
         }
-        Ok(None) => false,
-        Err(reason) => {
-            warnings.push(format!("`{}` was left out: {reason}", path.display()));
-            true
-        }
-    };
-    for path in global {
-        if add(path, None) {
-            break;
+        global.extend(config_dir.as_ref().map(|dir| dir.join("AGENTS.md")));
+        global.push(dirs.home.join(".opencode/AGENTS.md"));
+        let kinds = ["AGENTS.md", "CLAUDE.md", "CONTEXT.md"].into_iter();
+        let kinds =
+            kinds.filter(|kind| !(leaves_projects_alone || leaves_claude_alone && *kind == "CLAUDE.md"));
+        Self {
+            global,
+            kinds: kinds.collect(),
+            memory: (config.prompt.claude && !leaves_projects_alone).then_some(".claude/CLAUDE.md"),
+            listed: config.instructions.clone(),
+            rules: config.prompt.instructions.clone(),
+            home: dirs.home.clone(),
+            config_dir,
+            leaves_projects_alone,
+            strict: config.prompt.strict,
+            search: Search::default(),
         }
     }
-    let folders = folders(worktree, directory);
-    for kind in KINDS {
-        let mut any = false;
-        for folder in &folders {
-            any |= add(&folder.join(kind), Some(worktree));
+
+    /// The listed addresses, in order.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = &str> {
+        self.listed.iter().map(String::as_str).filter(|entry| is_address(entry))
+    }
+
+    fn max_bytes(&self) -> u64 {
+        self.rules.max_bytes.unwrap_or(MAX_BYTES)
+    }
+
+    /// Reads the files that hold for a directory.
+    pub(crate) fn read(&self, worktree: &Path, directory: &Path) -> Found {
+        let mut found = Found::default();
+        for path in &self.global {
+            if self.add(&mut found, (path, None), false) {
+                break;
+            }
         }
-        if any {
-            break;
+        let levels = levels(worktree, directory);
+        let root = Some(levels.first().map_or(directory, PathBuf::as_path));
+        for kind in &self.kinds {
+            let mut any = false;
+            for level in &levels {
+                any |= self.add(&mut found, (&level.join(kind), root), false);
+            }
+            if any {
+                break;
+            }
+        }
+        if let (Some(memory), Some(root)) = (self.memory, root) {
+            self.add(&mut found, (&root.join(memory), Some(root)), false);
+        }
+        for entry in self.listed.iter().filter(|entry| !is_address(entry)) {
+            if found.listed.len() >= MAX_LISTED {
+                let warning =
+                    format!("`instructions` adds more than {MAX_LISTED} files; the rest is left out");
+                found.warnings.push(warning);
+                break;
+            }
+            self.listed(entry, &levels, &mut found);
+        }
+        found
+    }
+
+    /// The files that an entry of the configuration means.
+    fn listed(&self, entry: &str, levels: &[PathBuf], found: &mut Found) {
+        let absolute = match entry.strip_prefix("~/") {
+            Some(below) => Some(self.home.join(below)),
+            None => Some(PathBuf::from(entry)).filter(|path| path.is_absolute()),
+        };
+        let (paths, root) = match absolute {
+            // Only the last part of an absolute entry is a pattern: the folder is meant as it is written.
+            Some(path) => (self.search.last_part(&path), None),
+            None if self.leaves_projects_alone => {
+                let Some(dir) = &self.config_dir else {
+                    let reason =
+                        "project files are left alone, and `OPENCODE_CONFIG_DIR` names no other folder";
+                    found.warnings.push(format!("`instructions`: `{entry}` was left out: {reason}"));
+                    return;
+                };
+                (self.search.below(dir, entry), Some(dir.as_path()))
+            }
+            None => {
+                let all = levels.iter().flat_map(|level| self.search.below(level, entry));
+                (all.collect(), levels.first().map(PathBuf::as_path))
+            }
+        };
+        if paths.is_empty() {
+            found.warnings.push(format!("`instructions`: there is no file `{entry}`"));
+        }
+        for path in paths {
+            if found.listed.len() >= MAX_LISTED {
+                return;
+            }
+            self.add(found, (&path, root), true);
         }
     }
-    (found, warnings)
+
+    /// Adds a file; whether there is one, be it good or not.
+    fn add(&self, found: &mut Found, (path, root): (&Path, Option<&Path>), is_listed: bool) -> bool {
+        let root = root.filter(|_| !self.rules.follow_symlinks);
+        match read(path, root, self.max_bytes()) {
+            Ok(Some(text)) => {
+                if text.trim().is_empty() && !self.strict {
+                    return false;
+                }
+                let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+                if found.seen.insert(real) {
+                    let told = Instruction { origin: path.display().to_string(), text };
+                    if is_listed { found.listed.push(told) } else { found.rules.push(told) }
+                }
+                true
+            }
+            Ok(None) => false,
+            Err(reason) => {
+                let key = if is_listed { "`instructions`: " } else { "" };
+                found.warnings.push(format!("{key}`{}` was left out: {reason}", path.display()));
+                true
+            }
+        }
+    }
+}
+
+fn is_address(entry: &str) -> bool {
+    entry.starts_with("https://") || entry.starts_with("http://")
 }
 
 /// The folders from the worktree down to the directory; only the directory outside a worktree.
-fn folders(worktree: &Path, directory: &Path) -> Vec<PathBuf> {
-    if worktree.parent().is_none() {
+fn levels(worktree: &Path, directory: &Path) -> Vec<PathBuf> {
+    if worktree.parent().is_none() || !directory.starts_with(worktree) {
         return vec![directory.to_owned()];
     }
-    let mut folders: Vec<_> = directory
-        .ancestors()
-        .take(MAX_DEPTH)
-        .take_while(|f| f.starts_with(worktree))
-        .map(Path::to_owned)
-        .collect();
-    folders.reverse();
-    folders
+    let above = directory.ancestors().take(MAX_DEPTH).take_while(|folder| folder.starts_with(worktree));
+    let mut levels: Vec<_> = above.map(Path::to_owned).collect();
+    levels.reverse();
+    levels
 }
 
-/// The text of a rule file; `None` where there is no file or nothing in it.
-fn read(path: &Path, root: Option<&Path>) -> Result<Option<String>, String> {
-    let Ok(real) = path.canonicalize() else { return Ok(None) };
+/// The text of a file; `None` where there is no file.
+fn read(path: &Path, root: Option<&Path>, max_bytes: u64) -> Result<Option<String>, String> {
+    let real = match path.canonicalize() {
+        Ok(real) => real,
+        Err(_) if path.symlink_metadata().is_err() => return Ok(None),
+        Err(error) => return Err(format!("it cannot be followed ({error})")),
+    };
     let outside = root.is_some_and(|root| {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
         root.parent().is_some() && !real.starts_with(root)
     });
     if outside {
-        return Err("it is a link to a file outside the worktree".to_owned());
+        let how = "set `prompt.instructions.follow_symlinks` to follow it";
+        return Err(format!("it is a link to a file outside the worktree; {how}"));
     }
     let metadata = real.metadata().map_err(|error| error.to_string())?;
+    if metadata.is_dir() {
+        return Err("it is a directory".to_owned());
+    }
     if !metadata.is_file() {
         return Err("it is not a regular file".to_owned());
     }
-    if metadata.len() > MAX_BYTES {
-        return Err(format!("it is larger than {} KiB", MAX_BYTES / 1024));
+    if metadata.len() > max_bytes {
+        return Err(too_large(max_bytes));
     }
     let mut bytes = Vec::new();
     let file = std::fs::File::open(&real).map_err(|error| error.to_string())?;
-    file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
-    Ok((!text.trim().is_empty()).then_some(text))
+    file.take(max_bytes + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    // Some files say that they are empty and are not.
+    if bytes.len() as u64 > max_bytes {
+        return Err(too_large(max_bytes));
+    }
+    String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8 text".to_owned())
+}
+
+fn too_large(max_bytes: u64) -> String {
+    format!("it is larger than {} KiB (`prompt.instructions.max_bytes`)", max_bytes / 1024)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Value, json};
 
-    fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
-        let dir = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = dir.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        dir
+    /// A home, a project and the variables and configuration that hold.
+    struct Tree {
+        dir: tempfile::TempDir,
+        variables: Vec<(String, String)>,
+        config: Value,
     }
 
-    #[track_caller]
-    fn check(files: &[(&str, &str)], directory: &str, expected: &[&str]) {
-        let dir = tree(files);
-        let (found, warnings) = instructions(&[], dir.path(), &dir.path().join(directory));
-        let texts: Vec<_> = found.iter().map(|file| file.text.as_str()).collect();
-        assert_eq!(texts, expected);
-        assert!(warnings.is_empty(), "{warnings:?}");
+    impl Tree {
+        fn new(files: &[(&str, &str)]) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let tree = Self { variables: Vec::new(), config: json!({}), dir };
+            std::fs::create_dir_all(tree.path("home")).unwrap();
+            std::fs::create_dir_all(tree.path("p/a/b")).unwrap();
+            files.iter().for_each(|(path, text)| tree.write(path, text.as_bytes()));
+            tree
+        }
+
+        fn path(&self, below: &str) -> PathBuf {
+            self.dir.path().canonicalize().unwrap().join(below)
+        }
+
+        fn write(&self, path: &str, bytes: &[u8]) {
+            let path = self.path(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+
+        fn config(mut self, config: Value) -> Self {
+            self.config = config;
+            self
+        }
+
+        fn set(mut self, name: &str, value: &str) -> Self {
+            let value = value.replace("ROOT/", &self.path("").display().to_string());
+            self.variables.push((name.to_owned(), value));
+            self
+        }
+
+        fn found_in(&self, worktree: &str, directory: &str) -> Found {
+            let text = self.config.to_string().replace("ROOT/", &self.path("").display().to_string());
+            let mut variables = self.variables.clone();
+            variables.push(("HOME".to_owned(), self.path("home").display().to_string()));
+            variables.push(("OPENCODE_CONFIG_CONTENT".to_owned(), text));
+            let env = Env::from_pairs(variables);
+            let dirs = Dirs::new(&env).unwrap();
+            let (worktree, directory) = (self.path(worktree), self.path(directory));
+            let input = codewright_config::LoadInput {
+                directory: &directory,
+                worktree: &worktree,
+                env: &env,
+                dirs: &dirs,
+            };
+            let config = codewright_config::load(input).unwrap().config;
+            Sources::new(&config, &env, &dirs).read(&worktree, &directory)
+        }
+
+        /// The texts of rules, a bar, and those of listed files.
+        #[track_caller]
+        fn check(&self, directory: &str, expected: &str) {
+            let found = self.found_in("p", directory);
+            assert_eq!(told(&found), expected, "{:?}", found.warnings);
+            assert_eq!(found.warnings, Vec::<String>::new());
+        }
+
+        #[track_caller]
+        fn warns(&self, expected: &[&str]) {
+            let found = self.found_in("p", "p/a/b");
+            assert_eq!(found.warnings.len(), expected.len(), "{:?}", found.warnings);
+            for (warning, expected) in found.warnings.iter().zip(expected) {
+                assert!(warning.contains(expected), "{expected} in {warning}");
+            }
+        }
+    }
+
+    fn told(found: &Found) -> String {
+        let texts = |list: &[Instruction]| {
+            list.iter().map(|told| told.text.trim().to_owned()).collect::<Vec<_>>().join(" ")
+        };
+        format!("{}|{}", texts(&found.rules), texts(&found.listed))
     }
 
     #[test]
     fn the_first_kind_is_used_from_the_root_down() {
-        check(
-            &[("AGENTS.md", "root"), ("a/b/AGENTS.md", "near"), ("CLAUDE.md", "other")],
-            "a/b",
-            &["root", "near"],
-        );
-        check(&[("CLAUDE.md", "other"), ("a/x", "")], "a", &["other"]);
-        check(&[("AGENTS.md", " \n"), ("CLAUDE.md", "other")], "", &["other"]);
-        check(&[("b/AGENTS.md", "beside"), ("a/x", "")], "a", &[]);
+        let nested = [("p/AGENTS.md", "root"), ("p/a/b/AGENTS.md", "near"), ("p/CLAUDE.md", "other")];
+        Tree::new(&nested).check("p/a/b", "root near|");
+        Tree::new(&[("p/CLAUDE.md", "claude"), ("p/CONTEXT.md", "context")]).check("p/a", "claude|");
+        Tree::new(&[("p/CONTEXT.md", "context")]).check("p/a", "context|");
+        Tree::new(&[("p/a/CLAUDE.md", "near"), ("p/AGENTS.md", "root")]).check("p/a", "root|");
+        Tree::new(&[("p/AGENTS.md", " \n"), ("p/CLAUDE.md", "other")]).check("p", "other|");
+        Tree::new(&[("p/b/AGENTS.md", "beside"), ("AGENTS.md", "above")]).check("p/a", "|");
     }
 
     #[test]
-    fn a_file_that_is_too_large_or_no_text_is_named() {
-        let dir = tree(&[("x", "")]);
-        std::fs::write(dir.path().join("AGENTS.md"), vec![b'a'; MAX_BYTES as usize + 1]).unwrap();
-        let (found, warnings) = instructions(&[], dir.path(), dir.path());
-        assert!(found.is_empty());
-        assert!(warnings[0].contains("larger than 256 KiB"), "{warnings:?}");
-        std::fs::write(dir.path().join("AGENTS.md"), [0xff, 0xfe, 0]).unwrap();
-        let (_, warnings) = instructions(&[], dir.path(), dir.path());
-        assert!(warnings[0].contains("not UTF-8"), "{warnings:?}");
+    fn outside_a_repository_only_the_directory_counts() {
+        let tree = Tree::new(&[("p/AGENTS.md", "above"), ("p/a/AGENTS.md", "here"), ("p/x.md", "x")]);
+        let tree = tree.config(json!({"instructions": ["x.md"]}));
+        let found = tree.found_in("/", "p/a");
+        assert_eq!(told(&found), "here|");
+        assert!(found.warnings[0].contains("there is no file `x.md`"), "{:?}", found.warnings);
+    }
+
+    #[test]
+    fn the_first_of_the_users_own_files_comes_first() {
+        let files = [
+            ("home/.config/codewright/AGENTS.md", "ours"),
+            ("home/.config/opencode/AGENTS.md", "global"),
+            ("home/.claude/CLAUDE.md", "claude"),
+            ("dir/AGENTS.md", "dir"),
+            ("home/.opencode/AGENTS.md", "dot"),
+        ];
+        for first in 0..files.len() {
+            let tree = Tree::new(&files[first..]).set("OPENCODE_CONFIG_DIR", "ROOT/dir");
+            tree.write("p/AGENTS.md", b"project");
+            tree.check("p", &format!("{} project|", files[first].1));
+        }
+        Tree::new(&files[3..]).check("p", "dot|");
+    }
+
+    #[test]
+    fn the_files_of_another_program_can_be_left_alone() {
+        for name in ["OPENCODE_DISABLE_CLAUDE_CODE_PROMPT", "CODEWRIGHT_DISABLE_CLAUDE_CODE"] {
+            let files = [
+                ("home/.claude/CLAUDE.md", "claude"),
+                ("p/CLAUDE.md", "project"),
+                ("p/CONTEXT.md", "context"),
+            ];
+            Tree::new(&files).check("p", "claude project|");
+            Tree::new(&files).set(name, "1").check("p", "context|");
+        }
+    }
+
+    #[test]
+    fn the_project_can_be_left_alone() {
+        let files = [("p/AGENTS.md", "project"), ("dir/more.md", "more"), ("p/more.md", "no")];
+        let alone = || Tree::new(&files).set("OPENCODE_DISABLE_PROJECT_CONFIG", "1");
+        alone().check("p", "|");
+        let listed = json!({"instructions": ["more.md"]});
+        alone().config(listed.clone()).set("OPENCODE_CONFIG_DIR", "ROOT/dir").check("p", "|more");
+        alone()
+            .config(listed)
+            .warns(&["`instructions`: `more.md` was left out: project files are left alone"]);
+    }
+
+    #[test]
+    fn listed_files_are_looked_for_upwards_in_their_order() {
+        let files = [
+            ("p/x.md", "top"),
+            ("p/a/x.md", "mid"),
+            ("p/docs/1.md", "one"),
+            ("p/docs/2.md", "two"),
+            ("p/docs/deep/3.md", "three"),
+            ("p/docs/4.txt", "no"),
+        ];
+        let list = |entries: &[&str], expected: &str| {
+            Tree::new(&files).config(json!({"instructions": entries})).check("p/a/b", expected);
+        };
+        list(&["x.md"], "|top mid");
+        list(&["docs/*.md", "x.md"], "|one two top mid");
+        list(&["docs/**/*.md"], "|one two three");
+        list(&["docs/?.md", "docs/1.md"], "|one two");
+        list(&["docs/{2,4}.*"], "|two no");
+        list(&["docs/[12].md"], "|one two");
+    }
+
+    #[test]
+    fn of_an_absolute_entry_only_the_last_part_is_a_pattern() {
+        let files = [("home/r/1.md", "one"), ("home/r/2.md", "two"), ("home/s/1.md", "other")];
+        let tree = |entry: &str| Tree::new(&files).config(json!({"instructions": [entry]}));
+        tree("~/r/*.md").check("p", "|one two");
+        tree("ROOT/home/r/2.md").check("p", "|two");
+        tree("ROOT/home/s/*.md").check("p", "|other");
+        tree("ROOT/home/*/1.md").warns(&["there is no file"]);
+    }
+
+    #[test]
+    fn nothing_is_told_twice() {
+        let tree = Tree::new(&[("p/AGENTS.md", "root")])
+            .config(json!({"instructions": ["AGENTS.md", "*.md", "ROOT/p/AGENTS.md"]}));
+        tree.check("p", "root|");
+    }
+
+    #[test]
+    fn the_order_does_not_depend_on_the_disk() {
+        let names: Vec<String> = (0..40).map(|n| format!("p/d/{:02}.md", (n * 17) % 40)).collect();
+        let files: Vec<_> = names.iter().map(|name| (name.as_str(), &name[4..6])).collect();
+        let expected: Vec<_> = (0..40).map(|n| format!("{n:02}")).collect();
+        let tree = Tree::new(&files).config(json!({"instructions": ["d/*.md"]}));
+        tree.check("p", &format!("|{}", expected.join(" ")));
+    }
+
+    #[test]
+    fn another_programs_memory_is_used_only_when_asked_for() {
+        let files = [("p/.claude/CLAUDE.md", "memory"), ("p/AGENTS.md", "rules")];
+        Tree::new(&files).check("p", "rules|");
+        Tree::new(&files).config(json!({"prompt": {"claude": true}})).check("p", "rules memory|");
+    }
+
+    #[test]
+    fn an_empty_file_is_told_in_strict_mode_only() {
+        let files = [("p/AGENTS.md", "\n"), ("p/CLAUDE.md", "claude")];
+        Tree::new(&files).check("p", "claude|");
+        let strict = Tree::new(&files).config(json!({"prompt": {"strict": true}}));
+        let found = strict.found_in("p", "p");
+        assert_eq!((told(&found).as_str(), found.rules.len()), ("|", 1));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_and_the_rest_is_told() {
+        let tree = Tree::new(&[("p/a/AGENTS.md", "good")])
+            .config(json!({"instructions": ["dir", "bin.md", "missing.md"]}));
+        // A gigabyte that takes no room on the disk.
+        let file = std::fs::File::create(tree.path("p/AGENTS.md")).unwrap();
+        file.set_len(1024 * 1024 * 1024).unwrap();
+        std::fs::create_dir(tree.path("p/dir")).unwrap();
+        tree.write("p/bin.md", &[0xff, 0xfe, 0]);
+        assert_eq!(told(&tree.found_in("p", "p/a/b")), "good|");
+        tree.warns(&[
+            "p/AGENTS.md` was left out: it is larger than 256 KiB",
+            "`instructions`: `",
+            "bin.md` was left out: it is not UTF-8 text",
+            "`instructions`: there is no file `missing.md`",
+        ]);
+    }
+
+    #[test]
+    fn the_most_bytes_of_a_file_can_be_set() {
+        let tree = Tree::new(&[("p/AGENTS.md", &"x".repeat(2000))]);
+        let tree = tree.config(json!({"prompt": {"instructions": {"max_bytes": 1024}}}));
+        tree.warns(&["it is larger than 1 KiB"]);
     }
 
     #[cfg(unix)]
     #[test]
-    fn a_link_out_of_the_worktree_is_not_followed() {
-        let outside = tree(&[("secret.md", "secret")]);
-        let dir = tree(&[("x", "")]);
-        std::os::unix::fs::symlink(outside.path().join("secret.md"), dir.path().join("AGENTS.md")).unwrap();
-        let (found, warnings) = instructions(&[], dir.path(), dir.path());
-        assert!(found.is_empty());
-        assert!(warnings[0].contains("outside the worktree"), "{warnings:?}");
+    fn a_link_out_of_the_worktree_is_followed_only_when_asked_for() {
+        use std::os::unix::fs::symlink;
+        let tree = Tree::new(&[("secret.md", "secret"), ("p/in.md", "inside")]);
+        symlink(tree.path("secret.md"), tree.path("p/AGENTS.md")).unwrap();
+        symlink(tree.path("p/in.md"), tree.path("p/a/AGENTS.md")).unwrap();
+        tree.warns(&["outside the worktree"]);
+        assert_eq!(told(&tree.found_in("p", "p/a")), "inside|");
+        let tree = tree.config(json!({"prompt": {"instructions": {"follow_symlinks": true}}}));
+        tree.check("p/a", "secret inside|");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_in_a_circle_and_a_file_for_nobody_are_named() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let tree = Tree::new(&[("p/a/AGENTS.md", "closed")]);
+        symlink(tree.path("p/AGENTS.md"), tree.path("p/x.md")).unwrap();
+        symlink(tree.path("p/x.md"), tree.path("p/AGENTS.md")).unwrap();
+        std::fs::set_permissions(tree.path("p/a/AGENTS.md"), PermissionsExt::from_mode(0o000)).unwrap();
+        let found = tree.found_in("p", "p/a");
+        assert!(
+            found.warnings[0].contains("p/AGENTS.md` was left out: it cannot be followed"),
+            "{:?}",
+            found.warnings
+        );
+        // The superuser may read everything.
+        let is_closed = std::fs::read(tree.path("p/a/AGENTS.md")).is_err();
+        assert_eq!(found.rules.is_empty(), is_closed);
     }
 }

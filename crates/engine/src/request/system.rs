@@ -1,4 +1,4 @@
-//! The system text, block by block. The order in `system` is the order the model sees.
+//! The system text, block by block. The order in [`blocks`] is the order the model sees.
 //!
 //! What never changes comes first and what changes daily comes late, so that
 //! providers can keep the beginning of every request in their caches.
@@ -10,8 +10,12 @@ use crate::run::structured;
 
 /// What the blocks are made of.
 pub(crate) struct Facts<'a> {
+    /// A text before everything else.
+    pub(crate) header: Option<&'a str>,
     /// The agent's own prompt, or that of the model's family.
     pub(crate) base: &'a str,
+    /// Where that prompt comes from.
+    pub(crate) base_origin: String,
     pub(crate) model_name: &'a str,
     /// `provider/model`.
     pub(crate) model_id: String,
@@ -20,26 +24,87 @@ pub(crate) struct Facts<'a> {
     pub(crate) is_git: bool,
     /// When the conversation began, in milliseconds since 1970.
     pub(crate) began_ms: u64,
+    /// Rule files.
+    pub(crate) rules: &'a [Instruction],
+    /// What the configuration lists.
     pub(crate) instructions: &'a [Instruction],
+    /// The skills, if the agent may load any.
+    pub(crate) skills: Option<String>,
     /// Whether the answer is a value that is handed in.
     pub(crate) structured: bool,
+    /// System text of the configuration.
+    pub(crate) config: Option<&'a str>,
     /// System text of the prompt itself.
     pub(crate) user: Option<&'a str>,
+    /// Whether the blocks and their order are those of older versions.
+    pub(crate) strict: bool,
 }
 
-/// Puts the system text together.
-pub(crate) fn system(facts: &Facts<'_>) -> String {
-    let mut blocks = vec![facts.base.trim_end().to_owned()];
-    blocks.push(format!("The model answering is {}, known here as {}.", facts.model_name, facts.model_id));
-    blocks.push(environment(facts));
-    if !facts.instructions.is_empty() {
-        let files = facts.instructions.iter();
-        let texts = files.map(|file| format!("Instructions from: {}\n{}", file.origin, file.text.trim_end()));
-        blocks.push(texts.collect::<Vec<_>>().join("\n\n"));
+/// A piece of the system text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Block {
+    /// What it is: `header`, `provider`, `model`, `environment`, `custom rules`, `instructions`, `config`, `user`
+    /// or `structured output`.
+    pub(crate) name: &'static str,
+    /// The file, address or part of the program that it comes from.
+    pub(crate) origin: String,
+    pub(crate) text: String,
+    /// What stands between it and the block before it.
+    separator: &'static str,
+}
+
+/// The blocks of the system text, in order.
+pub(crate) fn blocks(facts: &Facts<'_>) -> Vec<Block> {
+    let between = if facts.strict { "\n\n" } else { "\n" };
+    let mut blocks = Vec::new();
+    let mut add = |name, origin: &str, text: String, separator| {
+        if !text.trim().is_empty() {
+            blocks.push(Block { name, origin: origin.to_owned(), text, separator });
+        }
+    };
+    let configured = "the configuration";
+    let built_in = "built in";
+    add("header", configured, facts.header.unwrap_or_default().to_owned(), between);
+    add("provider", &facts.base_origin, facts.base.trim_end().to_owned(), between);
+    if !facts.strict {
+        let line = format!("The model answering is {}, known here as {}.", facts.model_name, facts.model_id);
+        add("model", built_in, line, between);
     }
-    blocks.extend(facts.structured.then(|| structured::INSTRUCTION.to_owned()));
-    blocks.extend(facts.user.filter(|text| !text.trim().is_empty()).map(str::to_owned));
-    blocks.join("\n")
+    add("environment", built_in, environment(facts), between);
+    let mut separator = between;
+    for (name, files) in [("custom rules", facts.rules), ("instructions", facts.instructions)] {
+        for file in files {
+            let text = format!("Instructions from: {}\n{}", file.origin, file.text.trim_end());
+            add(name, &file.origin, text, separator);
+            separator = "\n\n";
+        }
+    }
+    add("skills", "the folders of skills", facts.skills.clone().unwrap_or_default(), between);
+    add("config", configured, facts.config.unwrap_or_default().to_owned(), between);
+    add("user", "the prompt", facts.user.unwrap_or_default().to_owned(), between);
+    if facts.structured {
+        add("structured output", built_in, structured::INSTRUCTION.to_owned(), between);
+    }
+    blocks
+}
+
+/// The blocks as one text.
+pub(crate) fn joined(blocks: &[Block]) -> String {
+    let mut text = String::new();
+    for block in blocks {
+        if !text.is_empty() {
+            text.push_str(block.separator);
+        }
+        text.push_str(&block.text);
+    }
+    text
+}
+
+/// The blocks as a part that is the same in every session and one that is not; either may be empty.
+pub(crate) fn parts(blocks: &[Block]) -> [String; 2] {
+    let lasting = |block: &&Block| matches!(block.name, "header" | "provider");
+    let at = blocks.iter().take_while(lasting).count();
+    [joined(&blocks[..at]), joined(&blocks[at..])]
 }
 
 fn environment(facts: &Facts<'_>) -> String {
@@ -89,34 +154,107 @@ mod tests {
         assert_eq!(date(1_735_689_599_999), "Tue Dec 31 2024");
     }
 
-    #[test]
-    fn blocks_stand_in_order_and_the_changing_ones_late() {
-        let instructions = vec![Instruction { origin: "/p/AGENTS.md".into(), text: "Use tabs.\n".into() }];
-        let text = system(&Facts {
+    fn facts<'a>(rules: &'a [Instruction], instructions: &'a [Instruction]) -> Facts<'a> {
+        Facts {
+            header: Some("HEADER"),
             base: "AGENT\n",
+            base_origin: "agent `x`".into(),
             model_name: "Plain",
             model_id: "mock/plain".into(),
             directory: Path::new("/p/sub"),
             worktree: Path::new("/p"),
             is_git: true,
             began_ms: 0,
-            instructions: &instructions,
+            rules,
+            instructions,
+            skills: Some("SKILLS".into()),
             structured: true,
+            config: Some("CONFIG"),
             user: Some("LAST"),
-        });
-        let places: Vec<_> = [
-            "AGENT",
-            "mock/plain",
-            "<env>",
-            "/p/sub",
-            "Thu Jan",
-            "Instructions from: /p/AGENTS.md",
-            "Use tabs.",
-            "LAST",
-        ]
-        .iter()
-        .map(|marker| text.find(marker).unwrap_or_else(|| panic!("{marker} is missing in {text}")))
-        .collect();
-        assert!(places.is_sorted(), "{text}");
+            strict: false,
+        }
+    }
+
+    fn file(origin: &str, text: &str) -> Instruction {
+        Instruction { origin: origin.into(), text: text.into() }
+    }
+
+    #[track_caller]
+    fn check_order(text: &str, markers: &[&str]) {
+        let place =
+            |marker: &&str| text.find(marker).unwrap_or_else(|| panic!("{marker} is missing in {text}"));
+        assert!(markers.iter().map(place).is_sorted(), "{text}");
+    }
+
+    #[test]
+    fn blocks_stand_in_order_and_the_changing_ones_late() {
+        let (rules, listed) = ([file("/p/AGENTS.md", "Use tabs.\n")], [file("https://x/y", "Listed.")]);
+        let blocks = blocks(&facts(&rules, &listed));
+        let names: Vec<_> = blocks.iter().map(|block| block.name).collect();
+        let expected = [
+            "header",
+            "provider",
+            "model",
+            "environment",
+            "custom rules",
+            "instructions",
+            "skills",
+            "config",
+            "user",
+            "structured output",
+        ];
+        assert_eq!(names, expected);
+        let text = joined(&blocks);
+        check_order(
+            &text,
+            &[
+                "HEADER",
+                "AGENT",
+                "mock/plain",
+                "<env>",
+                "/p/sub",
+                "Thu Jan",
+                "Instructions from: /p/AGENTS.md",
+                "Use tabs.\n\nInstructions from: https://x/y",
+                "SKILLS",
+                "CONFIG",
+                "LAST\n",
+                "StructuredOutput",
+            ],
+        );
+        let [lasting, rest] = parts(&blocks);
+        assert_eq!(lasting, "HEADER\nAGENT");
+        assert_eq!(format!("{lasting}\n{rest}"), text);
+    }
+
+    #[test]
+    fn strict_mode_has_the_older_blocks_apart_by_a_blank_line() {
+        let (rules, listed) = ([file("/p/AGENTS.md", "")], [file("/p/x.md", "Listed.")]);
+        let facts =
+            Facts { strict: true, structured: false, config: None, skills: None, ..facts(&rules, &listed) };
+        let text = joined(&blocks(&facts));
+        assert!(!text.contains("mock/plain"));
+        let markers = [
+            "HEADER\n\nAGENT\n\n",
+            "</env>\n\n",
+            "Instructions from: /p/AGENTS.md\n\n\nInstructions from: /p/x.md",
+            "Listed.\n\nLAST",
+        ];
+        check_order(&text, &markers);
+    }
+
+    #[test]
+    fn what_says_nothing_is_no_block() {
+        let facts = Facts {
+            header: None,
+            base: "",
+            config: None,
+            skills: None,
+            user: Some(" "),
+            structured: false,
+            ..facts(&[], &[])
+        };
+        let names: Vec<_> = blocks(&facts).iter().map(|block| block.name).collect();
+        assert_eq!(names, ["model", "environment"]);
     }
 }

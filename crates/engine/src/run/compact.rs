@@ -16,15 +16,15 @@ use std::sync::Arc;
 
 use codewright_llm::{Message as Sent, Model, Request, UserContent, family};
 use codewright_proto::{
-    AssistantMessage, AssistantTime, CreatedTime, Event, Message, MessageError, MessagePath,
-    MessageWithParts, Part, PartBody, PromptModel, Session, SessionId, Signal, Span, TextPart, TokenUsage,
-    UserMessage,
+    AssistantMessage, CreatedTime, Event, Message, MessageError, MessageWithParts, Part, PartBody,
+    PromptModel, Session, SessionId, Signal, Span, TextPart, UserMessage,
 };
 use codewright_store::Lease;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::files::Done;
+use super::message;
 use super::recorder::{Record, Recorder};
 use super::step::{self, Attempt, Step};
 use crate::Error;
@@ -126,7 +126,7 @@ pub(crate) async fn ask(
         Cause::Refused => (true, Some(true)),
     };
     let body = PartBody::Compaction { auto, overflow, tail_start_id: None };
-    inner.store.append(with_parts(inner, message, vec![body])).await?;
+    inner.store.append(message::prompted(inner, message, [(None, body)])).await?;
     Ok(())
 }
 
@@ -170,7 +170,8 @@ pub(crate) async fn compact(
     let place = inner.place(Path::new(&session.directory)).await?;
     let agent = place.agent(AGENT)?.clone();
     let wanted = agent.model.clone().unwrap_or_else(|| prompt.model.clone());
-    let message = new_message(inner, &place, prompt, &wanted);
+    let message = message::answer(inner, &place, prompt, (AGENT, &wanted));
+    let message = AssistantMessage { summary: Some(true), ..message };
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message);
     step::flush(lease, inner, &mut recorder).await?;
     let model = match place.models.find(&wanted.provider_id, &wanted.model_id) {
@@ -180,15 +181,20 @@ pub(crate) async fn compact(
             return step::fail(lease, inner, recorder, error).await;
         }
     };
-    let plan = plan::plan(&transcript, asked);
+    let settings = Settings::of(place.raw_config());
+    let plan = plan::plan(&transcript, asked, settings.tail(&model.limits));
     let mut budget = budget(&model);
     for attempt in 1..=ATTEMPTS {
         let conversation = told::told(&plan.subject, budget);
-        let half = conversation.len() / 2;
+        let told = conversation.len();
+        let half = told / 2;
         let request = summary_request(&session, &agent, &model, conversation);
         let step = Step::without_tools(place.clone(), model.clone(), request);
         match step::answer(inner, (lease, &step), &mut recorder, cancel).await? {
-            Attempt::Answered => return finish((inner, lease), &model, recorder, &plan).await,
+            Attempt::Answered => {
+                let asked = Asked { message: &transcript[asked], bytes: told };
+                return finish((inner, lease), &model, recorder, (&plan, asked)).await;
+            }
             Attempt::Aborted => return step::fail(lease, inner, recorder, MessageError::aborted()).await,
             Attempt::Failed(codewright_llm::Error::Overflow { .. })
                 if attempt < ATTEMPTS && !recorder.has_calls() =>
@@ -224,7 +230,7 @@ fn summary_request(
     let said = |text: String| Sent::User(vec![UserContent::Text(text)]);
     // The ChatGPT server takes its own agent's instructions only; ours go where a user speaks.
     let (system, messages) = if model.is_codex() {
-        (prompts::Family::Codex.prompt(), vec![said(format!("{ours}\n\n{asked}"))])
+        (prompts::Family::Codex.prompt(&|_| false), vec![said(format!("{ours}\n\n{asked}"))])
     } else {
         (ours, vec![said(asked)])
     };
@@ -247,15 +253,25 @@ async fn finish(
     (inner, lease): (&Arc<Inner>, &Lease),
     model: &Model,
     mut recorder: Recorder,
-    plan: &Plan<'_>,
+    (plan, asked): (&Plan<'_>, Asked<'_>),
 ) -> Result<(), Error> {
     step::flush(lease, inner, &mut recorder).await?;
     let (id, message) = (recorder.message().session_id.clone(), recorder.message().id.clone());
     let written = inner.store.message(&id, &message).await?;
-    let says = |part: &Part| matches!(&part.body, PartBody::Text(text) if !text.text.trim().is_empty());
-    let is_empty = !written.is_some_and(|written| written.parts.iter().any(says));
-    if is_empty {
-        let message = "the model gave no summary".to_owned();
+    let length = |part: &Part| match &part.body {
+        PartBody::Text(text) => text.text.trim().len(),
+        _ => 0,
+    };
+    let bytes: usize = written.iter().flat_map(|written| &written.parts).map(length).sum();
+    let is_unasked = plan::marker(asked.message) == Some(true);
+    // Whoever asks for a summary of a few words gets one; unasked it has to make room.
+    let problem = match bytes {
+        0 => Some("the model gave no summary"),
+        _ if is_unasked && bytes >= asked.bytes => Some("the summary is no shorter than the conversation"),
+        _ => None,
+    };
+    if let Some(problem) = problem {
+        let message = problem.to_owned();
         return step::fail(lease, inner, recorder, MessageError::UnknownError { message, reference: None })
             .await;
     }
@@ -268,13 +284,65 @@ async fn finish(
             Record::Signal(signal) => inner.store.signal(signal),
         }
     }
-    events.extend(next_prompt(inner, &id, &plan.then));
+    events.extend(keep_tail(inner, asked.message, plan));
+    events.extend(next_prompt(inner, &id, &plan.then, asked.was_refused()));
     lease.append(events).await?;
     inner.store.signal(Signal::SessionCompacted { session_id: id.clone() });
     step::account(inner, &id, recorder.message()).await
 }
 
-fn next_prompt(inner: &Inner, id: &SessionId, then: &Then<'_>) -> Vec<Event> {
+/// What asked for a summary, and how much was told to whoever made it.
+struct Asked<'a> {
+    message: &'a MessageWithParts,
+    bytes: usize,
+}
+
+/// Notes with the request for a summary which messages stay beside it.
+fn keep_tail(inner: &Inner, asked: &MessageWithParts, plan: &Plan<'_>) -> Option<Event> {
+    let tail = plan.tail?;
+    let mut part = asked.parts.iter().find(|part| matches!(part.body, PartBody::Compaction { .. }))?.clone();
+    if let PartBody::Compaction { tail_start_id, .. } = &mut part.body {
+        *tail_start_id = Some(tail.clone());
+    }
+    Some(Event::PartUpdated { session_id: part.session_id.clone(), part, time: inner.clock.now_ms() })
+}
+
+/// How a prompt is given again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Again {
+    Whole,
+    /// Pictures and documents, which may have been what was too long, are named only.
+    WithoutMedia,
+}
+
+impl Asked<'_> {
+    fn was_refused(&self) -> Again {
+        let refused = self
+            .message
+            .parts
+            .iter()
+            .any(|part| matches!(part.body, PartBody::Compaction { overflow: Some(true), .. }));
+        if refused { Again::WithoutMedia } else { Again::Whole }
+    }
+}
+
+/// A part of a prompt that is given again.
+fn given_again(part: &Part, again: Again) -> PartBody {
+    match &part.body {
+        PartBody::File { mime, filename, .. }
+            if again == Again::WithoutMedia
+                && !mime.starts_with("text/")
+                && mime != "application/x-directory" =>
+        {
+            let name = filename.as_deref().unwrap_or("file");
+            let text = format!("[Attached {mime}: {name}]");
+            PartBody::Text(TextPart { text: text.into(), synthetic: Some(true), ..TextPart::default() })
+        }
+        body => body.clone(),
+    }
+}
+
+fn next_prompt(inner: &Inner, id: &SessionId, then: &Then<'_>, again: Again) -> Vec<Event> {
     match then {
         Then::Rest => Vec::new(),
         Then::GoOn(prompt) => {
@@ -290,13 +358,14 @@ fn next_prompt(inner: &Inner, id: &SessionId, then: &Then<'_>) -> Vec<Event> {
                 metadata: Some(json!({"compaction_continue": true})),
                 ..TextPart::default()
             };
-            with_parts(inner, message, vec![PartBody::Text(text)])
+            message::prompted(inner, message, [(None, PartBody::Text(text))])
         }
         Then::Repeat(prompt) => {
             let Message::User(info) = &prompt.info else { return Vec::new() };
             let time = CreatedTime { created: inner.clock.now_ms() };
             let message = UserMessage { id: inner.ids.message(), time, summary: None, ..info.clone() };
-            with_parts(inner, message, prompt.parts.iter().map(|part| part.body.clone()).collect())
+            let parts = prompt.parts.iter().map(|part| (None, given_again(part, again)));
+            message::prompted(inner, message, parts)
         }
     }
 }
@@ -312,39 +381,5 @@ fn user_message(inner: &Inner, id: &SessionId, agent: &str, model: PromptModel) 
         model,
         system: None,
         tools: None,
-    }
-}
-
-fn with_parts(inner: &Inner, message: UserMessage, bodies: Vec<PartBody>) -> Vec<Event> {
-    let (session_id, message_id) = (message.session_id.clone(), message.id.clone());
-    let time = inner.clock.now_ms();
-    let mut events =
-        vec![Event::MessageUpdated { session_id: session_id.clone(), info: Message::User(message) }];
-    events.extend(bodies.into_iter().map(|body| {
-        let id = inner.ids.part();
-        let part = Part { id, session_id: session_id.clone(), message_id: message_id.clone(), body };
-        Event::PartUpdated { session_id: session_id.clone(), part, time }
-    }));
-    events
-}
-
-fn new_message(inner: &Inner, place: &Place, prompt: &UserMessage, model: &PromptModel) -> AssistantMessage {
-    AssistantMessage {
-        id: inner.ids.message(),
-        session_id: prompt.session_id.clone(),
-        time: AssistantTime { created: inner.clock.now_ms(), completed: None },
-        error: None,
-        parent_id: prompt.id.clone(),
-        model_id: model.model_id.clone(),
-        provider_id: model.provider_id.clone(),
-        mode: AGENT.to_owned(),
-        agent: AGENT.to_owned(),
-        path: MessagePath { cwd: place.directory_text(), root: place.worktree_text() },
-        summary: Some(true),
-        cost: 0.0,
-        tokens: TokenUsage::default(),
-        structured: None,
-        variant: model.variant.clone(),
-        finish: None,
     }
 }

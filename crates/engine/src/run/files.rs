@@ -94,6 +94,15 @@ impl Files {
         (*self.first.borrow()).flatten().map(|tree| tree.to_string())
     }
 
+    /// Waits until the files were looked at for the first time, but not longer than this.
+    pub(crate) async fn looked(&self, limit: Duration) {
+        if self.place.keeps_files {
+            let mut first = self.first.clone();
+            // What is not known by then is named later.
+            drop(tokio::time::timeout(limit, first.wait_for(Option::is_some)).await);
+        }
+    }
+
     /// Takes what tools say they did.
     pub(crate) fn effects(self: &Arc<Self>) -> Effects {
         if !self.place.keeps_files {

@@ -7,15 +7,23 @@ use codewright_proto::{Message, MessageWithParts, PartBody, ToolState};
 
 use super::compact::plan::{marker, open_request};
 use super::structured;
+use crate::session::shell::RAN;
 
 /// What the model is told when a user refuses a call without a word. The turn ends with it.
 pub(crate) const REJECTED: &str = "The user rejected permission to use this specific tool call.";
+/// What a question ends with that the user would not answer. The turn ends with it.
+const DISMISSED: &str = "The user dismissed this question";
 
 /// The next thing to do in a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Ask the model.
     Step,
+    /// Let another agent do a piece of the work that the last prompt hands over.
+    Subtask {
+        /// Which piece, from 0.
+        nth: usize,
+    },
     /// Summarise what was said before the message at this place.
     Compact {
         /// Where the summary is asked for.
@@ -36,16 +44,18 @@ pub(crate) fn next(transcript: &[MessageWithParts]) -> Next {
     if let Some(asked) = open_request(transcript) {
         return Next::Compact { asked };
     }
-    if marker(prompt).is_some() {
+    if marker(prompt).is_some() || is_command(prompt) {
         return Next::Idle;
     }
     let answer = transcript.iter().rev().find_map(|message| match &message.info {
         Message::Assistant(info) => Some((info, &message.parts)),
         Message::User(_) => None,
     });
-    let Some((answer, parts)) = answer else { return Next::Step };
+    let pieces = subtasks(prompt).count();
+    let begin = || if pieces > 0 { Next::Subtask { nth: 0 } } else { Next::Step };
+    let Some((answer, parts)) = answer else { return begin() };
     if prompt.info.id() > &answer.id {
-        return Next::Step;
+        return begin();
     }
     if answer.error.is_some() || answer.structured.is_some() {
         return Next::Idle;
@@ -57,11 +67,16 @@ pub(crate) fn next(transcript: &[MessageWithParts]) -> Next {
     let mut called = false;
     for state in calls {
         called = true;
-        if matches!(state, ToolState::Error { error, .. } if error == REJECTED) {
+        if is_refused(state) {
             return Next::Idle;
         }
     }
+    let answers = transcript.iter().filter(
+        |message| matches!(&message.info, Message::Assistant(info) if info.parent_id == *prompt.info.id()),
+    );
+    let done = answers.count();
     match answer.finish.as_deref() {
+        _ if done < pieces => Next::Subtask { nth: done },
         _ if called => Next::Step,
         // Words are no answer where a value was asked for; a step that gives up says so by its error.
         Some(_) if answer.parent_id == *prompt.info.id() && wants_value(prompt) => Next::Step,
@@ -70,6 +85,22 @@ pub(crate) fn next(transcript: &[MessageWithParts]) -> Next {
         // The process ended while the model spoke: the prompt has no answer yet.
         None => Next::Step,
     }
+}
+
+/// Whether a message is not a prompt, but stands before a command that the user ran.
+fn is_command(prompt: &MessageWithParts) -> bool {
+    let [part] = prompt.parts.as_slice() else { return false };
+    matches!(&part.body, PartBody::Text(text) if text.synthetic == Some(true) && *text.text == *RAN)
+}
+
+/// Whether the user refused a call without a word, which ends the turn.
+pub(crate) fn is_refused(state: &ToolState) -> bool {
+    matches!(state, ToolState::Error { error, .. } if error == REJECTED || error == DISMISSED)
+}
+
+/// The work that a prompt hands to other agents, in order.
+pub(crate) fn subtasks(prompt: &MessageWithParts) -> impl Iterator<Item = &PartBody> {
+    prompt.parts.iter().map(|part| &part.body).filter(|body| matches!(body, PartBody::Subtask { .. }))
 }
 
 fn wants_value(prompt: &MessageWithParts) -> bool {
@@ -108,6 +139,36 @@ mod tests {
                 tools: None,
             };
             self.messages.push(MessageWithParts { info: Message::User(message), parts: Vec::new() });
+            self
+        }
+
+        /// Lets the last prompt hand work to others.
+        fn hands_over(mut self, pieces: usize) -> Self {
+            let message = self.messages.last_mut().unwrap();
+            let (session_id, message_id) = (self.ids.session(), message.info.id().clone());
+            message.parts.extend((0..pieces).map(|_| Part {
+                id: self.ids.part(),
+                session_id: session_id.clone(),
+                message_id: message_id.clone(),
+                body: PartBody::Subtask {
+                    prompt: "p".into(),
+                    description: "d".into(),
+                    agent: "explore".into(),
+                    model: None,
+                    command: None,
+                },
+            }));
+            self
+        }
+
+        /// Makes the last answer one to the last prompt.
+        fn answering_last(mut self) -> Self {
+            let mut users = self.messages.iter().filter(|message| matches!(message.info, Message::User(_)));
+            let prompt = users.next_back().unwrap().info.id().clone();
+            let Some(Message::Assistant(info)) = self.messages.last_mut().map(|last| &mut last.info) else {
+                panic!("the last message is no answer")
+            };
+            info.parent_id = prompt;
             self
         }
 
@@ -226,6 +287,20 @@ mod tests {
     #[test]
     fn an_error_ends_the_turn() {
         check(Talk::new().user().answer(None, Some(MessageError::aborted()), vec![]), Next::Idle);
+    }
+
+    #[test]
+    fn work_for_others_is_done_piece_by_piece_before_the_model_is_asked() {
+        let talk = || Talk::new().user().hands_over(2);
+        check(talk(), Next::Subtask { nth: 0 });
+        let one = || talk().answer(Some("tool-calls"), None, vec![done()]).answering_last();
+        check(one(), Next::Subtask { nth: 1 });
+        let two = || one().answer(Some("tool-calls"), None, vec![done()]).answering_last();
+        check(two(), Next::Step);
+        check(two().user(), Next::Step);
+        check(talk().answer(None, Some(MessageError::aborted()), vec![]).answering_last(), Next::Idle);
+        let refused = talk().answer(Some("tool-calls"), None, vec![failed(REJECTED)]).answering_last();
+        check(refused, Next::Idle);
     }
 
     #[test]

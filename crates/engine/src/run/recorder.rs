@@ -144,6 +144,13 @@ impl Recorder {
         recorder
     }
 
+    /// The same for a message that no model speaks: it has no steps.
+    #[must_use]
+    pub(crate) fn without_steps(mut self) -> Self {
+        self.step_open = true;
+        self
+    }
+
     /// What was recorded since the last time, in order.
     pub(crate) fn take(&mut self) -> Vec<Record> {
         std::mem::take(&mut self.records)
@@ -316,6 +323,8 @@ impl Recorder {
         });
         let id = self.ids.part();
         self.record_part(id, body);
+        // Clients hear what the step cost before it is known what it did to files.
+        self.message_updated();
         self.changed(done.patch);
         self.close(error);
     }

@@ -10,7 +10,7 @@ use codewright_proto::{
     AssistantMessage, Event, Map, Message, MessageError, MessageWithParts, Part, PartBody, PermissionReply,
     PermissionRequest, SessionId, Span, TextPart, ToolPart, ToolSpan, ToolState,
 };
-use codewright_store::Lease;
+use codewright_store::{Claim, Lease};
 use serde_json::Value;
 
 use crate::Error;
@@ -30,6 +30,9 @@ const HARMLESS: &str =
 const NOBODY_KNOWS: &str = "This call was running when the program ended, and it is uncertain whether it took effect: \
                             check before repeating it.";
 
+const ITS_WORK_IS_KEPT: &str = "The program ended while the subagent worked. What it did until then is kept: call \
+                                task with the task_id";
+
 /// Ends what is open; the transcript as it is then, with the `seq` that it goes up to.
 pub(crate) async fn recover(inner: &Inner, lease: &Lease) -> Result<(u64, Vec<MessageWithParts>), Error> {
     let id = lease.session();
@@ -42,7 +45,32 @@ pub(crate) async fn recover(inner: &Inner, lease: &Lease) -> Result<(u64, Vec<Me
         return Ok((seq, transcript));
     }
     lease.append(events).await?;
+    for child in handed(&transcript) {
+        // Whoever has the session sees to it.
+        if let Claim::Held(mut lease) = inner.store.lease(&child).await? {
+            Box::pin(recover(inner, &lease)).await?;
+            lease.release(u64::MAX).await?;
+        }
+    }
     Ok(inner.store.transcript_at(id).await?)
+}
+
+/// The sessions that worked for calls which are open.
+fn handed(transcript: &[MessageWithParts]) -> Vec<SessionId> {
+    let open = transcript.iter().flat_map(|message| &message.parts).filter_map(|part| match &part.body {
+        PartBody::Tool(ToolPart { tool, state: ToolState::Running { metadata, .. }, .. })
+            if tool == "task" =>
+        {
+            metadata.as_ref()
+        }
+        _ => None,
+    });
+    open.filter_map(subagent).collect()
+}
+
+/// The session that works for a call, as far as the call has said so.
+fn subagent(metadata: &Map) -> Option<SessionId> {
+    SessionId::parse(metadata.get("sessionId")?.as_str()?).ok()
 }
 
 /// Whether a message is one that somebody works on, or did when their process died.
@@ -135,8 +163,11 @@ fn end_call(call: &ToolPart, waiting: &HashSet<&str>, now: u64) -> Option<ToolPa
     };
     let (word, error) = known;
     let mut metadata = shown.unwrap_or_default();
+    let resumable = subagent(&metadata).filter(|_| call.tool == "task" && word == UNCERTAIN);
+    let error = resumable
+        .map_or_else(|| error.to_owned(), |id| format!("{ITS_WORK_IS_KEPT} `{id}` to go on with it."));
     metadata.insert(INTERRUPTED.to_owned(), word.into());
     let time = ToolSpan { start, end: now, compacted: None };
-    let state = ToolState::Error { input, error: error.to_owned(), metadata: Some(metadata), time };
+    let state = ToolState::Error { input, error, metadata: Some(metadata), time };
     Some(ToolPart { state, ..call.clone() })
 }

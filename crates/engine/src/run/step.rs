@@ -4,17 +4,18 @@
 //! the step ends when the answer and all its calls have. A failed attempt is
 //! repeated while that is safe, that is until the first call.
 
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use codewright_llm::{EventStream, Model, ModelEvent, Request, ToolSpec};
 use codewright_proto::{
-    AssistantMessage, AssistantTime, Event, Message, MessageError, MessagePath, MessageWithParts, Part, Rule,
-    SessionId, SessionStatus, Signal, TokenUsage, UserMessage,
+    AssistantMessage, Event, Message, MessageError, MessageWithParts, Part, PartBody, PromptModel, SessionId,
+    SessionStatus, Signal, TokenUsage, ToolPart, ToolState, UserMessage,
 };
 use codewright_store::Lease;
-use codewright_tools::AnyTool;
+use codewright_tools::ToldInstructions;
 use futures_util::FutureExt as _;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
@@ -24,15 +25,19 @@ use tokio_util::sync::CancellationToken;
 
 use super::files::{Files, left_by_last};
 use super::recorder::{Call, CallUpdate, Record, Recorder};
-use super::{compact, retry, set_status, structured, summary};
+use super::{compact, message, retry, set_status, structured, summary};
+use crate::Error;
 use crate::engine::Inner;
 use crate::error::message_error;
 use crate::models::{merge, prices};
+use crate::permission::law::{Law, law};
 use crate::place::Place;
-use crate::request::system::{Facts, system};
+use crate::request::instructions::Found;
+use crate::request::skills;
+use crate::request::system::{self, Block, Facts};
 use crate::request::{self, Parts};
-use crate::toolbox::CallCx;
-use crate::{Error, permission, prompts};
+use crate::subagent::Caller;
+use crate::toolbox::{Asked, CallCx, Offered, spec};
 
 /// Deltas are shown at most this often: what a person sees as smooth.
 const FRAME: Duration = Duration::from_millis(16);
@@ -40,6 +45,8 @@ const FRAME: Duration = Duration::from_millis(16);
 const ABORT_GRACE: Duration = Duration::from_millis(90);
 /// How long a stopped turn waits to learn what it did to files.
 const FILES_GRACE: Duration = Duration::from_millis(40);
+/// How long an answer that has begun waits for the look at files that began before it.
+const LOOK_GRACE: Duration = Duration::from_millis(40);
 /// How long calls that were left behind may take to end before they are dropped.
 const CALL_END: Duration = Duration::from_secs(10);
 /// Reports of calls that the step has not recorded yet; a call waits when it is full.
@@ -50,18 +57,21 @@ pub(crate) struct Step {
     pub(crate) place: Arc<Place>,
     pub(crate) model: Arc<Model>,
     pub(crate) request: Request,
-    pub(crate) offered: Vec<Arc<dyn AnyTool>>,
-    pub(crate) rules: Arc<[Rule]>,
+    pub(crate) offered: Offered,
+    pub(crate) caller: Arc<Caller>,
     /// The schema of the value that the prompt asks for.
     pub(crate) schema: Option<Arc<Value>>,
     /// What the step does to files.
     pub(crate) files: Option<Arc<Files>>,
+    /// The instruction files that the model has been told.
+    pub(crate) told: ToldInstructions,
 }
 
 impl Step {
     /// A request whose answer is words alone.
     pub(crate) fn without_tools(place: Arc<Place>, model: Arc<Model>, request: Request) -> Self {
-        Self { place, model, request, offered: Vec::new(), rules: Arc::default(), schema: None, files: None }
+        let (offered, caller, told) = (Offered::default(), Arc::default(), ToldInstructions::default());
+        Self { place, model, request, offered, caller, schema: None, files: None, told }
     }
 }
 
@@ -95,14 +105,19 @@ pub(crate) async fn step(
     let _looked = looking.clone().drop_guard();
     let known = left_by_last(&transcript, inner.clock.now_ms());
     let files = Files::begin(&place, &inner.tasks, looking, known);
-    let message = new_message(inner, &place, &prompt);
+    let message = message::answer(inner, &place, &prompt, (&prompt.agent, &prompt.model));
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message);
     flush(lease, inner, &mut recorder).await?;
     summary::keep(inner, lease, &transcript).await?;
     if transcript.len() == 1 {
         super::title::start(inner, &place, &session, &transcript);
     }
-    let prepared = prepare(inner, place, &session, &prompt, &transcript);
+    let Some(instructions) = cancel.run_until_cancelled(place.instructions(inner)).await else {
+        return fail(lease, inner, recorder, MessageError::aborted()).await;
+    };
+    let cx = Preparing { inner, session: &session, prompt: &prompt, transcript: &transcript };
+    let law = law(inner, &place, &session, &prompt.agent).await;
+    let prepared = law.and_then(|law| prepare(place, &cx, law, &instructions));
     let misses = structured::misses(&transcript, &prompt.id);
     let may_compact = prepared.as_ref().is_ok_and(|step| compact::may_follow(&step.place, &transcript));
     drop(transcript);
@@ -155,7 +170,7 @@ pub(crate) async fn step(
 }
 
 /// Records what a stopped step did to files; what takes longer is recorded when it is known.
-async fn leave_files(inner: &Arc<Inner>, files: &Arc<Files>, recorder: &mut Recorder) {
+pub(crate) async fn leave_files(inner: &Arc<Inner>, files: &Arc<Files>, recorder: &mut Recorder) {
     let (message, files) = (recorder.message(), files.clone());
     let (session_id, message_id) = (message.session_id.clone(), message.id.clone());
     let (found, patch) = oneshot::channel();
@@ -192,82 +207,101 @@ fn suggest(step: &Step, error: &mut MessageError) {
     }
 }
 
-fn new_message(inner: &Inner, place: &Place, prompt: &UserMessage) -> AssistantMessage {
-    AssistantMessage {
-        id: inner.ids.message(),
-        session_id: prompt.session_id.clone(),
-        time: AssistantTime { created: inner.clock.now_ms(), completed: None },
-        error: None,
-        parent_id: prompt.id.clone(),
-        model_id: prompt.model.model_id.clone(),
-        provider_id: prompt.model.provider_id.clone(),
-        mode: prompt.agent.clone(),
-        agent: prompt.agent.clone(),
-        path: MessagePath { cwd: place.directory_text(), root: place.worktree_text() },
-        summary: None,
-        cost: 0.0,
-        tokens: TokenUsage::default(),
-        structured: None,
-        variant: prompt.model.variant.clone(),
-        finish: None,
-    }
+/// What a step is made from.
+struct Preparing<'a> {
+    inner: &'a Inner,
+    session: &'a codewright_proto::Session,
+    prompt: &'a UserMessage,
+    transcript: &'a [MessageWithParts],
 }
 
-fn prepare(
+/// The tools, as a model is shown them, and those that stand behind them.
+pub(crate) type Offer = (Vec<ToolSpec>, Offered);
+
+/// What is offered to a model under a law and for a prompt.
+pub(crate) fn offer(
     inner: &Inner,
-    place: Arc<Place>,
-    session: &codewright_proto::Session,
+    place: &Place,
+    (model, law): (&Model, &Law),
     prompt: &UserMessage,
-    transcript: &[MessageWithParts],
-) -> Result<Step, Error> {
-    let model = place.models.find(&prompt.model.provider_id, &prompt.model.model_id)?;
-    let agent = place.agent(&prompt.agent)?;
-    let mut rules = agent.permission.clone();
-    rules.extend(session.permission.iter().flatten().cloned());
-    let offered = inner.toolbox.offered(&model.api_id, &rules, prompt.tools.as_ref());
-    let tools = offered.iter().map(|tool| ToolSpec {
-        name: tool.name().to_owned(),
-        description: tool.description(),
-        parameters: tool.parameters(),
-    });
-    let schema = structured::wanted(prompt);
-    let mut tools: Vec<_> = tools.chain(schema.map(structured::spec)).collect();
+) -> Offer {
+    let asked = Asked { provider_id: &model.provider_id, api_id: &model.api_id };
+    let offered = inner.toolbox.offered(&asked, law, &place.switches(prompt.tools.as_ref()));
+    let tools = offered.shown.iter().map(|tool| spec(tool.as_ref(), place, law));
+    let mut tools: Vec<_> = tools.chain(structured::wanted(prompt).map(structured::spec)).collect();
     tools.sort_by_key(|tool| tool.name.to_lowercase());
-    let (instructions, warnings) = place.instructions();
-    for warning in warnings {
-        place.warn(&warning);
-    }
-    let family = || prompts::Family::of(&model.provider_id, &model.api_id).prompt();
+    (tools, offered)
+}
+
+/// The blocks of the system text of a step.
+pub(crate) fn system_blocks(
+    place: &Place,
+    (prompt, began_ms): (&UserMessage, u64),
+    (model, tools): (&Model, &[ToolSpec]),
+    instructions: &Found,
+    law: &Law,
+) -> Result<Vec<Block>, Error> {
+    let agent = place.agent(&prompt.agent)?;
+    let has = |tool: &str| tools.iter().any(|offered| offered.name == tool);
+    let family = place.family(model);
+    let own = agent.prompt.clone().filter(|own| !own.trim().is_empty());
+    let base_origin = match &own {
+        Some(_) => format!("agent `{}`", agent.name),
+        None => format!("family `{}`", family.name()),
+    };
     // With a ChatGPT account the family's words are the request's instructions already.
-    let base =
-        agent.prompt.clone().unwrap_or_else(|| if model.is_codex() { String::new() } else { family() });
-    let system = system(&Facts {
+    let base = own.unwrap_or_else(|| if model.is_codex() { String::new() } else { family.prompt(&has) });
+    Ok(system::blocks(&Facts {
+        header: place.prompt.header.as_deref(),
         base: &base,
+        base_origin,
         model_name: &model.name,
         model_id: format!("{}/{}", model.provider_id, model.id),
         directory: &place.directory,
         worktree: &place.worktree.root,
         is_git: place.worktree.git,
-        // The day of the first prompt, not of this step: a new day must not change what was sent before.
-        began_ms: transcript.first().map_or_else(|| inner.clock.now_ms(), |first| first.info.created()),
-        instructions: &instructions,
-        structured: schema.is_some(),
+        began_ms,
+        rules: &instructions.rules,
+        instructions: &instructions.listed,
+        skills: has("skill").then(|| skills::block(&place.skills(law))).flatten(),
+        structured: structured::wanted(prompt).is_some(),
+        config: place.prompt.system.as_deref(),
         user: prompt.system.as_deref(),
-    });
+        strict: place.prompt.strict,
+    }))
+}
+
+fn prepare(place: Arc<Place>, cx: &Preparing<'_>, law: Law, instructions: &Found) -> Result<Step, Error> {
+    let Preparing { inner, session, prompt, transcript } = *cx;
+    let model = place.models.find(&prompt.model.provider_id, &prompt.model.model_id)?;
+    let agent = place.agent(&prompt.agent)?;
+    let (tools, offered) = offer(inner, &place, (&model, &law), prompt);
+    for warning in &instructions.warnings {
+        place.warn(warning);
+    }
+    // The day of the first prompt, not of this step: a new day must not change what was sent before.
+    let began_ms = transcript.first().map_or_else(|| inner.clock.now_ms(), |first| first.info.created());
+    let blocks = system_blocks(&place, (prompt, began_ms), (&model, &tools), instructions, &law)?;
+    let system = system::joined(&blocks);
     let mut options = agent.options.clone();
     if let Some(variant) = prompt.model.variant.as_deref() {
         merge_variant(&place, &model, variant, &mut options);
     }
-    if !model.capabilities.tool_call && !offered.is_empty() {
+    if !model.capabilities.tool_call && !offered.shown.is_empty() {
         let (provider, id) = (&model.provider_id, &model.id);
         place.warn(&format!(
             "the model `{provider}/{id}` is not known to call tools, so it is offered none and can only talk; \
              if it can, set `provider.{provider}.models.{id}.tool_call` to true in opencode.json"
         ));
     }
+    let schema = structured::wanted(prompt);
+    let plan_file = place.plan_file(inner, session);
     let parts = Parts {
         session,
         transcript,
+        prompt,
+        steps: agent.steps,
+        plan_file: plan_file.as_deref(),
         system,
         tools,
         wants_value: schema.is_some(),
@@ -277,7 +311,39 @@ fn prepare(
     };
     let request = request::request(parts, &model);
     let schema = schema.cloned().map(Arc::new);
-    Ok(Step { place, model, request, offered, rules: rules.into(), schema, files: None })
+    let caller = Arc::new(caller(prompt, transcript, law));
+    let told = told(instructions, transcript);
+    Ok(Step { place, model, request, offered, caller, schema, files: None, told })
+}
+
+/// The instruction files that stand in the request: in the system text, or behind something that was read.
+fn told(instructions: &Found, transcript: &[MessageWithParts]) -> ToldInstructions {
+    let files = instructions.rules.iter().chain(&instructions.listed);
+    let system = files.map(|file| PathBuf::from(&file.origin));
+    let read = transcript.iter().flat_map(|message| &message.parts).filter_map(|part| match &part.body {
+        PartBody::Tool(ToolPart { state: ToolState::Completed { metadata, .. }, .. }) => {
+            metadata.get("loaded")?.as_array()
+        }
+        _ => None,
+    });
+    let read = read.flatten().filter_map(Value::as_str).map(PathBuf::from);
+    ToldInstructions::new(system.chain(read))
+}
+
+/// Who makes the calls of a step.
+fn caller(prompt: &UserMessage, transcript: &[MessageWithParts], law: Law) -> Caller {
+    let asked = transcript.iter().rev().find(|message| *message.info.id() == prompt.id);
+    let named = asked.into_iter().flat_map(|message| &message.parts).filter_map(|part| match &part.body {
+        PartBody::Agent { name, .. } => Some(name.clone()),
+        _ => None,
+    });
+    let off = prompt.tools.iter().flatten().filter(|(_, on)| !**on);
+    Caller {
+        law,
+        model: Some(PromptModel { variant: None, ..prompt.model.clone() }),
+        switched_off: off.map(|(tool, _)| tool.clone()).collect(),
+        named: named.collect(),
+    }
 }
 
 /// Lays the options of a named variant over others.
@@ -308,6 +374,7 @@ pub(crate) async fn answer(
     let id = recorder.message().session_id.clone();
     let mut silent = 0;
     for attempt in 1.. {
+        set_status(inner, &id, SessionStatus::Busy);
         let error = match Conversation::new(inner, (lease, step), recorder, cancel).hold().await? {
             Attempt::Failed(error) => {
                 silent = 0;
@@ -333,14 +400,28 @@ pub(crate) async fn answer(
         recorder.restart();
         flush(lease, inner, recorder).await?;
         let next = inner.clock.now_ms() + wait.as_millis() as u64;
-        let message = error.failure().message.clone();
+        let message = match error.failure() {
+            // Clients know the condition by these words.
+            failure if failure.status == Some(529) => "Provider is overloaded".to_owned(),
+            failure => failure.message.clone(),
+        };
         set_status(inner, &id, SessionStatus::Retry { attempt, message, next });
         if cancel.run_until_cancelled(tokio::time::sleep(wait)).await.is_none() {
             return Ok(Attempt::Aborted);
         }
-        set_status(inner, &id, SessionStatus::Busy);
     }
     Ok(Attempt::Aborted)
+}
+
+/// Makes one call that no model asked for.
+pub(crate) async fn call(
+    inner: &Arc<Inner>,
+    (lease, step): (&Lease, &Step),
+    recorder: &mut Recorder,
+    call: Call,
+    cancel: &CancellationToken,
+) -> Result<Attempt, Error> {
+    Conversation::new(inner, (lease, step), recorder, cancel).alone(call).await
 }
 
 /// One attempt: a stream, and the calls that run beside it.
@@ -413,6 +494,11 @@ impl<'a> Conversation<'a> {
             Some(Err(error)) => return Ok(Attempt::Failed(error)),
             Some(Ok(stream)) => stream,
         };
+        if let Some(files) = &self.step.files {
+            // The part that begins the step names the tree; one that takes longer is named in a second event.
+            self.cancel.run_until_cancelled(files.looked(LOOK_GRACE)).await;
+            self.recorder.began_with(files.first());
+        }
         let end = self.listen(stream).await?;
         if matches!(end, Attempt::Aborted) {
             self.end_calls().await?;
@@ -488,6 +574,30 @@ impl<'a> Conversation<'a> {
         }
     }
 
+    /// Makes one call that no model asked for, to its end.
+    async fn alone(mut self, call: Call) -> Result<Attempt, Error> {
+        self.flush().await?;
+        self.start(call);
+        while !self.calls.is_empty() {
+            if self.recorder.has_events() || !self.unstored.is_empty() {
+                self.flush().await?;
+            }
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => {
+                    self.end_calls().await?;
+                    return Ok(Attempt::Aborted);
+                }
+                Some(update) = self.updates.recv() => self.updated(update),
+                // A call that panicked has said so itself, see `CallCx::call`.
+                _ = self.calls.join_next() => {}
+                () = until(self.recorder.due()) => self.catch_up().await?,
+            }
+        }
+        self.finish_calls().await?;
+        Ok(Attempt::Answered)
+    }
+
     fn start(&mut self, call: Call) {
         let repeated =
             self.called.iter().filter(|other| other.name == call.name && other.arguments == call.arguments);
@@ -500,12 +610,13 @@ impl<'a> Conversation<'a> {
             session_id: message.session_id.clone(),
             message_id: message.id.clone(),
             offered: self.step.offered.clone(),
-            rules: self.step.rules.clone(),
+            caller: self.step.caller.clone(),
             updates: self.sender.clone(),
             cancel: self.cancel.child_token(),
             repeated,
             schema: self.step.schema.clone(),
             files: self.step.files.clone(),
+            told: self.step.told.clone(),
         };
         self.calls.spawn(cx.call(call));
     }
@@ -610,9 +721,4 @@ pub(crate) fn cost(model: &Model, tokens: &TokenUsage) -> f64 {
         + tokens.cache.read as f64 * price.cache_read
         + tokens.cache.write as f64 * price.cache_write;
     dollars / 1e6
-}
-
-/// The rules under which a tool is hidden speak of its permission key, not of its name.
-pub(crate) fn hidden(rules: &[Rule], permission: &str) -> bool {
-    permission::evaluate::is_off(rules, permission)
 }

@@ -6,13 +6,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use codewright_config::AgentSpec;
 use codewright_llm::{Message, Model, ModelEvent, Protocol, Request, UserContent, family};
 use codewright_proto::{MessageWithParts, PartBody, Session};
 
 use crate::engine::{DEFAULT_TITLE, Inner};
+use crate::models::merge;
 use crate::place::Place;
 use crate::{prompts, request};
 
+/// The agent that makes titles.
+const AGENT: &str = "title";
 const DEADLINE: Duration = Duration::from_secs(60);
 const MAX_TITLE_CHARS: usize = 100;
 /// What is read of an answer at most: a title is a line.
@@ -31,13 +35,14 @@ pub(crate) fn start(
         return;
     }
     let Some(text) = first_text(transcript) else { return };
-    let Some(model) =
-        session.model.as_ref().and_then(|model| place.models.small(&model.provider_id, &model.id))
-    else {
-        return;
-    };
+    // Without such an agent nobody makes titles.
+    let Ok(agent) = place.agent(AGENT) else { return };
+    let own =
+        agent.model.as_ref().and_then(|model| place.models.find(&model.provider_id, &model.model_id).ok());
+    let small = || session.model.as_ref().and_then(|model| place.models.small(&model.provider_id, &model.id));
+    let Some(model) = own.or_else(small) else { return };
     let (inner, id) = (inner.clone(), session.id.clone());
-    let request = title_request(session, &model, text);
+    let request = title_request(session, agent, &model, text);
     let work = async move {
         let cancel = inner.cancel.clone();
         let asked = cancel.run_until_cancelled(tokio::time::timeout(DEADLINE, ask(&inner, &model, &request)));
@@ -59,6 +64,7 @@ fn first_text(transcript: &[MessageWithParts]) -> Option<String> {
         PartBody::Text(text) if text.synthetic != Some(true) && text.ignored != Some(true) => {
             Some(&*text.text)
         }
+        PartBody::Subtask { prompt, .. } => Some(prompt.as_str()),
         _ => None,
     });
     let text = texts.collect::<Vec<_>>().join("\n");
@@ -69,7 +75,7 @@ fn first_text(transcript: &[MessageWithParts]) -> Option<String> {
     (!text.trim().is_empty()).then(|| text[..end].to_owned())
 }
 
-fn title_request(session: &Session, model: &Model, text: String) -> Request {
+fn title_request(session: &Session, agent: &AgentSpec, model: &Model, text: String) -> Request {
     // The Anthropic protocol refuses a temperature beside thinking; its titles do without.
     let warm = match model.protocol {
         Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Gemini | Protocol::Cohere => {
@@ -78,15 +84,17 @@ fn title_request(session: &Session, model: &Model, text: String) -> Request {
         Protocol::Anthropic | Protocol::Bedrock => false,
     };
     let older = model.protocol == Protocol::Gemini && model.api_id.contains("gemini-2");
+    let mut options = family::small_options(model);
+    merge(&mut options, &agent.options);
     let content = |text| Message::User(vec![UserContent::Text(text)]);
     Request {
-        system: prompts::TITLE.to_owned(),
+        system: agent.prompt.as_deref().unwrap_or(prompts::TITLE).trim_end().to_owned(),
         messages: vec![content(prompts::TITLE_REQUEST.to_owned()), content(text)],
         max_output_tokens: request::max_output_tokens(model),
-        temperature: warm.then_some(0.5),
-        top_p: older.then_some(0.95),
+        temperature: agent.temperature.filter(|_| warm),
+        top_p: agent.top_p.or(older.then_some(0.95)),
         headers: request::session_headers(session),
-        options: family::small_options(model),
+        options,
         ..Request::default()
     }
 }

@@ -75,7 +75,7 @@ impl Engine {
         let mut known = HashSet::from([id.clone()]);
         let mut at = 0;
         while let Some(parent) = family.get(at).map(|session| session.id.clone()) {
-            self.stop(&parent).await;
+            self.stop(&parent).await?;
             let young = children(&self.0, &parent).await?;
             family.extend(young.into_iter().filter(|child| known.insert(child.id.clone())));
             at += 1;

@@ -13,16 +13,13 @@ use codewright_proto::{
 };
 use codewright_store::SessionFilter;
 
+use crate::batch::Batch;
 use crate::engine::{Engine, Inner};
 use crate::session::revert;
 use crate::{Error, session};
 
-/// Events of one transaction while a large fork is written.
-const BATCH_EVENTS: usize = 500;
-/// Bytes of one transaction while a large fork is written, without the last event.
-const BATCH_BYTES: usize = 16 * 1024 * 1024;
 /// The project of forks that are still being written; no directory has it.
-const UNFINISHED: &str = "unfinished";
+pub(crate) const UNFINISHED: &str = "unfinished";
 /// A fork that is still unfinished after this long was left behind by a process that died.
 const LEFT_BEHIND_MS: u64 = 24 * 60 * 60 * 1000;
 
@@ -72,18 +69,13 @@ async fn write_hidden(inner: &Inner, fork: Session, messages: Vec<Event>) -> Res
     let now = inner.clock.now_ms();
     inner.store.save_project(unfinished(hidden.clone(), now)).await?;
     let info = Session { project_id: hidden, directory: String::new(), ..fork.clone() };
-    inner.store.append(vec![created(&info)]).await?;
-    let (mut batch, mut bytes) = (Vec::new(), 0);
+    let mut batch = Batch::new(inner);
+    batch.push(created(&info)).await?;
     for event in messages {
-        bytes += weight(&event);
-        batch.push(event);
-        if batch.len() >= BATCH_EVENTS || bytes >= BATCH_BYTES {
-            inner.store.append(std::mem::take(&mut batch)).await?;
-            bytes = 0;
-        }
+        batch.push(event).await?;
     }
-    batch.push(Event::SessionUpdated { session_id: fork.id.clone(), info: fork.clone() });
-    inner.store.append(batch).await?;
+    batch.push(Event::SessionUpdated { session_id: fork.id.clone(), info: fork.clone() }).await?;
+    batch.flush().await?;
     Ok(fork)
 }
 
@@ -112,27 +104,6 @@ async fn clear_left_behind(inner: &Inner) -> Result<(), Error> {
         inner.store.append(events).await?;
     }
     Ok(())
-}
-
-/// How large an event is in the log, about: what is long in it is text.
-fn weight(event: &Event) -> usize {
-    /// Counts and keeps nothing.
-    struct Count(usize);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    match serde_json::to_writer(&mut count, event) {
-        Ok(()) => count.0,
-        // What has no JSON form is refused by the store; until then it ends its batch.
-        Err(_) => BATCH_BYTES,
-    }
 }
 
 /// The messages as a fork holds them; what they used is added to the fork.

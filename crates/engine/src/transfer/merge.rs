@@ -11,12 +11,8 @@ use codewright_proto::{
 
 use super::provenance::{self, Origin, Provenance, Rest};
 use crate::Error;
+use crate::batch::Batch;
 use crate::engine::Inner;
-
-/// How many events one append has.
-const BATCH_EVENTS: usize = 8_000;
-/// How large the events of one append are, as JSON; one event alone may be larger.
-const BATCH_BYTES: usize = 32 * 1024 * 1024;
 
 /// What became of an incoming session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -232,14 +228,14 @@ async fn create<M: Messages>(inner: &Inner, incoming: &mut Incoming<M>) -> Resul
     provenance::save(inner, &id, &unfinished).await?;
     let mut batch = Batch::new(inner);
     if let Err(error) = create_in(&mut batch, incoming).await {
-        if batch.seq.is_some() {
+        if batch.seq().is_some() {
             let event = Event::SessionDeleted { session_id: id.clone(), info: incoming.info.clone() };
             inner.store.append(vec![event]).await?;
         }
         provenance::forget(inner, &id).await;
         return Err(error);
     }
-    let seq = batch.seq;
+    let seq = batch.seq();
     remember(inner, incoming, (None, seq)).await
 }
 
@@ -306,7 +302,7 @@ async fn write<M: Messages>(
         batch.push(Event::SessionUpdated { session_id: id.clone(), info: incoming.info.clone() }).await?;
     }
     batch.flush().await?;
-    Ok(batch.seq)
+    Ok(batch.seq())
 }
 
 /// Notes that the source is here as it is now.
@@ -354,60 +350,6 @@ fn part_event(part: Part, message_created: u64) -> Event {
         _ => None,
     };
     Event::PartUpdated { session_id: part.session_id.clone(), part, time: time.unwrap_or(message_created) }
-}
-
-/// Events on their way into the log, as few appends as may be.
-struct Batch<'a> {
-    inner: &'a Inner,
-    events: Vec<Event>,
-    bytes: usize,
-    /// The place of the last event that is in the log already.
-    seq: Option<u64>,
-}
-
-impl<'a> Batch<'a> {
-    fn new(inner: &'a Inner) -> Self {
-        Self { inner, events: Vec::new(), bytes: 0, seq: None }
-    }
-
-    async fn push(&mut self, event: Event) -> Result<(), Error> {
-        let bytes = size(&event);
-        if self.events.len() >= BATCH_EVENTS || (self.bytes + bytes > BATCH_BYTES && !self.events.is_empty())
-        {
-            self.flush().await?;
-        }
-        self.bytes += bytes;
-        self.events.push(event);
-        Ok(())
-    }
-
-    async fn flush(&mut self) -> Result<(), Error> {
-        self.bytes = 0;
-        let events = std::mem::take(&mut self.events);
-        if !events.is_empty() {
-            let stored = self.inner.store.append(events).await?;
-            self.seq = stored.last().map(|envelope| envelope.seq);
-        }
-        Ok(())
-    }
-}
-
-/// How long the event's JSON is.
-fn size(event: &Event) -> usize {
-    struct Count(usize);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    // What has no JSON is refused by the store.
-    drop(serde_json::to_writer(&mut count, event));
-    count.0
 }
 
 #[cfg(test)]

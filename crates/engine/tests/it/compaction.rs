@@ -110,13 +110,16 @@ async fn a_summary_that_is_asked_for_takes_the_place_of_the_conversation() {
         "message.part.updated",
         "session.status",
         "message.updated",
+        "session.status",
         "message.part.updated",
         "message.part.updated",
         "message.part.updated",
         "message.part.updated",
         "message.updated",
+        "message.updated",
         "session.compacted",
         "session.updated",
+        "session.status",
         "session.status",
         "session.idle",
     ];
@@ -335,4 +338,129 @@ async fn old_outputs_are_cleared_from_requests_and_kept_in_the_store() {
     assert_eq!(sent.iter().filter(|line| *line == "t [Old tool result content cleared]").count(), 3);
     assert!(summaries(&desk).is_empty());
     desk.assert_clean();
+}
+
+/// A session of many short messages, as a document to import.
+fn long_document(messages: usize) -> String {
+    let session = "ses_san0000long00000000000000";
+    let model = json!({"providerID": "mock", "modelID": "plain-model"});
+    let messages = (0..messages).map(|n| {
+        let id = format!("msg_{n:012x}aaaaaaaaaaaaaa");
+        let mut info = json!({
+            "id": id, "sessionID": session, "time": {"created": 1_000 + n}, "agent": "build", "model": model,
+            "role": if n % 2 == 0 { "user" } else { "assistant" },
+        });
+        if n % 2 == 1 {
+            let more = json!({
+                "parentID": format!("msg_{:012x}aaaaaaaaaaaaaa", n - 1), "modelID": "plain-model", "providerID": "mock",
+                "mode": "build", "path": {"cwd": "/", "root": "/"}, "cost": 0, "finish": "stop",
+                "time": {"created": 1_000 + n, "completed": 1_000 + n},
+                "tokens": {"input": n * 30, "output": 10, "reasoning": 0, "cache": {"read": 0, "write": 0}},
+            });
+            info.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        }
+        let part = json!({
+            "id": format!("prt_{n:012x}aaaaaaaaaaaaaa"), "sessionID": session, "messageID": id, "type": "text",
+            "text": format!("message {n}: {}", "some words ".repeat(6)),
+        });
+        json!({"info": info, "parts": [part]})
+    });
+    let info = json!({
+        "id": session, "slug": "long", "version": "1", "projectID": "global", "directory": "/", "title": "Long",
+        "agent": "build", "model": {"id": "plain-model", "providerID": "mock"},
+        "cost": 0, "tokens": {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}},
+        "time": {"created": 1, "updated": 1},
+    });
+    json!({"info": info, "messages": messages.collect::<Vec<_>>()}).to_string()
+}
+
+#[tokio::test]
+#[ignore = "takes a minute; `cargo test -p codewright-engine -- --ignored five_thousand` runs it"]
+async fn a_session_of_five_thousand_messages_goes_on_within_a_small_window() {
+    const CONTEXT: u64 = 24_000;
+    const PROMPTS: usize = 24;
+    // The model counts a token for four bytes of what it is sent, and answers at length.
+    let counted = |request: &codewright_scripted::Request| {
+        let tokens = request.body.to_string().len() as u64 / 4;
+        let usage = Usage { input: tokens, output: 300, ..Usage::default() };
+        let words = if request.tools.is_empty() { SUMMARY.to_owned() } else { "An answer. ".repeat(180) };
+        Turn::text(words).usage(usage)
+    };
+    let script = Script::new().summary(Turn::respond(counted)).default_turn(Turn::respond(counted));
+    let desk = Desk::with(script, small(CONTEXT)).await;
+    let imported = desk.engine.import_session(&desk.project, "long", long_document(5_000)).await.unwrap();
+    let session = desk.engine.session(&imported.session).await.unwrap();
+    for n in 0..PROMPTS {
+        desk.prompt(&session, &format!("prompt {n}: {}", "more to do. ".repeat(20))).await;
+    }
+    let limit_bytes = usize::try_from(CONTEXT * 4).unwrap();
+    let mut since_summary = 0;
+    let mut filled = Vec::new();
+    for request in desk.server.requests() {
+        let bytes = request.body.to_string().len();
+        assert!(bytes <= limit_bytes, "request {} ({:?}) has {bytes} bytes", request.number, request.kind);
+        if request.kind == Kind::Summary {
+            filled.push(since_summary);
+            since_summary = 0;
+        } else {
+            since_summary += 1;
+        }
+    }
+    // The first summary takes in what was imported; between the others a window is filled.
+    assert_eq!(filled[0], 0, "{filled:?}");
+    assert!(filled.len() >= 3 && filled[1..].iter().all(|answers| *answers >= 4), "{filled:?}");
+    // What was summed up can still be read.
+    let transcript = desk.transcript(&session).await;
+    assert!(transcript.len() > 5_000 + 2 * PROMPTS);
+    assert!(transcript.iter().all(|message| match &message.info {
+        Message::Assistant(info) => info.error.is_none(),
+        Message::User(_) => true,
+    }));
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn the_newest_turns_stay_beside_a_summary() {
+    let script = Script::new().summary(Turn::text(SUMMARY)).default_turn(Turn::text("ok"));
+    let desk = Desk::new(script).await;
+    let session = desk.session().await;
+    for words in ["first", "second", "third"] {
+        desk.prompt(&session, words).await;
+    }
+    let input = SummarizeInput { provider_id: "mock".into(), model_id: "plain-model".into(), auto: None };
+    tokio::time::timeout(DEADLINE, desk.engine.summarize(&session.id, input)).await.unwrap().unwrap();
+    let asked = said(&summaries(&desk)[0]).join("\n");
+    assert!(asked.contains("first") && !asked.contains("second"), "{asked}");
+    desk.prompt(&session, "fourth").await;
+    let sent = said(&desk.server.main_requests().pop().unwrap().body);
+    let expected = [
+        "u What did we do so far?",
+        "a ## Goal\nsum of it",
+        "u second",
+        "a ok",
+        "u third",
+        "a ok",
+        "u fourth",
+    ];
+    assert_eq!(sent, expected);
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn a_summary_that_does_not_shorten_is_not_taken() {
+    let usage = Usage { input: 19_500, output: 300, ..Usage::default() };
+    let script = Script::new()
+        .summary(Turn::text("A very long summary. ".repeat(100)))
+        .turn(Turn::text("one").usage(usage))
+        .text("two");
+    let desk = Desk::with(script, small(20_000)).await;
+    let session = desk.session().await;
+    desk.prompt(&session, "first").await;
+    desk.prompt(&session, "second").await;
+    let failed = desk.transcript(&session).await.into_iter().find_map(|message| match message.info {
+        Message::Assistant(info) if info.summary == Some(true) => info.error,
+        _ => None,
+    });
+    let Some(MessageError::UnknownError { message, .. }) = failed else { panic!("{failed:?}") };
+    assert_eq!(message, "the summary is no shorter than the conversation");
 }

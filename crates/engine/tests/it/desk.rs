@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codewright_config::{Dirs, Env};
-use codewright_engine::{Engine, Options, Place, Published, Subscription};
+use codewright_engine::{Confinement, Engine, Options, Place, Published, Subscription};
 use codewright_proto::{
     Clock, Fact, MessageWithParts, PartBody, PartInput, PromptInput, Session, SessionInput, Signal, ToolState,
 };
@@ -37,6 +37,15 @@ impl Desk {
 
     /// A desk with a time of its own.
     pub(crate) async fn at(clock: Clock, script: Script, more: Value) -> Self {
+        Self::on(clock, script, more, &[]).await
+    }
+
+    /// A desk whose environment has more in it.
+    pub(crate) async fn with_env<const N: usize>(script: Script, env: [(&str, &str); N]) -> Self {
+        Self::on(Clock::system(), script, json!({}), &env).await
+    }
+
+    async fn on(clock: Clock, script: Script, more: Value, variables: &[(&str, &str)]) -> Self {
         let server = Server::start(script).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
@@ -85,11 +94,13 @@ impl Desk {
             } },
         });
         lay(&mut config, &more);
-        let env = Env::from_pairs([
+        let pairs = [
             ("HOME".to_owned(), root.join("home").to_string_lossy().into_owned()),
             ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
             ("OPENCODE_CONFIG_CONTENT".to_owned(), config.to_string()),
-        ]);
+        ];
+        let more = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let env = Env::from_pairs(pairs.into_iter().chain(more));
         let (engine, place) = open(&project, &env, clock).await;
         Self { engine, place, server, project, home: root.join("home"), env, _folder: folder }
     }
@@ -98,6 +109,12 @@ impl Desk {
     pub(crate) async fn reopen(&mut self, clock: Clock) {
         self.engine.clone().close().await.unwrap();
         (self.engine, self.place) = open(&self.project, &self.env, clock).await;
+    }
+
+    /// The same desk, its directory opened anew.
+    pub(crate) async fn again(mut self) -> Self {
+        self.reopen(Clock::system()).await;
+        self
     }
 
     pub(crate) async fn session(&self) -> Session {
@@ -122,7 +139,14 @@ impl Desk {
 
 async fn open(project: &Path, env: &Env, clock: Clock) -> (Engine, Arc<Place>) {
     let (env, dirs) = (env.clone(), Dirs::new(env).unwrap());
-    let options = Options { directory: project.to_owned(), env, dirs, version: "0.0.0-test", clock };
+    let options = Options {
+        directory: project.to_owned(),
+        env,
+        dirs,
+        version: "0.0.0-test",
+        clock,
+        confinement: Confinement::Group,
+    };
     let engine = Engine::open(options).await.unwrap();
     let place = engine.place(project).await.unwrap();
     (engine, place)

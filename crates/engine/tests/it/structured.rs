@@ -63,8 +63,22 @@ async fn a_call_is_demanded_and_the_schema_sent() {
     assert_eq!(body["tool_choice"], "required");
     let tools = body["tools"].as_array().unwrap();
     let names: Vec<_> = tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["bash", "edit", "glob", "grep", "read", "StructuredOutput", "todowrite", "write"]);
-    assert_eq!(tools[5]["function"]["parameters"], schema());
+    let expected = [
+        "bash",
+        "edit",
+        "glob",
+        "grep",
+        "question",
+        "read",
+        "skill",
+        "StructuredOutput",
+        "task",
+        "todowrite",
+        "webfetch",
+        "write",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(tools[7]["function"]["parameters"], schema());
 }
 
 #[tokio::test]

@@ -80,7 +80,9 @@ async fn a_call_that_cannot_be_understood_is_told_and_the_turn_goes_on() {
     assert_eq!(title, "Invalid Tool");
     assert_eq!(input["tool"], "nonexistent_tool");
     assert!(
-        output.contains("Available tools: bash, edit, glob, grep, invalid, read, todowrite, write."),
+        output.contains(
+            "Available tools: bash, edit, glob, grep, invalid, question, read, skill, task, todowrite, webfetch, write."
+        ),
         "{output}"
     );
     assert!(matches!(&calls[1].1, ToolState::Completed { output, .. } if output.contains("1: one")));

@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use reqwest::header::HeaderValue;
 use reqwest::redirect::{Action, Attempt, Policy};
-use reqwest::{Certificate, Url};
+use reqwest::{Certificate, ClientBuilder, Url};
 
 use super::failure;
 use crate::Error;
 use crate::network::{Network, Way};
+use crate::web::Pinned;
 
 /// Kinds of client that are kept; they differ by configured timeouts, of which there are few.
 const KINDS_LIMIT: usize = 32;
@@ -54,12 +55,31 @@ impl Connections {
         if let Some(client) = clients.get(&kind) {
             return Ok(client.clone());
         }
-        let client = self.build(kind)?;
+        let client = self.build(kind, |builder| builder.redirect(Policy::custom(redirect)))?;
         if clients.len() == KINDS_LIMIT {
             clients.clear();
         }
         clients.insert(kind, client.clone());
         Ok(client)
+    }
+
+    /// A client for one request to `url` that follows nothing and knows no other addresses.
+    pub(crate) fn pinned(
+        &self,
+        url: &Url,
+        connect: Duration,
+        pinned: Pinned,
+    ) -> Result<reqwest::Client, Error> {
+        let pinned = Arc::new(pinned);
+        self.build(Kind::of(url, connect), |builder| {
+            builder.redirect(Policy::none()).dns_resolver(Arc::clone(&pinned))
+        })
+    }
+
+    /// Whether a proxy is named for addresses such as `url`.
+    pub(crate) fn has_proxy(&self, url: &Url) -> bool {
+        // One that is named wrongly is told when it is needed.
+        !matches!(self.way(Kind::of(url, Duration::ZERO)), Ok(None))
     }
 
     /// The error for a request to `url` that got no answer.
@@ -72,7 +92,11 @@ impl Connections {
         if kind.local { Ok(None) } else { self.network.way(kind.secure) }
     }
 
-    fn build(&self, kind: Kind) -> Result<reqwest::Client, Error> {
+    fn build(
+        &self,
+        kind: Kind,
+        adjust: impl Fn(ClientBuilder) -> ClientBuilder,
+    ) -> Result<reqwest::Client, Error> {
         // An error says that a provider is installed already, which is as good.
         drop(rustls::crypto::ring::default_provider().install_default());
         let way = self.way(kind)?;
@@ -80,9 +104,9 @@ impl Connections {
             let builder = reqwest::Client::builder()
                 .user_agent(self.user_agent.clone())
                 .connect_timeout(kind.connect)
-                .redirect(Policy::custom(redirect))
                 // The process's variables are not looked at a second time.
                 .no_proxy();
+            let builder = adjust(builder);
             match &way {
                 Some(way) => builder.proxy(way.proxy()),
                 None => builder,

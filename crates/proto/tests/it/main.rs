@@ -60,7 +60,7 @@ fn recorded_sessions_are_read_and_written_without_loss() {
 
 #[test]
 fn recorded_events_are_read_and_written_without_loss() {
-    for name in ["read-edit", "permission-once", "abort-tool", "error-400", "retry-429"] {
+    for name in ["read-edit", "permission-once", "abort-tool", "error-400", "retry-429", "question"] {
         let mut read = 0;
         for line in recorded(&format!("{name}.jsonl")).lines() {
             let theirs: Value = serde_json::from_str(line).expect("the recording is JSON");

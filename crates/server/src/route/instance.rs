@@ -1,9 +1,9 @@
-//! The server and one directory: health, paths, project, configuration.
+//! The server and one directory: health, paths, providers, agents, and putting it away.
 
 use axum::Json;
 use axum::extract::State;
-use codewright_proto::{HealthReply, PathReply, Project};
-use serde_json::Value;
+use codewright_proto::{HealthReply, PathReply};
+use serde_json::{Value, json};
 
 use crate::extract::Here;
 use crate::state::App;
@@ -16,14 +16,6 @@ pub(super) async fn path(here: Here) -> Json<PathReply> {
     Json(here.place.path())
 }
 
-pub(super) async fn project(here: Here) -> Json<Project> {
-    Json(here.place.project())
-}
-
-pub(super) async fn config(here: Here) -> Json<Value> {
-    Json(here.place.config_json())
-}
-
 pub(super) async fn providers(here: Here) -> Json<Value> {
     Json(here.place.providers_json())
 }
@@ -34,4 +26,28 @@ pub(super) async fn all_providers(here: Here) -> Json<Value> {
 
 pub(super) async fn agents(here: Here) -> Json<Value> {
     Json(here.place.agents_json())
+}
+
+/// Puts the directory away; its next request opens it anew.
+pub(super) async fn dispose(State(app): State<App>, here: Here) -> Json<bool> {
+    app.engine.dispose(&here.place).await;
+    Json(true)
+}
+
+pub(super) async fn dispose_all(State(app): State<App>) -> Json<bool> {
+    app.engine.dispose_all().await;
+    Json(true)
+}
+
+/// The program is replaced by whoever installed it.
+pub(super) async fn upgrade() -> Json<Value> {
+    Json(json!({"success": false, "error": "this version does not replace itself"}))
+}
+
+pub(super) async fn commands(here: Here) -> Json<Value> {
+    Json(here.place.commands_json())
+}
+
+pub(super) async fn skills(here: Here) -> Json<Value> {
+    Json(here.place.skills_json())
 }

@@ -15,11 +15,11 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use codewright_engine::SessionFilter;
 use codewright_proto::{
-    ForkInput, MessageId, MessageWithParts, PromptInput, Session, SessionId, SessionInput, SessionPatch,
-    SessionStatus, SummarizeInput,
+    CommandInput, ForkInput, MessageId, MessageWithParts, PromptInput, Session, SessionId, SessionInput,
+    SessionPatch, SessionStatus, ShellInput, SummarizeInput,
 };
 use futures_util::stream;
-use http::{HeaderName, HeaderValue, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
 
@@ -108,10 +108,29 @@ pub(super) async fn remove(State(app): State<App>, One(id): One<SessionId>) -> R
     app.finish(async move { engine.delete_session(&id).await }).await.map(Json)
 }
 
+/// The greatest number that every reader of JSON holds exactly.
+const MAX_WHOLE: f64 = 9_007_199_254_740_991.0;
+
 #[derive(Deserialize)]
 pub(super) struct Page {
-    limit: Option<f64>,
+    limit: Option<String>,
     before: Option<String>,
+}
+
+impl Page {
+    /// How many messages a page has; none for all of them.
+    fn limit(&self) -> Result<Option<usize>, Error> {
+        let Some(text) = self.limit.as_deref().map(str::trim).filter(|text| !text.is_empty()) else {
+            return Ok(None);
+        };
+        let number = text.parse::<f64>().ok().filter(|number| number.fract() == 0.0 && *number <= MAX_WHOLE);
+        match number {
+            // A limit of nothing has always meant none.
+            Some(number) if number >= 0.0 => Ok(Some(number as usize).filter(|limit| *limit > 0)),
+            Some(_) => Err(Error::query(format!("`limit` must not be {text}"))),
+            None => Err(Error::query(format!("`limit` must be a whole number, not `{text}`"))),
+        }
+    }
 }
 
 /// Where a page of messages ends, as clients hand it back.
@@ -126,7 +145,8 @@ impl Cursor {
         let bad = || Error::query("`before` is not a cursor of this server");
         let json = BASE64_URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|_| bad())?;
         let cursor: Self = serde_json::from_slice(&json).map_err(|_| bad())?;
-        Ok((cursor.time, cursor.id))
+        let id = MessageId::parse(cursor.id.as_str()).map_err(|_| bad())?;
+        Ok((cursor.time, id))
     }
 
     fn before(message: &MessageWithParts) -> String {
@@ -139,13 +159,11 @@ pub(super) async fn messages(
     State(app): State<App>,
     One(id): One<SessionId>,
     Params(page): Params<Page>,
-    uri: Uri,
+    (uri, headers): (Uri, HeaderMap),
 ) -> Result<Response, Error> {
-    // A limit of nothing has always meant none.
-    let limit = whole("limit", page.limit)?.filter(|limit| *limit > 0).map(|limit| limit as usize);
     let before = page.before.as_deref().filter(|before| !before.is_empty());
-    let Some(limit) = limit else {
-        if before.is_some() {
+    let Some(limit) = page.limit()? else {
+        if before.is_some() && page.limit.is_none() {
             return Err(Error::query("`before` needs a `limit`"));
         }
         return Ok(Json(app.engine.messages(&id, None).await?).into_response());
@@ -155,7 +173,7 @@ pub(super) async fn messages(
     let next = messages.first().filter(|_| has_more).map(Cursor::before);
     let mut response = Json(messages).into_response();
     if let Some(next) = next {
-        let link = format!("<{}?limit={limit}&before={next}>; rel=\"next\"", uri.path());
+        let link = format!("<{}>; rel=\"next\"", next_page(&uri, &headers, &next));
         let headers = response.headers_mut();
         headers.extend([
             (header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Link, X-Next-Cursor")),
@@ -166,7 +184,17 @@ pub(super) async fn messages(
     Ok(response)
 }
 
-/// Base64 and the path of a route hold nothing that a header may not.
+/// The address of the request with another cursor, whole if the client said whom it asked.
+fn next_page(uri: &Uri, headers: &HeaderMap, next: &str) -> String {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let origin = host.map(|host| format!("http://{host}")).unwrap_or_default();
+    let asked = uri.query().unwrap_or_default().split('&');
+    let kept: String =
+        asked.filter(|pair| !pair.starts_with("before=")).map(|pair| format!("{pair}&")).collect();
+    format!("{origin}{}?{kept}before={next}", uri.path())
+}
+
+/// Base64 and the parts of an address hold nothing that a header may not.
 fn plain(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
@@ -187,6 +215,28 @@ pub(super) async fn prompt(
 ) -> Result<Response, Error> {
     let engine = app.engine.clone();
     slowly(&app, closing, async move { engine.prompt(&id, input).await }).await
+}
+
+/// Runs a command, and answers when the turn has ended.
+pub(super) async fn command(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    closing: Option<Extension<Closing>>,
+    Payload(input): Payload<CommandInput>,
+) -> Result<Response, Error> {
+    let engine = app.engine.clone();
+    slowly(&app, closing, async move { engine.command(&id, input).await }).await
+}
+
+/// Runs a command of the user's, and answers when it has ended.
+pub(super) async fn shell(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    closing: Option<Extension<Closing>>,
+    Payload(input): Payload<ShellInput>,
+) -> Result<Response, Error> {
+    let engine = app.engine.clone();
+    slowly(&app, closing, async move { engine.shell(&id, input).await }).await
 }
 
 /// Summarises, and answers when that has been done.

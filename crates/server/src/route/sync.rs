@@ -47,3 +47,8 @@ pub(super) async fn history(
 ) -> Result<Json<Vec<Logged>>, Error> {
     Ok(Json(app.engine.history(known).await?))
 }
+
+/// There are no workspaces to keep in step, so all of them are.
+pub(super) async fn start(_here: Here) -> Json<bool> {
+    Json(true)
+}

@@ -38,9 +38,17 @@ impl Bench {
         Self::configured(script, |_| {}).await
     }
 
+    /// In a git repository.
+    pub(crate) async fn git() -> Self {
+        Self::in_project(Project::git().unwrap(), Script::new(), |_| {}).await
+    }
+
     pub(crate) async fn configured(script: Script, change: impl FnOnce(&mut Value)) -> Self {
+        Self::in_project(Project::plain().unwrap(), script, change).await
+    }
+
+    async fn in_project(project: Project, script: Script, change: impl FnOnce(&mut Value)) -> Self {
         let model = Server::start(script).await.unwrap();
-        let project = Project::plain().unwrap();
         let mut config = Project::config(&model.url());
         change(&mut config);
         project.write_config(&config).unwrap();
@@ -48,6 +56,7 @@ impl Bench {
         let env =
             Env::from_pairs(variables.into_iter().map(|(name, value)| (name, value.into_string().unwrap())));
         let options = codewright_engine::Options {
+            confinement: codewright_engine::Confinement::Group,
             directory: project.directory().to_owned(),
             dirs: Dirs::new(&env).unwrap(),
             env,
@@ -87,6 +96,16 @@ pub(crate) fn request(method: &str, path: &str) -> ::http::request::Builder {
 
 pub(crate) async fn send(router: &Router, request: Request<Body>) -> Response<Body> {
     tower::ServiceExt::oneshot(router.clone(), request).await.unwrap()
+}
+
+/// Asks without a body, or with one of JSON; the status and the JSON of the answer.
+pub(crate) async fn ask(router: &Router, method: &str, path: &str, body: &str) -> (u16, Value) {
+    let mut asked = request(method, path);
+    if !body.is_empty() {
+        asked = asked.header("content-type", "application/json");
+    }
+    let (status, json) = read(send(router, asked.body(Body::from(body.to_owned())).unwrap()).await).await;
+    (status.as_u16(), json)
 }
 
 /// The status and the JSON of an answer; null for an empty one.

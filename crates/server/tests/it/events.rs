@@ -16,13 +16,13 @@ use tokio::time::timeout;
 use crate::bench::{Bench, PATIENCE, event, quick, request, says, send, until};
 
 /// A stream as its bytes.
-struct Raw {
+pub(crate) struct Raw {
     response: Response<Body>,
     text: String,
 }
 
 impl Raw {
-    async fn open(router: &Router, path: &str, last: Option<u64>) -> Self {
+    pub(crate) async fn open(router: &Router, path: &str, last: Option<u64>) -> Self {
         let mut asked = request("GET", path);
         if let Some(last) = last {
             asked = asked.header("last-event-id", last);
@@ -33,7 +33,7 @@ impl Raw {
     }
 
     /// The next frame: its id and its JSON.
-    async fn next(&mut self) -> (Option<u64>, Value) {
+    pub(crate) async fn next(&mut self) -> (Option<u64>, Value) {
         loop {
             if let Some(end) = self.text.find("\n\n") {
                 let frame: String = self.text.drain(..end + 2).collect();
@@ -50,7 +50,7 @@ impl Raw {
     }
 
     /// The next frame of what really happened.
-    async fn next_event(&mut self) -> (Option<u64>, Value) {
+    pub(crate) async fn next_event(&mut self) -> (Option<u64>, Value) {
         loop {
             let (id, data) = self.next().await;
             if !data.to_string().contains("\"server.") {
@@ -103,6 +103,19 @@ async fn events_travel_in_the_recorded_form() {
     assert_eq!(id, None, "only `/event` can be resumed");
     let directory = bench.project.directory().to_str().unwrap();
     assert_eq!(wrapped, json!({"directory": directory, "project": "global", "payload": notice}));
+    let copied = json!({
+        "type": "sync",
+        "syncEvent": {
+            "id": notice["id"],
+            "type": "session.created.1",
+            "seq": 0,
+            "aggregateID": session.id,
+            "data": properties,
+        },
+        "id": notice["id"],
+    });
+    let (_, twin) = global.next_event().await;
+    assert_eq!(twin, json!({"directory": directory, "project": "global", "payload": copied}));
 }
 
 #[tokio::test]

@@ -128,6 +128,10 @@ async fn what_is_not_there_has_the_recorded_names_and_statuses() {
         let message = "Permission request not found: per_nope";
         json!({"_tag": "PermissionNotFoundError", "requestID": "per_nope", "message": message})
     };
+    let question = || {
+        let message = "Question request not found: que_nope";
+        json!({"_tag": "QuestionNotFoundError", "requestID": "que_nope", "message": message})
+    };
     let message = missing("Message not found: msg_nope");
     let rows = [
         ("GET", "/session/ses_x0000", "", 404, gone()),
@@ -156,6 +160,8 @@ async fn what_is_not_there_has_the_recorded_names_and_statuses() {
         ("DELETE", &own("/message/msg_nope/part/prt_nope"), "", 200, json!(true)),
         ("GET", &own("/message/msg_nope"), "", 404, message),
         ("POST", "/permission/per_nope/reply", r#"{"reply":"once"}"#, 404, permission()),
+        ("POST", "/question/que_nope/reply", r#"{"answers":[]}"#, 404, question()),
+        ("POST", "/question/que_nope/reject", "", 404, question()),
         ("POST", &own("/permissions/per_nope"), r#"{"response":"once"}"#, 404, permission()),
         ("GET", "/nope/route", "", 404, missing("there is no route `GET /nope/route`")),
         ("GET", "/", "", 404, missing("there is no route `GET /`")),

@@ -4,8 +4,12 @@
 
 mod auth;
 mod bench;
+mod browse;
+mod document;
 mod events;
+mod fuzz;
 mod http;
 mod prompt;
+mod rooms;
 mod security;
 mod socket;

@@ -18,6 +18,14 @@ fn address(path: &str) -> String {
         .replace("{requestID}", "per_1")
         .replace("{permissionID}", "per_1")
         .replace("{providerID}", "zzz")
+        .replace("{projectID}", "zzz")
+        .replace("{integrationID}", "zzz")
+        .replace("{credentialID}", "zzz")
+        .replace("{partID}", "prt_1")
+        .replace("{name}", "zzz")
+        .replace("{id}", "zzz")
+        .replace("{*path}", "zzz")
+        .replace("{ptyID}", "pty_1")
 }
 
 fn protected() -> Options {
@@ -40,6 +48,7 @@ async fn every_route_is_guarded() {
     let local = ("host", "localhost:4096");
     for (method, path) in routes() {
         let path = &address(path);
+        assert!(!path.contains('{'), "{path} has no row above");
         let name = format!("{method} {path}");
 
         for host in ["evil.example", "evil.example:4096", "192.168.1.2:4096", ""] {

@@ -57,3 +57,41 @@ async fn many_clients_are_served_at_once() {
         crate::bench::until(events, |notice| notice.session_id() == Some(&session.id)).await;
     }
 }
+
+#[tokio::test]
+async fn a_socket_file_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let bench = Bench::new(Script::new()).await;
+    let path = bench.project.path("server.sock");
+    let start = || {
+        let cancel = tokio_util::sync::CancellationToken::new();
+        let mut task = tokio::task::JoinSet::new();
+        let listener = codewright_server::Listener::owned(&path).unwrap();
+        task.spawn(codewright_server::serve(listener, bench.router(quick()), cancel.clone()));
+        (cancel, task)
+    };
+    let (cancel, mut task) = start();
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let mut socket = tokio::net::UnixStream::connect(&path).await.unwrap();
+    let asked = b"GET /global/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    socket.write_all(asked).await.unwrap();
+    let mut answer = String::new();
+    timeout(PATIENCE, socket.read_to_string(&mut answer)).await.unwrap().unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("\"healthy\":true"), "{answer}");
+    let second = codewright_server::Listener::owned(&path).err().unwrap();
+    assert_eq!(second.kind(), std::io::ErrorKind::AddrInUse);
+    cancel.cancel();
+    timeout(PATIENCE, task.join_next()).await.unwrap();
+    // What the ended server left is no hindrance, but a person's file is.
+    let (cancel, _task) = start();
+    cancel.cancel();
+    let file = bench.project.write("file", "x").unwrap();
+    assert_eq!(
+        codewright_server::Listener::owned(&file).err().unwrap().kind(),
+        std::io::ErrorKind::AlreadyExists
+    );
+    assert_eq!(bench.project.read("file").unwrap(), "x");
+    let left = std::fs::read_dir(bench.project.directory()).unwrap().flatten();
+    assert!(left.into_iter().all(|entry| !entry.file_name().to_string_lossy().starts_with(".codewright")));
+}

@@ -5,13 +5,14 @@
 //! does not exist is refused, and with it the whole append.
 
 use codewright_proto::{
-    Envelope, Event, MessageId, Part, PermissionId, PermissionRequest, Project, SessionId, Todo,
+    Envelope, Event, EventId, MessageId, Part, PermissionId, PermissionRequest, Project, SessionId, Todo,
 };
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, ToSql, TransactionBehavior, params};
 use serde_json::Value;
 
-use super::{query, session_row};
+use super::scope::Scope;
+use super::{draft, query, session_row};
 use crate::Error;
 use crate::error::Fault;
 use crate::record::Record;
@@ -28,40 +29,55 @@ impl ToSql for Json<'_> {
     }
 }
 
-/// Writes an event behind the others and fills in its places.
-pub(super) fn log(connection: &Connection, envelope: &mut Envelope, record: &Record) -> Result<(), Fault> {
-    let session = envelope.event.session_id().as_str();
-    let seq: i64 = connection
-        .prepare_cached(
-            "INSERT INTO event_sequence (aggregate_id, seq) VALUES (?1, 0)
-             ON CONFLICT (aggregate_id) DO UPDATE SET seq = seq + 1 RETURNING seq",
-        )?
-        .query_row([session], |row| row.get(0))?;
-    let kind = format!("{}.{}", envelope.event.name(), envelope.event.version());
+/// Where an event stands in the log, and since when.
+pub(super) struct Place {
+    pub(super) id: EventId,
+    pub(super) position: u64,
+    pub(super) seq: u64,
+    pub(super) time: u64,
+}
+
+impl Place {
+    pub(super) fn holds(self, event: Event) -> Envelope {
+        let Self { id, position, seq, time } = self;
+        Envelope { id, position, seq, time, event }
+    }
+}
+
+/// Writes an event behind the others and changes the rows that follow from it.
+pub(super) fn store(
+    scope: &mut Scope<'_>,
+    (id, time): (EventId, u64),
+    event: &Event,
+    record: &Record,
+) -> Result<Place, Fault> {
+    let seq = scope.next_seq(event.session_id())?;
+    let connection = scope.connection;
     let position = connection
         .prepare_cached(
             "INSERT INTO event (id, aggregate_id, seq, type, data, time) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )?
         .insert(params![
-            envelope.id.as_str(),
-            session,
-            seq,
-            kind,
+            id.as_str(),
+            event.session_id().as_str(),
+            number(seq),
+            format!("{}.{}", event.name(), event.version()),
             Json(record.properties()),
-            number(envelope.time)
+            number(time)
         ])?;
-    envelope.seq = seq as u64;
-    envelope.position = position as u64;
-    Ok(())
+    project_event(connection, event, time, record)?;
+    draft::settle(scope, event)?;
+    Ok(Place { id, position: position.unsigned_abs(), seq, time })
 }
 
-/// Changes the rows as an event says.
+/// Changes the rows as an event says that was stored at a time.
 pub(super) fn project_event(
     connection: &Connection,
-    envelope: &Envelope,
-    record: Record,
+    event: &Event,
+    stored: u64,
+    record: &Record,
 ) -> Result<(), Fault> {
-    match &envelope.event {
+    match event {
         Event::SessionCreated { info, .. } => session_row::upsert(connection, info),
         Event::SessionUpdated { session_id, info } => {
             demand_session(connection, session_id)?;
@@ -74,7 +90,7 @@ pub(super) fn project_event(
             if gone == 0 { Err(unknown("session", session_id).into()) } else { Ok(()) }
         }
         Event::MessageUpdated { session_id, info } => {
-            upsert_message(connection, session_id, info.id(), [info.created(), envelope.time], record)
+            upsert_message(connection, session_id, info.id(), [info.created(), stored], record)
         }
         Event::MessageRemoved { session_id, message_id } => {
             demand_session(connection, session_id)?;
@@ -83,9 +99,7 @@ pub(super) fn project_event(
                 .execute([message_id.as_str(), session_id.as_str()])?;
             Ok(())
         }
-        Event::PartUpdated { part, time, .. } => {
-            upsert_part(connection, part, [*time, envelope.time], record)
-        }
+        Event::PartUpdated { part, time, .. } => upsert_part(connection, part, [*time, stored], record),
         Event::PartRemoved { session_id, message_id, part_id } => {
             demand_session(connection, session_id)?;
             connection
@@ -93,10 +107,8 @@ pub(super) fn project_event(
                 .execute([part_id.as_str(), message_id.as_str(), session_id.as_str()])?;
             Ok(())
         }
-        Event::TodoUpdated { session_id, todos } => {
-            replace_todos(connection, session_id, todos, envelope.time)
-        }
-        Event::PermissionAsked(request) => insert_request(connection, request, envelope.time, record),
+        Event::TodoUpdated { session_id, todos } => replace_todos(connection, session_id, todos, stored),
+        Event::PermissionAsked(request) => insert_request(connection, request, stored, record),
         Event::PermissionReplied { session_id, request_id, .. } => {
             delete_request(connection, session_id, request_id)
         }
@@ -108,9 +120,9 @@ fn upsert_message(
     session: &SessionId,
     id: &MessageId,
     [created, updated]: [u64; 2],
-    record: Record,
+    record: &Record,
 ) -> Result<(), Fault> {
-    let row = record.into_row();
+    let row = record.row();
     // An id that another session uses matches no row and changes nothing.
     let changed = connection
         .prepare_cached(
@@ -120,13 +132,7 @@ fn upsert_message(
                  time_updated = excluded.time_updated, data = excluded.data
              WHERE session_id = excluded.session_id",
         )?
-        .execute(params![
-            id.as_str(),
-            session.as_str(),
-            number(created),
-            number(updated),
-            Json(row.bytes())
-        ])?;
+        .execute(params![id.as_str(), session.as_str(), number(created), number(updated), Json(&row)])?;
     if changed > 0 {
         return Ok(());
     }
@@ -138,9 +144,9 @@ fn upsert_part(
     connection: &Connection,
     part: &Part,
     [created, updated]: [u64; 2],
-    record: Record,
+    record: &Record,
 ) -> Result<(), Fault> {
-    let row = record.into_row();
+    let row = record.row();
     let changed = connection
         .prepare_cached(
             "INSERT INTO part (id, message_id, session_id, time_created, time_updated, data)
@@ -154,7 +160,7 @@ fn upsert_part(
             part.session_id.as_str(),
             number(created),
             number(updated),
-            Json(row.bytes())
+            Json(&row)
         ])?;
     if changed > 0 {
         return Ok(());
@@ -198,21 +204,16 @@ fn insert_request(
     connection: &Connection,
     request: &PermissionRequest,
     time: u64,
-    record: Record,
+    record: &Record,
 ) -> Result<(), Fault> {
     demand_session(connection, &request.session_id)?;
-    let row = record.into_row();
+    let row = record.row();
     let changed = connection
         .prepare_cached(
             "INSERT INTO permission_request (id, session_id, time_created, data) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (id) DO UPDATE SET data = excluded.data WHERE session_id = excluded.session_id",
         )?
-        .execute(params![
-            request.id.as_str(),
-            request.session_id.as_str(),
-            number(time),
-            Json(row.bytes())
-        ])?;
+        .execute(params![request.id.as_str(), request.session_id.as_str(), number(time), Json(&row)])?;
     if changed > 0 {
         return Ok(());
     }
@@ -280,7 +281,7 @@ pub(super) fn replay(connection: &mut Connection) -> Result<u64, Fault> {
         position = last.position;
         for envelope in &page {
             let record = Record::new(&envelope.event)?;
-            project_event(&transaction, envelope, record)?;
+            project_event(&transaction, &envelope.event, envelope.time, &record)?;
             count += 1;
         }
     }

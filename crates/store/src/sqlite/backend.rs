@@ -37,6 +37,10 @@ impl Backend for Sqlite {
         Box::pin(self.holder(session))
     }
 
+    fn ask_to_stop<'a>(&'a self, session: &'a SessionId) -> Answer<'a, bool> {
+        Box::pin(self.ask_to_stop(session))
+    }
+
     fn holders(&self) -> Answer<'_, Vec<(SessionId, Holder)>> {
         Box::pin(self.holders())
     }

@@ -7,13 +7,16 @@ use rusqlite::{Connection, params};
 
 use super::apply::{Json, demand_session, number, unknown};
 use super::query::fetch;
+use super::scope::Scope;
 use crate::Error;
 use crate::error::Fault;
 use crate::record::Record;
 
 /// Keeps a part's value until its next event. The part's message has to exist.
-pub(super) fn put(connection: &Connection, part: &Part, time: u64, record: Record) -> Result<(), Fault> {
-    let row = record.into_row();
+pub(super) fn put(scope: &mut Scope<'_>, part: &Part, time: u64, record: &Record) -> Result<(), Fault> {
+    scope.has_drafts = Some(true);
+    let connection = scope.connection;
+    let row = record.row();
     let changed = connection
         .prepare_cached(
             "INSERT INTO draft (part_id, message_id, session_id, time_updated, data)
@@ -26,7 +29,7 @@ pub(super) fn put(connection: &Connection, part: &Part, time: u64, record: Recor
             part.message_id.as_str(),
             part.session_id.as_str(),
             number(time),
-            Json(row.bytes())
+            Json(&row)
         ])?;
     if changed > 0 {
         return Ok(());
@@ -36,7 +39,7 @@ pub(super) fn put(connection: &Connection, part: &Part, time: u64, record: Recor
 }
 
 /// Removes what an event has made obsolete. Not part of projecting: a replay keeps drafts.
-pub(super) fn settle(connection: &Connection, event: &Event) -> Result<(), Fault> {
+pub(super) fn settle(scope: &mut Scope<'_>, event: &Event) -> Result<(), Fault> {
     let (sql, id) = match event {
         Event::PartUpdated { part, .. } => ("DELETE FROM draft WHERE part_id = ?1", part.id.as_str()),
         Event::PartRemoved { part_id, .. } => ("DELETE FROM draft WHERE part_id = ?1", part_id.as_str()),
@@ -53,8 +56,15 @@ pub(super) fn settle(connection: &Connection, event: &Event) -> Result<(), Fault
         | Event::PermissionAsked(_)
         | Event::PermissionReplied { .. } => return Ok(()),
     };
-    connection.prepare_cached(sql)?.execute([id])?;
+    if scope.has_drafts()? {
+        scope.connection.prepare_cached(sql)?.execute([id])?;
+    }
     Ok(())
+}
+
+/// Whether any part has a draft.
+pub(super) fn any(connection: &Connection) -> Result<bool, Fault> {
+    Ok(connection.prepare_cached("SELECT 1 FROM draft LIMIT 1")?.exists([])?)
 }
 
 /// A session's drafts, each with the time it was written, in the order of their parts.

@@ -2,9 +2,11 @@
 
 use codewright_proto::SessionId;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use tokio::sync::watch;
 
 use super::apply::{number, unknown};
 use super::query::fetch;
+use super::scope::Scope;
 use crate::error::Fault;
 use crate::lease::Holder;
 use crate::node::{Node, pid_of};
@@ -12,20 +14,20 @@ use crate::{Condition, Error};
 
 /// What came of asking for a session.
 pub(crate) enum Taken {
-    /// It is ours, under this fence.
-    Ours(u64),
+    /// It is ours, under this fence, until another process wants it stopped.
+    Ours(u64, watch::Receiver<bool>),
     /// A living owner has it.
     Held(Holder),
 }
 
 /// How far a session has come, and who has it.
-struct Standing {
-    seq: u64,
+pub(super) struct Standing {
+    pub(super) seq: u64,
     owner: Option<String>,
     fence: u64,
 }
 
-fn standing(connection: &Connection, session: &SessionId) -> Result<Option<Standing>, Fault> {
+pub(super) fn standing(connection: &Connection, session: &SessionId) -> Result<Option<Standing>, Fault> {
     let found = connection
         .prepare_cached("SELECT seq, owner_id, fence FROM event_sequence WHERE aggregate_id = ?1")?
         .query_row([session.as_str()], |row| {
@@ -100,12 +102,46 @@ pub(super) fn take(connection: &mut Connection, node: &Node, session: &SessionId
         .prepare_cached("UPDATE event_sequence SET owner_id = ?2, fence = ?3 WHERE aggregate_id = ?1")?
         .execute(params![session.as_str(), name, number(fence)])?;
     // Before the row can be seen, so that nobody here takes its owner for a dead one.
-    node.take(session, fence);
+    let stop = node.take(session, fence);
     if let Err(error) = transaction.commit() {
         node.forget(session, fence);
         return Err(error.into());
     }
-    Ok(Taken::Ours(fence))
+    Ok(Taken::Ours(fence, stop))
+}
+
+/// Asks the living owner in another process to stop what it does in a session; whether there is one.
+///
+/// What is written names the owner's fence, so it never stops a later one.
+pub(super) fn ask_to_stop(
+    connection: &mut Connection,
+    node: &Node,
+    session: &SessionId,
+) -> Result<bool, Fault> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if holder(&transaction, node, session)?.is_none_or(|holder| holder.is_ours) {
+        return Ok(false);
+    }
+    transaction
+        .prepare_cached("UPDATE event_sequence SET stopped = fence WHERE aggregate_id = ?1")?
+        .execute([session.as_str()])?;
+    transaction.commit()?;
+    Ok(true)
+}
+
+/// Tells those of this process who were asked to stop.
+pub(super) fn tell_stopped(connection: &Connection, node: &Node) -> Result<(), Fault> {
+    let Some(name) = node.known_name().filter(|_| node.holds_any()) else { return Ok(()) };
+    let sql = "SELECT aggregate_id, fence FROM event_sequence WHERE owner_id = ?1 AND stopped = fence";
+    let stopped = fetch(connection, sql, [name], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?.unsigned_abs()))
+    })?;
+    for (session, fence) in stopped {
+        // A name that is no session's id cannot have been leased by us.
+        let Ok(session) = SessionId::parse(&session) else { continue };
+        node.stop(&session, fence);
+    }
+    Ok(())
 }
 
 /// Lets a session go if nothing was stored of it behind `seen`; whether it is ours no longer.
@@ -152,21 +188,27 @@ fn let_go(connection: &Connection, session: &SessionId, fence: u64) -> Result<()
 }
 
 impl Standing {
+    /// A session that begins: nobody has it.
+    pub(super) fn first() -> Self {
+        Self { seq: 0, owner: None, fence: 0 }
+    }
+
     fn is_of(&self, node: &Node, fence: u64) -> bool {
         self.fence == fence && self.owner.is_some() && self.owner == node.known_name()
     }
 }
 
 /// Refuses what is asked under a condition that does not hold (any more).
-pub(super) fn demand(connection: &Connection, node: &Node, condition: &Condition) -> Result<(), Fault> {
+pub(super) fn demand(scope: &mut Scope<'_>, node: &Node, condition: &Condition) -> Result<(), Fault> {
     match condition {
         Condition::Always => Ok(()),
         Condition::Untouched { session, seq } => {
-            let last = standing(connection, session)?.map(|standing| standing.seq);
+            let last = scope.standing(session)?.map(|standing| standing.seq);
             if last == Some(*seq) { Ok(()) } else { Err(Error::Moved { id: session.to_string() }.into()) }
         }
         Condition::RowUntouched { session, seq } => {
-            let changed = connection
+            let changed = scope
+                .connection
                 .prepare_cached(
                     "SELECT 1 FROM event WHERE aggregate_id = ?1 AND seq > ?2 AND type GLOB 'session.*'",
                 )?
@@ -174,7 +216,7 @@ pub(super) fn demand(connection: &Connection, node: &Node, condition: &Condition
             if changed { Err(Error::Moved { id: session.to_string() }.into()) } else { Ok(()) }
         }
         Condition::Leased { session, fence } => {
-            let standing = standing(connection, session)?;
+            let standing = scope.standing(session)?;
             if standing.is_some_and(|standing| standing.is_of(node, *fence)) {
                 Ok(())
             } else {

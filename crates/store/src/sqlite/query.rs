@@ -6,7 +6,7 @@ use codewright_proto::{
     Envelope, EventId, Map, Message, MessageId, MessageWithParts, Part, PartBody, PartId, PermissionRequest,
     Project, ProjectId, ProjectTime, SessionId, Todo,
 };
-use rusqlite::{Connection, Params, Row, params};
+use rusqlite::{Connection, Params, Row, RowIndex, params};
 
 use super::apply::number;
 use super::draft;
@@ -185,7 +185,7 @@ fn with_parts(
 
 /// Puts the ids back that the row keeps in columns of their own.
 fn read_message(row: &Row<'_>, session: &SessionId) -> Result<Message, Fault> {
-    let (id, data) = (text(row, "id")?, text(row, "data")?);
+    let (id, data) = (text(row, 0)?, text(row, 1)?);
     let unreadable = |error| Error::unreadable(format!("message `{id}`"), error);
     let id_checked = MessageId::parse(id).map_err(|error| Error::unreadable("message", error))?;
     Ok(parse_message(&id_checked, session, data).map_err(unreadable)?)
@@ -203,7 +203,7 @@ pub(super) fn parse_message(
 }
 
 fn read_part(row: &Row<'_>, session: &SessionId, message: &MessageId) -> Result<Part, Fault> {
-    let (id, data) = (text(row, "id")?, text(row, "data")?);
+    let (id, data) = (text(row, 0)?, text(row, 1)?);
     let body: PartBody =
         serde_json::from_str(data).map_err(|error| Error::unreadable(format!("part `{id}`"), error))?;
     Ok(Part {
@@ -218,7 +218,7 @@ fn read_part(row: &Row<'_>, session: &SessionId, message: &MessageId) -> Result<
 pub(super) fn pending_permissions(connection: &Connection) -> Result<Vec<PermissionRequest>, Fault> {
     let sql = "SELECT id, data FROM permission_request ORDER BY time_created, id LIMIT ?1";
     fetch(connection, sql, [number(MAX_REQUESTS)], |row| {
-        let (id, data) = (text(row, "id")?, text(row, "data")?);
+        let (id, data) = (text(row, 0)?, text(row, 1)?);
         let unreadable = |error| Error::unreadable(format!("permission request `{id}`"), error);
         Ok(serde_json::from_str(data).map_err(unreadable)?)
     })
@@ -279,6 +279,6 @@ fn read_project(row: &Row<'_>) -> Result<Project, Fault> {
 }
 
 /// A column's text where it lies, not a copy.
-pub(super) fn text<'a>(row: &'a Row<'_>, column: &str) -> Result<&'a str, Fault> {
+pub(super) fn text<'a>(row: &'a Row<'_>, column: impl RowIndex) -> Result<&'a str, Fault> {
     Ok(row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?)
 }

@@ -375,7 +375,7 @@ fn project(new: &Connection) -> Result<(), Fault> {
             new.execute_batch("SAVEPOINT event")?;
             let applied = Record::new(&envelope.event)
                 .map_err(Fault::Error)
-                .and_then(|record| apply::project_event(new, envelope, record));
+                .and_then(|record| apply::project_event(new, &envelope.event, envelope.time, &record));
             if applied.is_err() {
                 new.execute_batch("ROLLBACK TO event")?;
             }

@@ -3,13 +3,13 @@
 use codewright_proto::{
     CacheUsage, ModelRef, ProjectId, Session, SessionId, SessionSummary, SessionTime, Share, TokenUsage,
 };
-use rusqlite::types::ValueRef;
+use rusqlite::types::FromSql;
 use rusqlite::{Connection, Row, ToSql, named_params, params_from_iter};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::apply::{number, project_exists, unknown};
-use super::query::{fetch, unsigned};
+use super::query::fetch;
 use crate::error::Fault;
 use crate::{Error, MAX_SESSIONS, SessionFilter};
 
@@ -129,83 +129,90 @@ pub(super) fn sessions(connection: &Connection, filter: &SessionFilter) -> Resul
     fetch(connection, &sql, params_from_iter(values), read)
 }
 
+/// Reads a row of [`COLUMNS`], by their places: a list has many rows, and looking for each column
+/// by its name would take longer than everything else.
 fn read(row: &Row<'_>) -> Result<Session, Fault> {
-    let id: String = row.get("id")?;
+    let mut row = Fields { row, next: 0 };
+    let id: String = row.get()?;
+    let project_id: String = row.get()?;
+    let workspace_id = row.get()?;
+    let parent_id: Option<String> = row.get()?;
     let unreadable = |error| Error::unreadable(format!("session `{id}`"), error);
-    let parent: Option<String> = row.get("parent_id")?;
-    let parent = parent.map(|parent| SessionId::parse(&parent)).transpose();
-    let parsed = SessionId::parse(&id);
-    let optional = |column: &str| -> rusqlite::Result<Option<u64>> {
-        Ok(row.get::<_, Option<i64>>(column)?.map(i64::unsigned_abs))
+    let [slug, directory] = [row.get()?, row.get()?];
+    let path = row.get()?;
+    let [title, version] = [row.get()?, row.get()?];
+    let share = row.get::<Option<String>>()?.map(|url| Share { url });
+    let [additions, deletions, files] = [row.number()?, row.number()?, row.number()?];
+    let diffs = row.parse(&id)?;
+    let metadata = row.parse(&id)?;
+    let cost = row.get()?;
+    let [input, output, reasoning] = [row.unsigned()?, row.unsigned()?, row.unsigned()?];
+    let cache = CacheUsage { read: row.unsigned()?, write: row.unsigned()? };
+    let tokens = TokenUsage { total: row.number()?, input, output, reasoning, cache };
+    let revert = row.parse(&id)?;
+    let permission = row.parse(&id)?;
+    let agent = row.get()?;
+    let model: Option<ModelRef> = row.parse(&id)?;
+    let time = SessionTime {
+        created: row.unsigned()?,
+        updated: row.unsigned()?,
+        compacting: row.number()?,
+        archived: row.number()?,
     };
-    let summary = match optional("summary_additions")? {
-        Some(additions) => Some(SessionSummary {
-            additions,
-            deletions: unsigned(row, "summary_deletions")?,
-            files: unsigned(row, "summary_files")?,
-            diffs: parse(row, "summary_diffs").map_err(|fault| fault.or(unreadable))?,
-        }),
-        None => None,
-    };
-    let model: Option<ModelRef> = parse(row, "model").map_err(|fault| fault.or(unreadable))?;
+    let summary = additions.map(|additions| SessionSummary {
+        additions,
+        deletions: deletions.unwrap_or(0),
+        files: files.unwrap_or(0),
+        diffs,
+    });
     Ok(Session {
-        id: parsed.map_err(|error| Error::unreadable("session", error))?,
-        slug: row.get("slug")?,
-        project_id: ProjectId(row.get::<_, String>("project_id")?.into()),
-        workspace_id: row.get("workspace_id")?,
-        directory: row.get("directory")?,
-        path: row.get("path")?,
-        parent_id: parent.map_err(|error| Error::unreadable(format!("session `{id}`"), error))?,
+        id: SessionId::parse(&id).map_err(|error| Error::unreadable("session", error))?,
+        slug,
+        project_id: ProjectId(project_id.into()),
+        workspace_id,
+        directory,
+        path,
+        parent_id: parent_id.map(|parent| SessionId::parse(&parent)).transpose().map_err(unreadable)?,
         summary,
-        cost: row.get("cost")?,
-        tokens: TokenUsage {
-            total: optional("tokens_total")?,
-            input: unsigned(row, "tokens_input")?,
-            output: unsigned(row, "tokens_output")?,
-            reasoning: unsigned(row, "tokens_reasoning")?,
-            cache: CacheUsage {
-                read: unsigned(row, "tokens_cache_read")?,
-                write: unsigned(row, "tokens_cache_write")?,
-            },
-        },
-        share: row.get::<_, Option<String>>("share_url")?.map(|url| Share { url }),
-        title: row.get("title")?,
-        agent: row.get("agent")?,
+        cost,
+        tokens,
+        share,
+        title,
+        agent,
         model,
-        version: row.get("version")?,
-        metadata: parse(row, "metadata").map_err(|fault| fault.or(unreadable))?,
-        permission: parse(row, "permission").map_err(|fault| fault.or(unreadable))?,
-        revert: parse(row, "revert").map_err(|fault| fault.or(unreadable))?,
-        time: SessionTime {
-            created: unsigned(row, "time_created")?,
-            updated: unsigned(row, "time_updated")?,
-            compacting: optional("time_compacting")?,
-            archived: optional("time_archived")?,
-        },
+        version,
+        metadata,
+        permission,
+        revert,
+        time,
     })
 }
 
-/// Why a JSON column could not be read.
-enum Column {
-    Sql(rusqlite::Error),
-    Json(serde_json::Error),
+/// The fields of a row from left to right.
+struct Fields<'a> {
+    row: &'a Row<'a>,
+    next: usize,
 }
 
-impl Column {
-    fn or(self, unreadable: impl FnOnce(serde_json::Error) -> Error) -> Fault {
-        match self {
-            Self::Sql(error) => error.into(),
-            Self::Json(error) => unreadable(error).into(),
-        }
+impl Fields<'_> {
+    fn get<T: FromSql>(&mut self) -> rusqlite::Result<T> {
+        self.next += 1;
+        self.row.get(self.next - 1)
     }
-}
 
-fn parse<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Result<Option<T>, Column> {
-    match row.get_ref(column).map_err(Column::Sql)? {
-        ValueRef::Null => Ok(None),
-        value => {
-            let text = value.as_str().map_err(|error| Column::Sql(error.into()))?;
-            serde_json::from_str(text).map(Some).map_err(Column::Json)
-        }
+    fn unsigned(&mut self) -> rusqlite::Result<u64> {
+        Ok(self.get::<i64>()?.unsigned_abs())
+    }
+
+    fn number(&mut self) -> rusqlite::Result<Option<u64>> {
+        Ok(self.get::<Option<i64>>()?.map(i64::unsigned_abs))
+    }
+
+    /// A value that is kept as JSON, of the session with this id.
+    fn parse<T: DeserializeOwned>(&mut self, id: &str) -> Result<Option<T>, Fault> {
+        self.next += 1;
+        let text = self.row.get_ref(self.next - 1)?.as_str_or_null().map_err(rusqlite::Error::from)?;
+        let unreadable = |error| Error::unreadable(format!("session `{id}`"), error);
+        Ok(text.map(serde_json::from_str).transpose().map_err(unreadable)?)
     }
 }

@@ -7,7 +7,8 @@ use rusqlite::{Connection, params};
 use serde_json::value::RawValue;
 
 use super::apply::{self, number};
-use super::{draft, lease, query};
+use super::query;
+use super::scope::Scope;
 use crate::error::Fault;
 use crate::record::Record;
 use crate::sync::{Incoming, Logged};
@@ -21,8 +22,8 @@ const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// Stores what is not known yet. What is known is skipped; a gap is refused.
 pub(super) fn replay(
-    connection: &Connection,
-    events: Vec<Incoming>,
+    scope: &mut Scope<'_>,
+    events: &[Incoming],
     time: u64,
 ) -> Result<Vec<(Envelope, usize)>, Fault> {
     let mut stored = Vec::new();
@@ -40,27 +41,25 @@ pub(super) fn replay(
             && *of == foreign.aggregate_id
             && foreign.seq != seq + 1
         {
-            return Err(gap(&foreign, seq + 1).into());
+            return Err(gap(foreign, seq + 1).into());
         }
         before = Some((foreign.aggregate_id.clone(), foreign.seq));
-        let next = lease::seq(connection, &session)?.map_or(0, |last| last + 1);
+        let next = scope.standing(&session)?.map_or(0, |standing| standing.seq + 1);
         if foreign.seq < next {
             continue;
         }
         if foreign.seq > next {
-            return Err(gap(&foreign, next).into());
+            return Err(gap(foreign, next).into());
         }
-        let taken = connection.prepare_cached("SELECT 1 FROM event WHERE id = ?1")?.exists([id.as_str()])?;
+        let taken =
+            scope.connection.prepare_cached("SELECT 1 FROM event WHERE id = ?1")?.exists([id.as_str()])?;
         if taken {
             return Err(Error::Taken { kind: "event", id: id.to_string() }.into());
         }
         let record = Record::new(&event)?;
         let bytes = record.len_bytes();
-        let mut envelope = Envelope { id, position: 0, seq: 0, time, event };
-        apply::log(connection, &mut envelope, &record)?;
-        apply::project_event(connection, &envelope, record)?;
-        draft::settle(connection, &envelope.event)?;
-        stored.push((envelope, bytes));
+        let place = apply::store(scope, (id, time), &event, &record)?;
+        stored.push((place.holds(event), bytes));
     }
     Ok(stored)
 }

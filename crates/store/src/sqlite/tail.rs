@@ -1,8 +1,8 @@
-//! Notices what other processes append to the same file.
+//! Notices what other processes append to the same file, and that they want a session stopped.
 //!
-//! While somebody reads the feed, one thread asks the file every few milliseconds
-//! whether anything was committed, which reads one counter in shared memory. With
-//! no reader it sleeps until there is one; it never writes.
+//! While somebody reads the feed or holds a session, one thread asks the file every few
+//! milliseconds whether anything was committed, which reads one counter in shared memory.
+//! With neither it sleeps; it never writes.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::{open, query};
+use super::{lease, open, query};
 use crate::error::Fault;
 use crate::feed::Feed;
+use crate::node::Node;
 
 /// How long after another process's commit the feed hears of it, at most.
 const POLL: Duration = Duration::from_millis(50);
@@ -25,6 +26,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(super) struct Tail {
     path: PathBuf,
     feed: Arc<Feed>,
+    node: Arc<Node>,
     file: Mutex<Option<Watched>>,
     is_started: AtomicBool,
 }
@@ -36,11 +38,11 @@ struct Watched {
 }
 
 impl Tail {
-    pub(super) fn new(path: PathBuf, feed: Arc<Feed>) -> Self {
-        Self { path, feed, file: Mutex::default(), is_started: AtomicBool::new(false) }
+    pub(super) fn new(path: PathBuf, feed: Arc<Feed>, node: Arc<Node>) -> Self {
+        Self { path, feed, node, file: Mutex::default(), is_started: AtomicBool::new(false) }
     }
 
-    /// Tells the feed how far the log goes.
+    /// Tells the feed how far the log goes, and whoever is to stop that they are.
     pub(super) fn look(&self) -> Result<(), Fault> {
         // A failure below leaves nothing behind, so a poisoned place is an empty one.
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,6 +54,7 @@ impl Tail {
             watched.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
         if watched.version != Some(version) {
             self.feed.reaches(query::last_position(&watched.connection)?);
+            lease::tell_stopped(&watched.connection, &self.node)?;
             watched.version = Some(version);
         }
         *file = Some(watched);
@@ -65,7 +68,7 @@ impl Tail {
         }
         let tail = Arc::clone(self);
         let run = move || {
-            while tail.feed.wait_for_reader() {
+            while tail.feed.wait_until_needed() {
                 let pause = if tail.look().is_ok() { POLL } else { PAUSE };
                 tail.feed.wait_for_end(pause);
             }

@@ -1,8 +1,9 @@
 //! The thread that writes.
 //!
 //! It takes whatever appends are waiting into one transaction, because the commit
-//! is the expensive part. Each append is a savepoint of its own, so a bad one takes
-//! nobody with it. Only after the commit are events published and callers answered.
+//! is the expensive part. If one of them is refused, nothing of the group was stored,
+//! and it is begun anew with each append as a savepoint of its own, so that a bad one
+//! takes nobody with it. Only after the commit are events published and callers answered.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,6 +12,8 @@ use codewright_proto::{Envelope, Event, Part};
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
+use super::apply::Place;
+use super::scope::Scope;
 use super::{apply, draft, lease, sync};
 use crate::error::Fault;
 use crate::feed::Feed;
@@ -43,7 +46,7 @@ pub(super) struct Append {
     /// What has to hold in the moment it is stored.
     pub(super) condition: Condition,
     pub(super) bytes: usize,
-    pub(super) reply: oneshot::Sender<Stored>,
+    pub(super) reply: oneshot::Sender<Answer>,
     /// Its share of what may wait, given back when it is done.
     pub(super) room: OwnedSemaphorePermit,
 }
@@ -58,7 +61,7 @@ pub(super) enum Work {
     Incoming(Vec<Incoming>),
 }
 
-type Stored = Result<Vec<Arc<Envelope>>, Error>;
+type Answer = Result<Vec<Arc<Envelope>>, Error>;
 
 /// Envelopes with the size of their JSON, as the feed takes them.
 type Weighed = Vec<(Arc<Envelope>, usize)>;
@@ -127,41 +130,62 @@ impl Writer {
     }
 
     fn commit(&mut self, group: Vec<Append>) {
-        let mut replies = Vec::with_capacity(group.len());
-        let mut rooms = Vec::with_capacity(group.len());
-        let mut appends = Vec::with_capacity(group.len());
-        for append in group {
-            replies.push(append.reply);
-            rooms.push(append.room);
-            appends.push((append.condition, append.work));
-        }
-        let outcomes = match self.transact(appends) {
+        let outcomes = match self.transact(&group) {
             Ok(outcomes) => outcomes,
             Err(fault) => {
                 let error = fault.at(&self.path);
-                replies.iter().map(|_| Err(error.clone())).collect()
+                group.iter().map(|_| Err(error.clone())).collect()
             }
         };
-        drop(rooms);
-        for (reply, outcome) in replies.into_iter().zip(outcomes) {
-            let stored = outcome.map(|envelopes| {
+        for (Append { work, reply, room, .. }, outcome) in group.into_iter().zip(outcomes) {
+            let stored = outcome.map(|stored| {
+                let envelopes = stored.of(work);
                 self.feed.publish(&envelopes);
                 envelopes.into_iter().map(|(envelope, _)| envelope).collect()
             });
+            drop(room);
             // The events are stored whether or not the caller still waits.
             drop(reply.send(stored));
         }
     }
 
     /// Stores each append or says why not; fails as a whole if the transaction does.
-    fn transact(&mut self, appends: Vec<(Condition, Work)>) -> Result<Vec<Result<Weighed, Error>>, Fault> {
+    fn transact(&mut self, group: &[Append]) -> Result<Vec<Result<Stored, Error>>, Fault> {
+        match self.together(group)? {
+            Ok(stored) => Ok(stored.into_iter().map(Ok).collect()),
+            Err(refusal) if group.len() == 1 => Ok(vec![Err(refusal.at(&self.path))]),
+            // A bad one takes nobody with it.
+            Err(_) => self.one_by_one(group),
+        }
+    }
+
+    /// Stores all appends, or none if one of them is refused.
+    fn together(&mut self, group: &[Append]) -> Result<Result<Vec<Stored>, Fault>, Fault> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let mut outcomes = Vec::with_capacity(appends.len());
-        for (condition, work) in appends {
+        let mut scope = Scope::new(&transaction);
+        let mut stored = Vec::with_capacity(group.len());
+        for append in group {
+            match store(&mut scope, append, (&self.node, &self.stamps)) {
+                Ok(outcome) => stored.push(outcome),
+                // A full disk ends the whole transaction, and every append of it with it.
+                Err(fault) if transaction.is_autocommit() => return Err(fault),
+                Err(refusal) => return Ok(Err(refusal)),
+            }
+        }
+        scope.finish()?;
+        transaction.commit()?;
+        Ok(Ok(stored))
+    }
+
+    /// Stores each append under a savepoint of its own, or says why not.
+    fn one_by_one(&mut self, group: &[Append]) -> Result<Vec<Result<Stored, Error>>, Fault> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut outcomes = Vec::with_capacity(group.len());
+        for append in group {
             execute(&transaction, "SAVEPOINT append")?;
-            let outcome = lease::demand(&transaction, &self.node, &condition)
-                .and_then(|()| store(&transaction, work, &self.stamps));
-            // A full disk ends the whole transaction, and every append of it with it.
+            let mut scope = Scope::new(&transaction);
+            let outcome = store(&mut scope, append, (&self.node, &self.stamps))
+                .and_then(|stored| scope.finish().map(|()| stored));
             if transaction.is_autocommit() {
                 return Err(outcome.err().unwrap_or(Fault::Error(Error::Closed)));
             }
@@ -181,31 +205,48 @@ fn execute(connection: &Connection, sql: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-fn store(connection: &Connection, work: Work, stamps: &Stamps) -> Result<Weighed, Fault> {
-    let time = stamps.clock.now_ms();
-    let records = match work {
-        Work::Events(records) => records,
-        Work::Incoming(events) => {
-            let stored = sync::replay(connection, events, time)?;
-            return Ok(stored.into_iter().map(|(envelope, bytes)| (Arc::new(envelope), bytes)).collect());
+/// What an append has stored.
+enum Stored {
+    /// Where its own events stand.
+    Places(Vec<Place>),
+    /// Those of another store's events that were new.
+    Envelopes(Vec<(Envelope, usize)>),
+}
+
+impl Stored {
+    /// What is published, given what was asked for.
+    fn of(self, work: Work) -> Weighed {
+        match (self, work) {
+            (Self::Places(places), Work::Events(records)) => places
+                .into_iter()
+                .zip(records)
+                .map(|(place, (event, record))| (Arc::new(place.holds(event)), record.len_bytes()))
+                .collect(),
+            (Self::Envelopes(envelopes), _) => {
+                envelopes.into_iter().map(|(envelope, bytes)| (Arc::new(envelope), bytes)).collect()
+            }
+            (Self::Places(_), Work::Draft(_) | Work::Incoming(_)) => Vec::new(),
         }
-        Work::Draft(draft) => {
-            let (part, record) = *draft;
-            draft::put(connection, &part, time, record)?;
-            return Ok(Vec::new());
-        }
-    };
-    let mut envelopes = Vec::with_capacity(records.len());
-    for (event, record) in records {
-        let bytes = record.len_bytes();
-        let id = stamps.ids.event();
-        let mut envelope = Envelope { id, position: 0, seq: 0, time, event };
-        apply::log(connection, &mut envelope, &record)?;
-        apply::project_event(connection, &envelope, record)?;
-        draft::settle(connection, &envelope.event)?;
-        envelopes.push((Arc::new(envelope), bytes));
     }
-    Ok(envelopes)
+}
+
+fn store(scope: &mut Scope<'_>, append: &Append, (node, stamps): (&Node, &Stamps)) -> Result<Stored, Fault> {
+    lease::demand(scope, node, &append.condition)?;
+    let time = stamps.clock.now_ms();
+    match &append.work {
+        Work::Events(records) => {
+            let store = |(event, record): &(Event, Record)| {
+                apply::store(scope, (stamps.ids.event(), time), event, record)
+            };
+            Ok(Stored::Places(records.iter().map(store).collect::<Result<_, _>>()?))
+        }
+        Work::Incoming(events) => Ok(Stored::Envelopes(sync::replay(scope, events, time)?)),
+        Work::Draft(draft) => {
+            let (part, record) = draft.as_ref();
+            draft::put(scope, part, time, record)?;
+            Ok(Stored::Places(Vec::new()))
+        }
+    }
 }
 
 /// Moves a log that has grown into the file, so that the next start does not have to read it.

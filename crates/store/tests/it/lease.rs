@@ -278,3 +278,27 @@ async fn after_a_kill_the_text_is_found_up_to_the_last_draft() {
         .append_if(Condition::Leased { session: id.clone(), fence: 1 }, vec![message("ses_1", "msg_2", 6)]);
     assert!(matches!(error.await, Err(Error::Fenced { .. })));
 }
+
+#[tokio::test]
+async fn an_owner_hears_that_another_process_wants_it_stopped() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let (one, other) = (open(&path).await, open(&path).await);
+    one.append(vec![created("ses_1"), created("ses_2")]).await.expect("stored");
+    let id = session_id("ses_1");
+    assert!(!other.ask_to_stop(&id).await.expect("answered"), "nobody has it");
+    let (mut lease, beside) = (held(&one, "ses_1").await, held(&one, "ses_2").await);
+    assert!(!one.ask_to_stop(&id).await.expect("answered"), "it is its own");
+    assert!(other.ask_to_stop(&id).await.expect("answered"));
+    // Nobody reads the feed.
+    tokio::time::timeout(PATIENCE, lease.stop_signal().asked()).await.expect("heard");
+    assert!(lease.release(u64::MAX).await.expect("answered"));
+
+    // Neither another session nor a later owner is meant.
+    let later = held(&one, "ses_1").await;
+    one.append(vec![message("ses_1", "msg_1", 5)]).await.expect("stored");
+    for lease in [&later, &beside] {
+        let heard = tokio::time::timeout(Duration::from_millis(300), lease.stop_signal().asked()).await;
+        heard.expect_err("nobody asked");
+    }
+}

@@ -137,10 +137,10 @@ async fn a_newer_schema_is_refused_with_both_versions() {
     open(&path).await.close().await.expect("closed");
     rusqlite::Connection::open(&path).expect("opens").pragma_update(None, "user_version", 7).expect("set");
     let error = refused(&path).await;
-    assert!(matches!(error, Error::Newer { found: 7, known: 3, .. }), "{error}");
+    assert!(matches!(error, Error::Newer { found: 7, known: 4, .. }), "{error}");
     assert_eq!(
         error.to_string(),
-        format!("the store `{}` has schema version 7, this program knows versions up to 3", path.display())
+        format!("the store `{}` has schema version 7, this program knows versions up to 4", path.display())
     );
 }
 

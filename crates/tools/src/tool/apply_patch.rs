@@ -20,7 +20,7 @@ use self::place::{Misfit, changed};
 use crate::ask::file_patterns;
 use crate::cx::settled;
 use crate::effect::{FileEffect, missing_above};
-use crate::{Ask, Effects, Output, Tool, ToolCx, ToolError};
+use crate::{Ask, Effects, KnownFiles, Output, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("apply_patch.txt");
 
@@ -71,12 +71,18 @@ impl Tool for ApplyPatch {
         for path in touched(&workspace, &parts)? {
             held.push(cx.locks.lock(&path, &cx.cancel).await?);
         }
-        let (progress, effects) = (cx.progress.clone(), cx.effects.clone());
+        let (progress, effects, known) = (cx.progress.clone(), cx.effects.clone(), cx.known.clone());
         settled(move || {
             let _held = held;
             let steps = plan(&workspace, &parts)?;
+            refuse_stale(&steps, &known)?;
             let metadata = facts(&workspace, &steps);
-            carry_out(&workspace, &steps, &effects)?;
+            let done = carry_out(&workspace, &steps, &effects);
+            for step in &steps {
+                known.made(&step.place.real);
+                known.made(&step.target().real);
+            }
+            done?;
             progress.report(metadata.clone());
             let title = summary(&workspace, &steps);
             let output = Output { output: title.clone(), title, metadata, ..Output::default() };
@@ -88,6 +94,18 @@ impl Tool for ApplyPatch {
 
 fn refused(reason: impl std::fmt::Display) -> ToolError {
     ToolError::Model(format!("apply_patch verification failed: {reason}"))
+}
+
+/// Fails if a file would go away whole which has changed since the session saw it.
+fn refuse_stale(steps: &[Step], known: &KnownFiles) -> Result<(), ToolError> {
+    let is_whole = |step: &&Step| matches!(step.kind, Kind::Add | Kind::Delete);
+    match steps.iter().filter(is_whole).find(|step| known.is_stale(&step.place.real)) {
+        Some(step) => {
+            let path = step.place.path.display();
+            Err(refused(format!("{path} has changed since you last saw it; read it again first")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn parts(input: &Input) -> Result<Vec<Part>, ToolError> {
@@ -318,6 +336,22 @@ fn summary(workspace: &Workspace, steps: &[Step]) -> String {
         text.push_str(&format!("\n{sign} {}", workspace.title(&step.target().path)));
     }
     text
+}
+
+/// Applies what a patch does to a file to a text.
+#[cfg(any(test, feature = "trial"))]
+pub(crate) fn tried(patch: &str, content: &str) {
+    let file = TextFile::parse(content);
+    for part in parse(patch).unwrap_or_default() {
+        if let Part::Update { changes, .. } = part
+            && let Ok(changed) = changed(&file, &changes)
+        {
+            assert!(
+                changed.is_empty() || changed.ends_with('\n') || changed == content,
+                "a line without its end"
+            );
+        }
+    }
 }
 
 /// Does what was planned; if the disk refuses, the model is told how far it went.

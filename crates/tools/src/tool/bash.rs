@@ -21,8 +21,23 @@ const DESCRIPTION: &str = include_str!("bash.txt");
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2 * 60);
 /// How long it may take at most, whatever the model says.
 const MAX_TIMEOUT: Duration = Duration::from_secs(60 * 60);
+/// What the model is told of a command that wrote nothing.
+const NO_OUTPUT: &str = "(no output)";
 /// Bytes of the output's end that clients are shown.
 const SHOWN_BYTES: usize = 30_000;
+
+/// Variables that make programs give up, or go on, where they would ask a person.
+const UNATTENDED: [(&str, &str); 8] = [
+    ("GIT_TERMINAL_PROMPT", "0"),
+    // Takes the message that is there; where there is none, git gives up.
+    ("GIT_EDITOR", "true"),
+    ("GIT_PAGER", "cat"),
+    ("PAGER", "cat"),
+    ("EDITOR", "false"),
+    ("VISUAL", "false"),
+    ("SSH_ASKPASS_REQUIRE", "never"),
+    ("DEBIAN_FRONTEND", "noninteractive"),
+];
 
 /// Runs a command line.
 pub struct Bash;
@@ -109,29 +124,49 @@ impl Tool for Bash {
     async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
         // Clients show the call as running from here on, also when it fails at once.
         report(cx, String::new());
-        let workdir = input.workdir(cx)?;
-        if !workdir.real.is_dir() {
-            let path = workdir.path.display();
-            return Err(ToolError::Model(format!("NotFound: FileSystem.access ({path})")));
-        }
-        let command = Command {
-            program: cx.shell.clone(),
-            args: vec!["-c".into(), (&input.command).into()],
-            directory: workdir.real,
-            env: cx.env.set.clone(),
-            env_remove: cx.env.remove.clone(),
-        };
-        let spill = cx.new_output_path();
-        let limits = Limits { timeout: input.timeout(), lines: MAX_LINES, bytes: MAX_BYTES, spill };
-        let mut watch = |output: &codewright_workspace::Output| {
-            report(cx, shown(&output.tail(SHOWN_BYTES), output.bytes()));
-        };
-        let mut ended = run(command, limits, &cx.cancel, &mut watch).await?;
-        if let Some(rest) = ended.rest.take() {
-            cx.background.spawn(rest.end());
-        }
-        Ok(finished(&input, &ended))
+        execute(input, cx).await
     }
+}
+
+/// Runs a command line of the user's own; its output may be empty.
+pub async fn run_for_user(command: String, cx: &ToolCx) -> Result<Output, ToolError> {
+    let timeout = u64::try_from(MAX_TIMEOUT.as_millis()).ok();
+    let mut output = execute(Input { command, timeout, workdir: None }, cx).await?;
+    if output.output == NO_OUTPUT {
+        output.output.clear();
+        output.metadata.insert("output".to_owned(), Value::from(""));
+    }
+    Ok(output)
+}
+
+async fn execute(input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
+    let workdir = input.workdir(cx)?;
+    if !workdir.real.is_dir() {
+        let path = workdir.path.display();
+        return Err(ToolError::Model(format!("NotFound: FileSystem.access ({path})")));
+    }
+    let command = Command {
+        program: cx.shell.clone(),
+        args: vec!["-c".into(), (&input.command).into()],
+        directory: workdir.real,
+        env: cx.env.set.iter().cloned().chain(unattended()).collect(),
+        env_remove: cx.env.remove.clone(),
+        confinement: cx.confinement.clone(),
+    };
+    let spill = cx.new_output_path();
+    let limits = Limits { timeout: input.timeout(), lines: MAX_LINES, bytes: MAX_BYTES, spill };
+    let mut watch = |output: &codewright_workspace::Output| {
+        report(cx, shown(&output.tail(SHOWN_BYTES), output.bytes()));
+    };
+    let mut ended = run(command, limits, &cx.cancel, &mut watch).await?;
+    if let Some(rest) = ended.rest.take() {
+        cx.background.spawn(rest.end());
+    }
+    Ok(finished(&input, &ended))
+}
+
+fn unattended() -> impl Iterator<Item = (String, String)> {
+    UNATTENDED.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()))
 }
 
 fn report(cx: &ToolCx, output: String) {
@@ -150,7 +185,7 @@ fn shown(text: &str, bytes: u64) -> String {
 fn finished(input: &Input, ended: &Ended) -> Output {
     let output = &ended.output;
     let raw = output.text();
-    let mut text = if raw.is_empty() { "(no output)".to_owned() } else { body(output, &raw) };
+    let mut text = if raw.is_empty() { NO_OUTPUT.to_owned() } else { body(output, &raw) };
     let (exit, note) = match ended.end {
         End::Exited(code) => (Some(code), None),
         End::Cancelled => (None, Some("User aborted the command".to_owned())),
@@ -215,6 +250,14 @@ fn command_ask(command: &str, line: &Line) -> Option<Ask> {
         add(command.to_owned(), command.to_owned());
     }
     (!ask.patterns.is_empty()).then(|| ask.with("command", command))
+}
+
+/// The commands of a line, and the prefixes of which "always" would allow more.
+#[cfg(any(test, feature = "trial"))]
+pub(crate) fn tried(line: &str) -> Vec<String> {
+    let parsed = parse(line, Some(Path::new("/home/ann")));
+    parsed.commands.iter().for_each(|simple| drop(arity::prefix(&simple.words)));
+    parsed.commands.into_iter().map(|simple| simple.text).collect()
 }
 
 #[cfg(test)]

@@ -18,6 +18,11 @@ use crate::{Ask, Output, Tool, ToolCx, ToolError, render};
 const DESCRIPTION: &str = include_str!("edit.txt");
 const UNCHANGED: &str = "No changes to apply: oldString and newString are identical.";
 
+/// What the model hears when others are at work on the file.
+const CHANGED: &str = "\n\n<system-reminder>\nThis file has changed since you last saw it, by a command or by \
+                       somebody else. Your edit is in; read the file again before you rely on the rest of it.\n\
+                       </system-reminder>";
+
 /// Replaces a piece of a file.
 pub struct Edit;
 
@@ -26,6 +31,14 @@ pub struct Edit;
 #[serde(rename_all = "camelCase")]
 pub struct Input {
     file_path: String,
+    #[serde(flatten)]
+    piece: Piece,
+}
+
+/// A piece of a file and what takes its place.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Piece {
     old_string: String,
     new_string: String,
     replace_all: Option<bool>,
@@ -59,32 +72,50 @@ impl Tool for Edit {
         cx.reading(move || {
             let workspace = inner.workspace()?;
             let place = workspace.resolve(Path::new(&input.file_path))?;
-            let change = change(&place, &input)?;
+            let change = change(&place, std::slice::from_ref(&input.piece))?;
             Ok(asks(&place, file_patterns(&workspace, &place), &change.diff))
         })
         .await
     }
 
     async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
-        let workspace = cx.workspace()?;
-        let place = workspace.resolve(Path::new(&input.file_path))?;
-        let title = workspace.title(&place.path);
-        let held = cx.locks.lock(&place.real, &cx.cancel).await?;
-        let (progress, effects) = (cx.progress.clone(), cx.effects.clone());
-        settled(move || {
-            let _held = held;
-            let change = change(&place, &input)?;
-            let made = missing_above(&place.real);
-            write_atomic(&place.real, change.content.as_bytes())?;
-            let after = Some(change.content.into_bytes());
-            effects.report(FileEffect { path: place.real.clone(), before: change.before, after, made });
-            let metadata = facts(&place, &change.diff);
-            progress.report(metadata.clone());
-            let output = "Edit applied successfully.".to_owned();
-            Ok(Output { title, output, metadata, ..Output::default() }.with("truncated", false))
-        })
-        .await
+        let place = cx.workspace()?.resolve(Path::new(&input.file_path))?;
+        finish(place, cx, move |place| change(place, std::slice::from_ref(&input.piece))).await
     }
+}
+
+/// The places of a text that an edit would replace.
+#[cfg(any(test, feature = "trial"))]
+pub(crate) fn places(text: &str, old: &str, is_all: bool) -> Option<Vec<std::ops::Range<usize>>> {
+    let wanted = if is_all { Wanted::All } else { Wanted::One };
+    locate(text, &old.replace("\r\n", "\n"), wanted).ok().map(|found| found.ranges)
+}
+
+/// Carries a change out, beside no other of the same file.
+pub(super) async fn finish(
+    place: Place,
+    cx: &ToolCx,
+    change: impl FnOnce(&Place) -> Result<Change, ToolError> + Send + 'static,
+) -> Result<Output, ToolError> {
+    let title = cx.workspace()?.title(&place.path);
+    let held = cx.locks.lock(&place.real, &cx.cancel).await?;
+    let (progress, effects, known) = (cx.progress.clone(), cx.effects.clone(), cx.known.clone());
+    settled(move || {
+        let _held = held;
+        let is_stale = known.is_stale(&place.real);
+        let change = change(&place)?;
+        let made = missing_above(&place.real);
+        write_atomic(&place.real, change.content.as_bytes())?;
+        known.made(&place.real);
+        let after = Some(change.content.into_bytes());
+        effects.report(FileEffect { path: place.real.clone(), before: change.before, after, made });
+        let metadata = facts(&place, &change.diff);
+        progress.report(metadata.clone());
+        let note = if is_stale { CHANGED } else { "" };
+        let output = format!("Edit applied successfully.{note}");
+        Ok(Output { title, output, metadata, ..Output::default() }.with("truncated", false))
+    })
+    .await
 }
 
 fn facts(place: &Place, diff: &Diff) -> Map<String, Value> {
@@ -101,63 +132,81 @@ fn facts(place: &Place, diff: &Diff) -> Map<String, Value> {
     ])
 }
 
-/// What an edit would make of a file.
-struct Change {
+/// What edits would make of a file.
+pub(super) struct Change {
     /// What it held, to the byte.
     before: Option<Vec<u8>>,
     content: String,
-    diff: Diff,
+    pub(super) diff: Diff,
 }
 
-fn change(place: &Place, input: &Input) -> Result<Change, ToolError> {
-    let tell = |message: &str| Err(ToolError::Model(message.to_owned()));
-    if input.old_string == input.new_string {
-        return tell(UNCHANGED);
-    }
+/// What pieces, one after the other, would make of a file.
+pub(super) fn change(place: &Place, pieces: &[Piece]) -> Result<Change, ToolError> {
     let name = place.path.to_string_lossy();
+    if pieces.iter().any(|piece| piece.old_string == piece.new_string) {
+        return Err(ToolError::model(UNCHANGED));
+    }
     if place.real.is_dir() {
-        return tell(&format!("Path is a directory, not a file: {name}"));
+        return Err(ToolError::Model(format!("Path is a directory, not a file: {name}")));
     }
-    if !place.real.exists() {
-        if !input.old_string.is_empty() {
-            return tell(&format!("File {name} not found"));
-        }
-        let diff = unified(&name, "", &TextFile::parse(&input.new_string).text);
-        return Ok(Change { before: None, content: input.new_string.clone(), diff });
-    }
-    if !place.real.is_file() {
+    let before = match place.real.exists() {
+        false => None,
         // Opening a pipe or a device could wait forever.
-        return tell(&format!("Not a regular file: {name}"));
+        true if !place.real.is_file() => return Err(ToolError::Model(format!("Not a regular file: {name}"))),
+        true => Some(read_bytes(&place.real, MAX_TEXT_BYTES)?),
+    };
+    let old = match &before {
+        Some(bytes) => {
+            let text = std::str::from_utf8(bytes);
+            Some(text.map_err(|_| Error::NotText { path: place.real.clone() })?.to_owned())
+        }
+        None => None,
+    };
+    let mut content = old.clone();
+    for (n, piece) in pieces.iter().enumerate() {
+        let next = replaced(content.as_deref(), piece, &name).map_err(|error| match error {
+            ToolError::Model(why) if pieces.len() > 1 => {
+                ToolError::Model(format!("Edit {} of {}, so that none was made: {why}", n + 1, pieces.len()))
+            }
+            error => error,
+        })?;
+        content = Some(next);
     }
-    if input.old_string.is_empty() {
+    let content = content.unwrap_or_default();
+    let old = old.map(|old| TextFile::parse(&old).text).unwrap_or_default();
+    let diff = unified(&name, &old, &TextFile::parse(&content).text);
+    if diff.additions + diff.deletions == 0 && before.is_some() {
+        return Err(ToolError::model(UNCHANGED));
+    }
+    Ok(Change { before, content, diff })
+}
+
+/// A file's content with one piece replaced; a file that is not there begins with one.
+fn replaced(content: Option<&str>, piece: &Piece, name: &str) -> Result<String, ToolError> {
+    let tell = |message: &str| Err(ToolError::Model(message.to_owned()));
+    let Some(content) = content else {
+        if piece.old_string.is_empty() {
+            return Ok(piece.new_string.clone());
+        }
+        return tell(&format!("File {name} not found"));
+    };
+    if piece.old_string.is_empty() {
         return tell(
             "oldString cannot be empty when editing an existing file. Provide the exact text to replace, \
              or use write for an intentional full-file replacement.",
         );
     }
-    let bytes = read_bytes(&place.real, MAX_TEXT_BYTES)?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| Error::NotText { path: place.real.clone() })?;
-    let file = TextFile::parse(text);
-    let old = input.old_string.replace("\r\n", "\n");
-    let wanted = if input.replace_all == Some(true) { Wanted::All } else { Wanted::One };
-    let found = match locate(&file.text, &old, wanted) {
-        Ok(found) => found,
-        Err(Miss::NotFound) => {
-            return tell(
-                "Could not find oldString in the file. It must match exactly, including whitespace, \
-                 indentation, and line endings.",
-            );
-        }
-        Err(Miss::Ambiguous) => {
-            return tell(
-                "Found multiple matches for oldString. Provide more surrounding context to make the match unique.",
-            );
-        }
-    };
-    let content = file.replaced(&found.ranges, &input.new_string);
-    let diff = unified(&name, &file.text, &TextFile::parse(&content).text);
-    if diff.additions + diff.deletions == 0 {
-        return tell(UNCHANGED);
+    let file = TextFile::parse(content);
+    let old = piece.old_string.replace("\r\n", "\n");
+    let wanted = if piece.replace_all == Some(true) { Wanted::All } else { Wanted::One };
+    match locate(&file.text, &old, wanted) {
+        Ok(found) => Ok(file.replaced(&found.ranges, &piece.new_string)),
+        Err(Miss::NotFound) => tell(
+            "Could not find oldString in the file. It must match exactly, including whitespace, \
+             indentation, and line endings.",
+        ),
+        Err(Miss::Ambiguous) => tell(
+            "Found multiple matches for oldString. Provide more surrounding context to make the match unique.",
+        ),
     }
-    Ok(Change { before: Some(bytes), content, diff })
 }

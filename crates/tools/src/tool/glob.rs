@@ -70,7 +70,7 @@ impl Tool for Glob {
         }
         let query = codewright_workspace::Glob {
             root: place.real.clone(),
-            pattern: as_found(&workspace, &input.pattern),
+            patterns: vec![as_found(&workspace, &input.pattern)],
             limit: LIMIT,
             within: MAX_SEARCH,
         };

@@ -1,12 +1,16 @@
 //! Shows a file or a directory.
 
+mod nested;
+
 use std::path::Path;
 
 use codewright_workspace::{Kind, Page, Place, Window, list, read_bytes, read_lines, sniff};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+pub use self::nested::ToldInstructions;
 use crate::ask::file_patterns;
+use crate::known::Stamp;
 use crate::trim::{MAX_BYTES, MAX_LINES};
 use crate::{Ask, Attachment, Output, Tool, ToolCx, ToolError, render};
 
@@ -126,8 +130,22 @@ fn read(place: &Place, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> 
         Kind::Image(mime) => attachment(&place.real, mime, "Image read successfully"),
         Kind::Pdf => attachment(&place.real, "application/pdf", "PDF read successfully"),
         Kind::Binary => Err(ToolError::Model(format!("Cannot read binary file: {}", place.path.display()))),
-        Kind::Text => text(place, input, cx),
+        Kind::Text => {
+            // Before it is read: what changes meanwhile is a change.
+            let stamp = Stamp::of(&place.real);
+            let output = text(place, input, cx)?;
+            cx.known.saw(&place.real, stamp);
+            let directory = codewright_workspace::physical(&cx.directory)?;
+            Ok(instructed(output, &nested::found(&place.real, &directory, &cx.told)))
+        }
     }
+}
+
+/// The same with the instructions that hold for it.
+fn instructed(mut output: Output, found: &[nested::Instruction]) -> Output {
+    output.output += &nested::reminder(found);
+    let loaded: Vec<_> = found.iter().map(|one| one.path.to_string_lossy()).collect();
+    output.with("loaded", json!(loaded))
 }
 
 fn sample(path: &Path) -> Result<Vec<u8>, ToolError> {

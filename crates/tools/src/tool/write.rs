@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::ask::file_patterns;
 use crate::cx::settled;
 use crate::effect::{FileEffect, missing_above};
-use crate::{Ask, Output, Tool, ToolCx, ToolError};
+use crate::{Ask, KnownFiles, Output, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("write.txt");
 /// Larger files are replaced without their old content being told.
@@ -52,6 +52,7 @@ impl Tool for Write {
         cx.reading(move || {
             let workspace = inner.workspace()?;
             let place = workspace.resolve(Path::new(&input.file_path))?;
+            refuse_stale(&place, &inner.known)?;
             let diff = compare(&place, &input.content)?;
             Ok(asks(&place, file_patterns(&workspace, &place), &diff))
         })
@@ -63,13 +64,15 @@ impl Tool for Write {
         let place = workspace.resolve(Path::new(&input.file_path))?;
         let title = workspace.title(&place.path);
         let held = cx.locks.lock(&place.real, &cx.cancel).await?;
-        let effects = cx.effects.clone();
+        let (effects, known) = (cx.effects.clone(), cx.known.clone());
         settled(move || {
             let _held = held;
+            refuse_stale(&place, &known)?;
             let (exists, content) = prepare(&place, input.content)?;
             let before = if exists { Some(read_bytes(&place.real, MAX_REPLACED_BYTES)) } else { None };
             let made = missing_above(&place.real);
             write_atomic(&place.real, content.as_bytes())?;
+            known.made(&place.real);
             // What cannot be read cannot be given back; the write is good all the same.
             if let Ok(before) = before.transpose() {
                 let after = Some(content.into_bytes());
@@ -92,6 +95,18 @@ pub(super) fn asks(place: &Place, patterns: Vec<String>, diff: &Diff) -> Vec<Ask
         .with("filepath", place.path.to_string_lossy())
         .with("diff", diff.patch.as_str());
     Ask::outside_file(place).into_iter().chain([edit]).collect()
+}
+
+/// Fails if somebody else wrote to the file since the session saw it: that would be lost.
+fn refuse_stale(place: &Place, known: &KnownFiles) -> Result<(), ToolError> {
+    if known.is_stale(&place.real) {
+        return Err(ToolError::Model(format!(
+            "{} has changed since you last saw it, by a command or by somebody else. Read it again, so that nothing is \
+             lost, and then write.",
+            place.path.display()
+        )));
+    }
+    Ok(())
 }
 
 fn refuse_special(place: &Place) -> Result<(), ToolError> {

@@ -107,14 +107,28 @@ async fn an_abort_ends_children_and_keeps_the_output() {
 }
 
 #[tokio::test]
-async fn a_background_process_does_not_hold_the_call() {
+async fn a_background_process_neither_holds_the_call_nor_outlives_it() {
     let project = Project::new();
     let started = Instant::now();
     let output = project.call("bash", json!({"command": "sleep 30 & echo $!"})).await.expect("run");
     assert!(started.elapsed() < SOON);
-    let pid = output.output.trim().to_owned();
-    assert!(std::path::Path::new(&format!("/proc/{pid}")).exists(), "it was left running");
-    project.call("bash", json!({"command": format!("kill {pid}")})).await.expect("run");
+    gone(output.output.trim()).await;
+}
+
+#[tokio::test]
+async fn programs_that_would_ask_give_up() {
+    let project = Project::new();
+    for (command, expected) in [
+        ("read line || echo none", "none\n"),
+        ("env | grep ^PAGER", "PAGER=cat\n"),
+        (
+            "git init -q . && git -c user.name=a -c user.email=b commit --allow-empty 2>/dev/null; echo $?",
+            "1\n",
+        ),
+    ] {
+        let output = project.call("bash", json!({"command": command})).await.expect("run");
+        assert_eq!(output.output, expected, "{command}");
+    }
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use codewright_tools::{MAX_BYTES, MAX_LINES, Output, ToolError, builtin, trim};
+use codewright_tools::{MAX_BYTES, MAX_LINES, Output, ToolError, builtin, conditional, trim};
 use serde_json::{Value, json};
 
 use crate::project::Project;
@@ -12,16 +12,35 @@ fn names_are_unique_and_every_tool_is_described() {
     let names: BTreeSet<String> = builtin().iter().map(|tool| tool.name().to_owned()).collect();
     assert_eq!(
         names.iter().map(String::as_str).collect::<Vec<_>>(),
-        ["apply_patch", "bash", "edit", "glob", "grep", "read", "todowrite", "write"]
+        [
+            "apply_patch",
+            "bash",
+            "edit",
+            "glob",
+            "grep",
+            "plan_enter",
+            "plan_exit",
+            "question",
+            "read",
+            "skill",
+            "task",
+            "todowrite",
+            "webfetch",
+            "write"
+        ]
     );
-    for tool in builtin() {
+    let names: BTreeSet<String> = conditional(2026).iter().map(|tool| tool.name().to_owned()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    assert_eq!(names, ["codesearch", "list", "lsp", "multiedit", "todoread", "websearch"]);
+    for tool in builtin().into_iter().chain(conditional(2026)) {
         let description = tool.description();
-        assert!((300..=1100).contains(&description.len()), "{}: {}", tool.name(), description.len());
+        assert!((200..=2200).contains(&description.len()), "{}: {}", tool.name(), description.len());
         assert!(!description.contains("{{"), "{}", tool.name());
     }
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of what was recorded")]
 fn schemas_have_the_recorded_shape() {
     let max = 9_007_199_254_740_991_i64;
     let text = json!({"type": "string"});
@@ -52,10 +71,67 @@ fn schemas_have_the_recorded_shape() {
             }}}),
             json!(["todos"]),
         ),
+        ("skill", json!({"name": text}), json!(["name"])),
+        (
+            "webfetch",
+            json!({
+                "url": text,
+                "format": {"type": "string", "enum": ["text", "markdown", "html"], "default": "markdown"},
+                "timeout": {"type": "number"},
+            }),
+            json!(["url"]),
+        ),
+        (
+            "websearch",
+            json!({
+                "query": text,
+                "numResults": {"type": "number"},
+                "livecrawl": {"type": "string", "enum": ["fallback", "preferred"]},
+                "type": {"type": "string", "enum": ["auto", "fast", "deep"]},
+                "contextMaxCharacters": {"type": "number"},
+            }),
+            json!(["query"]),
+        ),
+        (
+            "lsp",
+            json!({
+                "operation": {"type": "string", "enum": [
+                    "goToDefinition", "findReferences", "hover", "documentSymbol", "workspaceSymbol",
+                    "goToImplementation", "prepareCallHierarchy", "incomingCalls", "outgoingCalls",
+                ]},
+                "filePath": text,
+                "line": {"minimum": 1, "maximum": max, "type": "integer"},
+                "character": {"minimum": 1, "maximum": max, "type": "integer"},
+                "query": text,
+            }),
+            json!(["operation", "filePath", "line", "character"]),
+        ),
+        (
+            "question",
+            json!({"questions": {"type": "array", "items": {
+                "type": "object",
+                "properties": {
+                    "question": text, "header": text,
+                    "options": {"type": "array", "items": {
+                        "type": "object", "properties": {"label": text, "description": text},
+                        "required": ["label", "description"],
+                    }},
+                    "multiple": {"type": "boolean"},
+                },
+                "required": ["question", "header", "options"],
+            }}}),
+            json!(["questions"]),
+        ),
+        (
+            "task",
+            json!({"description": text, "prompt": text, "subagent_type": text, "task_id": text, "command": text}),
+            json!(["description", "prompt", "subagent_type"]),
+        ),
         ("write", json!({"content": text, "filePath": text}), json!(["content", "filePath"])),
     ];
     for (name, properties, required) in cases {
-        let tool = builtin().into_iter().find(|tool| tool.name() == name).expect("a tool");
+        let mut tools = builtin().into_iter().chain(conditional(2026));
+        let tool = tools.find(|tool| tool.name() == name).expect("a tool");
         let mut schema = tool.parameters();
         undescribe(&mut schema);
         let expected = json!({

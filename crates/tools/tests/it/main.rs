@@ -3,9 +3,12 @@
 mod bash;
 mod edit;
 mod face;
+mod older;
 mod patch;
 mod project;
 mod read;
 mod search;
+mod skill;
 mod todowrite;
+mod webfetch;
 mod write;

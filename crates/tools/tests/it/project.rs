@@ -4,11 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use codewright_tools::{Ask, Effects, Environment, FileLocks, Output, Progress, ToolCx, ToolError, builtin};
+use codewright_tools::{Ask, Output, Progress, ToolCx, ToolError, builtin, conditional};
 use serde_json::{Map, Value};
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 /// What running calls showed.
 pub(crate) type Shown = Arc<Mutex<Vec<Map<String, Value>>>>;
@@ -30,19 +28,11 @@ impl Project {
         let shown = Shown::default();
         let (sink, next) = (Arc::clone(&shown), AtomicUsize::new(1));
         let cx = ToolCx {
-            directory: root.clone(),
-            worktree: root.clone(),
             home: Some(outside.join("home")),
-            output_dir: outside.join("output"),
             new_output_id: Arc::new(move || format!("tool_{}", next.fetch_add(1, Ordering::Relaxed))),
-            cancel: CancellationToken::new(),
-            background: TaskTracker::new(),
-            effects: Effects::none(),
             progress: Progress::new(move |metadata, _| sink.lock().expect("lock").push(metadata)),
-            env: Environment::default(),
-            locks: FileLocks::default(),
-            shell: "/bin/sh".into(),
             can_delegate: true,
+            ..ToolCx::alone(&root, &outside.join("output"))
         };
         Self { _outer: outer, root, cx, shown }
     }
@@ -68,12 +58,14 @@ impl Project {
     }
 
     pub(crate) async fn call(&self, tool: &str, input: Value) -> Result<Output, ToolError> {
-        let tool = builtin().into_iter().find(|known| known.name() == tool).expect("a tool");
+        let tool = builtin().into_iter().chain(conditional(2026)).find(|known| known.name() == tool);
+        let tool = tool.expect("a tool");
         tool.run(self.input(&input), &self.cx).await
     }
 
     pub(crate) async fn asks(&self, tool: &str, input: Value) -> Result<Vec<Ask>, ToolError> {
-        let tool = builtin().into_iter().find(|known| known.name() == tool).expect("a tool");
+        let tool = builtin().into_iter().chain(conditional(2026)).find(|known| known.name() == tool);
+        let tool = tool.expect("a tool");
         tool.asks(&self.input(&input), &self.cx).await
     }
 

@@ -208,3 +208,45 @@ async fn leave_is_asked_for_directories_outside() {
         assert_eq!(asks[1].permission, "read");
     }
 }
+
+#[tokio::test]
+async fn instructions_beside_a_file_are_told_once_the_nearest_first() {
+    let project = Project::new();
+    project.file("AGENTS.md", "root");
+    project.file("a/CLAUDE.md", "outer\n");
+    project.file("a/b/AGENTS.md", "near");
+    project.file("a/b/CLAUDE.md", "beside");
+    project.file("a/b/x.txt", "x\n");
+    project.file("a/y.txt", "y\n");
+    let output = project.call("read", json!({"filePath": "a/b/x.txt"})).await.expect("read");
+    let expected = "</content>\n\n<system-reminder>\nInstructions from: $P/a/b/AGENTS.md\nnear\n\nInstructions from: \
+                    $P/a/CLAUDE.md\nouter\n</system-reminder>";
+    assert!(project.plain(&output.output).ends_with(expected), "{}", output.output);
+    let loaded = [project.at("$P/a/b/AGENTS.md"), project.at("$P/a/CLAUDE.md")];
+    assert_eq!(output.metadata["loaded"], json!(loaded));
+    for path in ["a/b/x.txt", "a/y.txt", "a/b/AGENTS.md", "AGENTS.md"] {
+        let output = project.call("read", json!({"filePath": path})).await.expect("read");
+        assert!(!output.output.contains("system-reminder"), "{path}: {}", output.output);
+        assert_eq!(output.metadata["loaded"], json!([]));
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn instructions_that_lie_elsewhere_or_are_no_text_are_left_out() {
+    let project = Project::new();
+    let outside = project.root.parent().expect("a parent").join("secret.md");
+    std::fs::write(&outside, "secret").expect("written");
+    for folder in ["link", "large", "bytes", "empty"] {
+        project.file(&format!("{folder}/x.txt"), "x");
+    }
+    std::os::unix::fs::symlink(&outside, project.root.join("link/AGENTS.md")).expect("linked");
+    project.file("large/AGENTS.md", "x".repeat(70_000));
+    project.file("bytes/AGENTS.md", [0xff, 0xfe]);
+    project.file("empty/AGENTS.md", " \n");
+    for folder in ["link", "large", "bytes", "empty"] {
+        let output =
+            project.call("read", json!({"filePath": format!("{folder}/x.txt")})).await.expect("read");
+        assert_eq!(output.metadata["loaded"], json!([]), "{folder}");
+    }
+}

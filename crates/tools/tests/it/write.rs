@@ -75,3 +75,37 @@ async fn a_link_is_written_through_and_judged_by_its_target() {
     assert!(project.root.join("link.txt").is_symlink());
     assert_eq!(std::fs::read_to_string(outside.join("new.txt")).expect("made"), "x");
 }
+
+#[tokio::test]
+async fn what_somebody_else_wrote_meanwhile_is_not_lost() {
+    let project = Project::new();
+    let path = project.file("a.txt", "one\n");
+    let write = || json!({"filePath": "a.txt", "content": "mine\n"});
+    project.call("read", json!({"filePath": "a.txt"})).await.expect("read");
+    std::fs::write(&path, "somebody else's\n").expect("written");
+    let refused = "$P/a.txt has changed since you last saw it, by a command or by somebody else. Read it again, so that \
+                   nothing is lost, and then write.";
+    assert_eq!(project.error("write", write()).await, refused);
+    assert!(project.asks("write", write()).await.is_err(), "nobody is asked in vain");
+    let patch = "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch";
+    let error = project.error("apply_patch", json!({"patchText": patch})).await;
+    assert!(error.contains("$P/a.txt has changed since you last saw it"), "{error}");
+    let edit = json!({"filePath": "a.txt", "oldString": "else's", "newString": "else"});
+    let edited = project.call("edit", edit).await.expect("edited");
+    assert!(
+        edited.output.starts_with("Edit applied successfully.\n\n<system-reminder>"),
+        "{}",
+        edited.output
+    );
+    project.call("write", write()).await.expect("its own edit is no surprise");
+    project
+        .call("write", json!({"filePath": "a.txt", "content": "again\n"}))
+        .await
+        .expect("nor is its own write");
+    assert_eq!(project.text("a.txt"), "again\n");
+    std::fs::write(project.root.join("unseen"), "x").expect("written");
+    project
+        .call("write", json!({"filePath": "unseen", "content": "y"}))
+        .await
+        .expect("never seen, as recorded");
+}

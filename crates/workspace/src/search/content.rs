@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
 use ignore::{DirEntry, WalkState};
@@ -43,6 +45,8 @@ pub struct Grep {
 pub struct Line {
     /// Counted from one.
     pub number: u64,
+    /// Where it begins in the file, in bytes.
+    pub offset: u64,
     /// The line with its end.
     pub text: String,
 }
@@ -65,6 +69,19 @@ pub async fn grep(query: Grep, cancel: &CancellationToken) -> Result<Matches, Er
     blocking(query.root.clone(), cancel, move |root, cancel| find(&root, &query, cancel)).await
 }
 
+/// Where a pattern matches in a text, in bytes; nowhere if it is no pattern.
+#[must_use]
+pub fn spans(pattern: &str, text: &str) -> Vec<Range<usize>> {
+    let Ok(matcher) = matcher(pattern) else { return Vec::new() };
+    let mut spans = Vec::new();
+    // A matcher of regular expressions cannot fail on a text in memory.
+    let _ = matcher.find_iter(text.trim_end_matches(['\r', '\n']).as_bytes(), |found| {
+        spans.push(found.start()..found.end());
+        true
+    });
+    spans
+}
+
 /// What the threads of one search share.
 struct Hunt<'a> {
     matcher: &'a RegexMatcher,
@@ -76,7 +93,7 @@ struct Hunt<'a> {
 
 fn find(root: &Path, query: &Grep, cancel: CancellationToken) -> Result<Matches, Error> {
     let matcher = matcher(&query.pattern)?;
-    let filter = query.include.as_deref().map(|glob| filter(root, glob)).transpose()?;
+    let filter = query.include.as_deref().map(|glob| filter(root, [glob])).transpose()?;
     let hunt = Hunt {
         matcher: &matcher,
         limit: query.limit,
@@ -175,7 +192,8 @@ impl Sink for Lines<'_> {
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
         let bytes = found.bytes();
         let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_KEPT_BYTES)]).into_owned();
-        self.lines.push(Line { number: found.line_number().unwrap_or(0), text });
+        let (number, offset) = (found.line_number().unwrap_or(0), found.absolute_byte_offset());
+        self.lines.push(Line { number, offset, text });
         Ok(self.lines.len() <= self.hunt.limit)
     }
 

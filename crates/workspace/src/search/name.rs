@@ -13,8 +13,9 @@ use crate::Error;
 pub struct Glob {
     /// The directory that is searched, links followed.
     pub root: PathBuf,
-    /// The glob, relative to the root; without a slash it matches at any depth.
-    pub pattern: String,
+    /// The globs, relative to the root; one without a slash matches at any depth, and one that
+    /// begins with `!` leaves out what it matches.
+    pub patterns: Vec<String>,
     /// How many files are wanted.
     pub limit: usize,
     /// The search ends after this time.
@@ -40,7 +41,7 @@ pub async fn glob(query: Glob, cancel: &CancellationToken) -> Result<Files, Erro
 fn find(root: &Path, query: &Glob, cancel: CancellationToken) -> Result<Files, Error> {
     let stop = Stop::new(cancel, query.within);
     let mut files = Files::default();
-    let mut builder = walk(root, Some(filter(root, &query.pattern)?));
+    let mut builder = walk(root, Some(filter(root, query.patterns.iter().map(String::as_str))?));
     // What cannot be read is not listed, as `ls` would show it to nobody either.
     for entry in builder.sort_by_file_name(Ord::cmp).build().flatten() {
         if stop.now() {

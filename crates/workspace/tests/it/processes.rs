@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use codewright_workspace::{Command, End, Ended, Error, Limits, run};
+use codewright_workspace::{Command, Confinement, End, Ended, Error, Limits, run};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +30,7 @@ impl Place {
             directory: self.directory.path().to_owned(),
             env: Vec::new(),
             env_remove: Vec::new(),
+            confinement: Confinement::Supervisor(env!("CARGO_BIN_EXE_supervise").into()),
         }
     }
 
@@ -137,6 +138,88 @@ async fn a_program_that_does_not_exist_is_named() {
     let mut command = place.command("");
     command.program = "/no/such/shell".into();
     let cancel = CancellationToken::new();
+    let ended = run(command.clone(), place.limits(SOON), &cancel, &mut |_| {}).await.expect("a supervisor");
+    assert_eq!(ended.end, End::Exited(127));
+    assert!(ended.output.text().starts_with("cannot start `/no/such/shell`: "), "{}", ended.output.text());
+    command.confinement = Confinement::Group;
     let error = run(command, place.limits(SOON), &cancel, &mut |_| {}).await.expect_err("not there");
     assert!(matches!(&error, Error::Start { program, .. } if program == Path::new("/no/such/shell")));
+}
+
+/// Ways to leave processes behind; `$T` is a time to sleep that no other case has.
+const LEAVERS: [(&str, &str); 16] = [
+    ("background", "sleep $T & echo x"),
+    ("pipe holder", "(sleep $T; echo late) & echo x"),
+    ("setsid", "setsid sleep $T & echo x"),
+    ("nohup", "nohup sleep $T >/dev/null 2>&1 & echo x"),
+    ("double fork", "(setsid sh -c 'sleep $T & exec sleep $T' &) ; echo x"),
+    ("daemon", "(cd /; exec </dev/null >/dev/null 2>&1; setsid setsid sleep $T &) ; echo x"),
+    ("deaf", "(trap '' TERM INT HUP; sleep $T; sleep $T) & echo x"),
+    ("stopped", "sh -c 'kill -STOP $$; sleep $T' & sleep 0.1; echo x"),
+    ("stopped alone", "sleep $T & kill -STOP $!; echo x"),
+    ("terminal", "script -qc 'sleep $T' /dev/null >/dev/null 2>&1 & sleep 0.2; echo x"),
+    ("no environment", "env -i setsid sleep $T & echo x"),
+    ("closed ends", "sleep $T <&- >&- 2>&- & echo x"),
+    ("zombies", "for i in 1 2 3 4 5; do (sh -c 'exit 0' & exec sleep $T) & done; echo x"),
+    ("foreground and background", "sleep $T | setsid sleep $T & sleep 0.1; echo x"),
+    ("without its supervisor", "sleep $T & setsid sleep $T & kill -9 $PPID; sleep $T"),
+    ("hopping", "hop() { (setsid sh -c 'sleep 0.02; exec \"$0\" \"$@\"' sleep $T &) ; }; hop; hop; echo x"),
+];
+
+/// Numbers of the processes whose arguments hold a word.
+fn with_argument(word: &str) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").expect("processes");
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let holds = |id: &String| {
+        let line = std::fs::read(Path::new("/proc").join(id).join("cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes())
+    };
+    names.filter(|name| name.parse::<u32>().is_ok()).filter(holds).collect()
+}
+
+/// A time to sleep that tells a test's processes from all others.
+fn own_time(case: usize) -> String {
+    format!("6{case}.{}", std::process::id())
+}
+
+#[tokio::test]
+async fn nothing_outlives_the_end_of_a_program() {
+    for (case, (name, line)) in LEAVERS.into_iter().enumerate() {
+        let (place, time) = (Place::new(), own_time(case));
+        let ended = place.run(&line.replace("$T", &time), SOON).await;
+        assert!(matches!(ended.end, End::Exited(_)), "{name}: {:?}", ended.end);
+        let left = with_argument(&time);
+        assert!(left.is_empty(), "{name} left {left:?}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_outlives_a_timeout_or_a_cancellation() {
+    for (case, (name, line)) in LEAVERS.into_iter().enumerate() {
+        let (place, time) = (Place::new(), own_time(100 + case));
+        let line = format!("{} ; touch begun; sleep {time}", line.replace("$T", &time));
+        let cancel = CancellationToken::new();
+        if case % 2 == 0 {
+            let ended = place.run(&line, Duration::from_millis(600)).await;
+            assert!(matches!(ended.end, End::TimedOut | End::Exited(137)), "{name}: {:?}", ended.end);
+        } else {
+            let stop = async {
+                let started = Instant::now();
+                while !place.path("begun").exists() && started.elapsed() < Duration::from_secs(5) {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+                cancel.cancel();
+            };
+            let limits = place.limits(SOON);
+            let mut watch = |_: &codewright_workspace::Output| {};
+            let (ended, ()) = tokio::join!(run(place.command(&line), limits, &cancel, &mut watch), stop);
+            let ended = ended.expect("started");
+            assert!(matches!(ended.end, End::Cancelled | End::Exited(137)), "{name}: {:?}", ended.end);
+            if let Some(rest) = ended.rest {
+                rest.end().await;
+            }
+        }
+        let left = with_argument(&time);
+        assert!(left.is_empty(), "{name} left {left:?}");
+    }
 }

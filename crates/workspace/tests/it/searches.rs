@@ -21,7 +21,7 @@ fn tree(files: usize) -> (TempDir, PathBuf) {
 }
 
 fn by_name(root: PathBuf, within: Duration) -> Glob {
-    Glob { root, pattern: "*.txt".to_owned(), limit: 100, within }
+    Glob { root, patterns: vec!["*.txt".to_owned()], limit: 100, within }
 }
 
 fn by_content(root: PathBuf, pattern: &str, within: Duration) -> Grep {

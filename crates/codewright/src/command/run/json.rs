@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use std::io::Write as _;
 
 use codewright_proto::{
-    Clock, Event, Fact, Message, MessageId, Notice, Part, PartBody, PartId, PermissionRequest, Signal,
+    Clock, Event, Fact, Message, MessageId, Notice, Part, PartBody, PartId, PermissionRequest,
+    QuestionRequest, Signal,
 };
 use serde_json::{Value, json};
 
@@ -83,6 +84,11 @@ impl Output for Json {
 
     fn permission(&mut self, request: &PermissionRequest, allowed: bool) -> std::io::Result<()> {
         people::tell_permission(request, allowed);
+        Ok(())
+    }
+
+    fn question(&mut self, request: &QuestionRequest) -> std::io::Result<()> {
+        people::tell_question(request);
         Ok(())
     }
 

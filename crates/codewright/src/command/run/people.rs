@@ -9,8 +9,8 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::Instant;
 
 use codewright_proto::{
-    Event, Fact, Message, MessageId, Notice, Part, PartBody, PartId, PermissionRequest, SessionStatus,
-    Signal, TokenUsage, ToolPart, ToolState,
+    Event, Fact, Message, MessageId, Notice, Part, PartBody, PartId, PermissionRequest, QuestionRequest,
+    SessionStatus, Signal, TokenUsage, ToolPart, ToolState,
 };
 use serde_json::Value;
 
@@ -310,6 +310,14 @@ impl Output for People {
         Ok(())
     }
 
+    fn question(&mut self, request: &QuestionRequest) -> std::io::Result<()> {
+        if self.shared_screen {
+            self.end_answer_line()?;
+        }
+        tell_question(request);
+        Ok(())
+    }
+
     fn end(&mut self) -> std::io::Result<()> {
         self.end_answer_line()?;
         let tokens = &self.tokens;
@@ -325,6 +333,13 @@ impl Output for People {
         let line = self.style.dim(&line);
         self.aside(&line)
     }
+}
+
+/// Tells that a question was dismissed.
+pub(super) fn tell_question(request: &QuestionRequest) {
+    let asked = request.questions.iter().map(|question| question.question.as_str());
+    let asked = clean_line(&asked.collect::<Vec<_>>().join(" "));
+    style::warning(&format!("question asked: {asked}; dismissing, nobody is here to answer"));
 }
 
 /// Says that a call asked and what was answered, in the words that scripts look for.

@@ -33,7 +33,7 @@ pub(super) async fn text(args: &RunArgs) -> anyhow::Result<String> {
         (false, false) => format!("{message}\n{piped}"),
     };
     let continues = args.continue_last || args.session.is_some();
-    if text.trim().is_empty() && !continues {
+    if text.trim().is_empty() && !continues && args.command.is_none() {
         bail!("You must provide a message or a command");
     }
     Ok(text)

@@ -1,7 +1,9 @@
 //! What compaction does, decided from values alone.
 
 use codewright_llm::Limits;
-use codewright_proto::{AssistantMessage, Message, MessageWithParts, PartBody, TokenUsage, UserMessage};
+use codewright_proto::{
+    AssistantMessage, Message, MessageId, MessageWithParts, PartBody, TokenUsage, ToolState, UserMessage,
+};
 use serde_json::Value;
 
 use crate::request::history::visible;
@@ -10,6 +12,13 @@ use crate::request::history::visible;
 const RESERVED: u64 = 20_000;
 /// The output that is counted on where a model's limit is unknown or larger, in tokens.
 const MOST_OUTPUT: u64 = 32_000;
+/// The newest turns that stay as they are beside a summary, unless a configuration says otherwise.
+const TAIL_TURNS: u64 = 2;
+/// The tokens that such a tail may have: a quarter of what the model takes, within these.
+const LEAST_TAIL: u64 = 2_000;
+const MOST_TAIL: u64 = 8_000;
+/// What a picture or document counts for, in tokens.
+const MEDIA_TOKENS: u64 = 1_500;
 /// So many summaries with hardly an answer between them are one too many.
 const THRASHING: usize = 3;
 
@@ -22,6 +31,10 @@ pub(crate) struct Settings {
     pub(crate) prune: bool,
     /// Tokens kept free.
     reserved: Option<u64>,
+    /// The newest turns that stay beside a summary.
+    tail_turns: u64,
+    /// The tokens that those turns may have.
+    tail_tokens: Option<u64>,
 }
 
 impl Settings {
@@ -32,7 +45,15 @@ impl Settings {
             auto: section["auto"].as_bool().unwrap_or(true),
             prune: section["prune"].as_bool().unwrap_or(true),
             reserved: section["reserved"].as_u64(),
+            tail_turns: section["tail_turns"].as_u64().unwrap_or(TAIL_TURNS),
+            tail_tokens: section["preserve_recent_tokens"].as_u64(),
         }
+    }
+
+    /// The turns that may stay beside a summary, and how many tokens they may have with this model.
+    pub(crate) fn tail(&self, limits: &Limits) -> (u64, u64) {
+        let room = threshold(limits, *self).unwrap_or(u64::MAX) / 4;
+        (self.tail_turns, self.tail_tokens.unwrap_or_else(|| room.clamp(LEAST_TAIL, MOST_TAIL)).min(room))
     }
 }
 
@@ -66,9 +87,14 @@ pub(crate) fn helps(transcript: &[MessageWithParts]) -> bool {
     answers(transcript).next().is_some() && !is_thrashing(transcript)
 }
 
-/// Answers that came to their end since the last summary.
+/// Answers that came to their end since the last summary; those that stayed beside it are older.
 fn answers(transcript: &[MessageWithParts]) -> impl DoubleEndedIterator<Item = &AssistantMessage> {
-    visible(transcript).into_iter().filter_map(answer)
+    let is_good = |message: &MessageWithParts| {
+        matches!(&message.info, Message::Assistant(info)
+            if info.summary == Some(true) && info.finish.is_some() && info.error.is_none())
+    };
+    let since = transcript.iter().rposition(is_good).map_or(0, |at| at + 1);
+    transcript[since..].iter().filter_map(answer)
 }
 
 fn answer(message: &MessageWithParts) -> Option<&AssistantMessage> {
@@ -117,6 +143,8 @@ pub(crate) fn marker(message: &MessageWithParts) -> Option<bool> {
 pub(crate) struct Plan<'a> {
     /// What the summary stands for, oldest first.
     pub(crate) subject: Vec<&'a MessageWithParts>,
+    /// The first of the messages behind it that stay as they are.
+    pub(crate) tail: Option<&'a MessageId>,
     pub(crate) then: Then<'a>,
 }
 
@@ -132,26 +160,77 @@ pub(crate) enum Then<'a> {
 }
 
 /// Plans the summary that the message at `asked` asks for.
-pub(crate) fn plan(transcript: &[MessageWithParts], asked: usize) -> Plan<'_> {
+///
+/// The newest turns, `tail` of them with so many tokens at most, stay as they are if something older is left
+/// to sum up.
+pub(crate) fn plan(transcript: &[MessageWithParts], asked: usize, tail: (u64, u64)) -> Plan<'_> {
+    let mut plan = whole(transcript, asked);
+    let Some(at) = tail_of(&plan.subject, tail) else { return plan };
+    plan.tail = Some(plan.subject[at].info.id());
+    plan.subject.truncate(at);
+    plan
+}
+
+/// Where the turns begin that stay beside a summary.
+fn tail_of(subject: &[&MessageWithParts], (turns, tokens): (u64, u64)) -> Option<usize> {
+    let (mut found, mut begun, mut left) = (None, 0, tokens);
+    for (at, message) in subject.iter().enumerate().rev() {
+        if begun == turns {
+            break;
+        }
+        let Some(rest) = left.checked_sub(weight(message)) else { break };
+        left = rest;
+        // A turn stays whole or not at all.
+        if matches!(message.info, Message::User(_)) && marker(message).is_none() {
+            found = Some(at);
+            begun += 1;
+        }
+    }
+    // A summary of nothing, or of the last summary alone, would help nobody.
+    found.filter(|at| subject[..*at].iter().any(|message| answer(message).is_some()))
+}
+
+/// The tokens of a message, about.
+fn weight(message: &MessageWithParts) -> u64 {
+    let tokens = |bytes: usize| bytes as u64 / 4 + 1;
+    let parts = message.parts.iter().map(|part| match &part.body {
+        PartBody::Text(text) => tokens(text.text.len()),
+        PartBody::Reasoning { text, .. } => tokens(text.len()),
+        PartBody::File { .. } => MEDIA_TOKENS,
+        PartBody::Tool(call) => match &call.state {
+            ToolState::Completed { input, output, time, attachments, .. } => {
+                let output = if time.compacted.is_some() { 0 } else { output.len() };
+                let files = attachments.as_ref().map_or(0, Vec::len) as u64;
+                tokens(input.to_string().len() + output) + files * MEDIA_TOKENS
+            }
+            ToolState::Error { input, error, .. } => tokens(input.to_string().len() + error.len()),
+            ToolState::Pending { .. } | ToolState::Running { .. } => 1,
+        },
+        _ => 0,
+    });
+    parts.sum()
+}
+
+fn whole(transcript: &[MessageWithParts], asked: usize) -> Plan<'_> {
     let mut subject = visible(&transcript[..asked]);
     let is_prompt = |message: &&MessageWithParts| {
         matches!(message.info, Message::User(_)) && marker(message).is_none() && !message.parts.is_empty()
     };
     let waits = transcript[asked + 1..].iter().any(|message| is_prompt(&message));
     if marker(&transcript[asked]) != Some(true) || waits {
-        return Plan { subject, then: Then::Rest };
+        return Plan { subject, tail: None, then: Then::Rest };
     }
     let Some(at) = subject.iter().rposition(is_prompt) else {
-        return Plan { subject, then: Then::Rest };
+        return Plan { subject, tail: None, then: Then::Rest };
     };
     let prompt = subject[at];
-    let Message::User(info) = &prompt.info else { return Plan { subject, then: Then::Rest } };
+    let Message::User(info) = &prompt.info else { return Plan { subject, tail: None, then: Then::Rest } };
     let is_answered = subject[at..].iter().any(|message| answer(message).is_some());
     if is_answered || at == 0 {
-        return Plan { subject, then: Then::GoOn(info) };
+        return Plan { subject, tail: None, then: Then::GoOn(info) };
     }
     subject.truncate(at);
-    Plan { subject, then: Then::Repeat(prompt) }
+    Plan { subject, tail: None, then: Then::Repeat(prompt) }
 }
 
 #[cfg(test)]
@@ -275,8 +354,8 @@ mod tests {
     #[track_caller]
     fn check(written: &str, subject: &str, then: &str) {
         let talk = talk(written);
-        let plan = plan(&talk, open_request(&talk).unwrap());
-        let place = |id: &codewright_proto::MessageId| id.as_str().trim_start_matches("msg_").to_owned();
+        let plan = plan(&talk, open_request(&talk).unwrap(), (0, 0));
+        let place = |id: &MessageId| id.as_str().trim_start_matches("msg_").to_owned();
         let of: Vec<_> = plan.subject.iter().map(|message| place(message.info.id())).collect();
         let on = match plan.then {
             Then::Rest => "rest".to_owned(),
@@ -305,5 +384,48 @@ mod tests {
     #[test]
     fn an_earlier_summary_is_summed_up_with_the_rest() {
         check("u a m s u a M", "002 003 004 005", "go on 004");
+    }
+
+    /// A message a word, with the tokens of its text behind it; which stay beside a summary of `turns` turns.
+    #[track_caller]
+    fn stays(written: &str, tail: (u64, u64), subject: &str, expected: Option<&str>) {
+        let mut talk = talk(written);
+        for (message, word) in talk.iter_mut().zip(written.split_whitespace()) {
+            let tokens: usize = word[1..].parse().unwrap_or(0);
+            if let Some(PartBody::Text(text)) = message.parts.first_mut().map(|part| &mut part.body) {
+                text.text = "x".repeat(tokens * 4).into();
+            }
+        }
+        let plan = plan(&talk, open_request(&talk).unwrap(), tail);
+        let place = |id: &MessageId| id.as_str().trim_start_matches("msg_").to_owned();
+        let of: Vec<_> = plan.subject.iter().map(|message| place(message.info.id())).collect();
+        assert_eq!(
+            (of.join(" ").as_str(), plan.tail.map(place).as_deref()),
+            (subject, expected),
+            "{written}"
+        );
+    }
+
+    #[test]
+    fn the_newest_turns_stay_beside_a_summary_if_they_fit() {
+        stays("u1 a1 u1 a1 u1 a1 M", (2, 100), "000 001", Some("002"));
+        stays("u1 a1 u1 a1 u1 a1 M", (1, 100), "000 001 002 003", Some("004"));
+        stays("u1 a1 u1 a1 u1 a1 M", (0, 100), "000 001 002 003 004 005", None);
+        stays("u1 a1 u1 a50 u1 a1 M", (2, 40), "000 001 002 003", Some("004"));
+        stays("u1 a1 u1 a1 u1 a50 M", (2, 40), "000 001 002 003 004 005", None);
+        // Something must be left to sum up.
+        stays("u1 a1 u1 a1 M", (2, 100), "000 001 002 003", None);
+        // What stayed before is summed up in its turn.
+        stays("u1 a1 m s1 u1 a1 u1 a1 M", (1, 100), "002 003 004 005", Some("006"));
+    }
+
+    #[test]
+    fn a_tail_never_fills_a_small_model() {
+        let limits = |context| Limits { context, output: 1_000, ..Limits::default() };
+        let settings = |text: &str| Settings::of(&serde_json::from_str(text).unwrap());
+        assert_eq!(settings("{}").tail(&limits(200_000)), (2, 8_000));
+        assert_eq!(settings("{}").tail(&limits(4_000)), (2, 500));
+        let own = r#"{"compaction": {"tail_turns": 5, "preserve_recent_tokens": 300}}"#;
+        assert_eq!(settings(own).tail(&limits(200_000)), (5, 300));
     }
 }

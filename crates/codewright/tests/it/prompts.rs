@@ -1,0 +1,183 @@
+//! Agents and commands from files, and what a model is told, as the program shows it.
+
+use std::fs;
+
+use anyhow::{Context as _, Result};
+use codewright_testkit::{Script, Turn};
+use serde_json::{Value, json};
+
+use crate::support::{Stage, check_code, check_has, get, new_session, of_type, post, said, text_of};
+
+/// A file of the project.
+fn write(stage: &Stage, path: &str, text: &str) -> Result<()> {
+    let path = stage.project.path(path);
+    fs::create_dir_all(path.parent().context("no folder")?)?;
+    Ok(fs::write(path, text)?)
+}
+
+fn system(stage: &Stage, n: usize) -> Result<String> {
+    Ok(text_of(&stage.messages(n)?[0]["content"]))
+}
+
+#[test]
+fn an_agent_in_a_markdown_file_answers_with_its_own_prompt() -> Result<()> {
+    let stage = Stage::git(Script::new().text("Arr."))?;
+    let agent = "---\ndescription: Talks\nmode: primary\ntemperature: 0.25\ntools:\n  bash: false\n---\nYou talk like a pirate.\n";
+    write(&stage, ".opencode/agents/fun/pirate.md", agent)?;
+    let done = stage.run(["--agent", "fun/pirate", "hello"])?.success()?;
+    assert_eq!(done.stdout, "Arr.\n");
+    let request = &stage.server.main_requests()[0].body;
+    assert!(system(&stage, 0)?.starts_with("You talk like a pirate.\n"), "{request}");
+    assert_eq!(request["temperature"], json!(0.25));
+    assert!(!request["tools"].to_string().contains("\"bash\""));
+    stage.no_problems()
+}
+
+#[test]
+fn a_command_is_run_by_its_name() -> Result<()> {
+    let stage = Stage::git(Script::new().text("Done.").text("Again."))?;
+    write(
+        &stage,
+        ".opencode/command/greet.md",
+        "---\ndescription: greets\n---\nGreet $1, then $2. It is !`echo noon`.\n",
+    )?;
+    let done = stage.run(["--command", "greet", "Ann", "Bob and Eve"])?.success()?;
+    assert_eq!(done.stdout, "Done.\n");
+    assert_eq!(said(&stage.server.main_requests()[0]), "Greet Ann, then Bob and Eve. It is noon\n.");
+    let json = stage.json(["--command", "greet", "X"])?;
+    assert_eq!(of_type(&json, "text")[0]["part"]["text"], "Again.");
+    let unknown = stage.run(["--command", "nope"])?;
+    check_code(&unknown, 1);
+    check_has(&unknown.stderr, &["command `nope` not found; there are init, review, greet"]);
+    stage.no_problems()
+}
+
+#[test]
+fn the_server_lists_commands_and_runs_them() -> Result<()> {
+    let stage = Stage::git(Script::new().text("Written."))?;
+    let (server, url) = stage.serve()?;
+    let commands = get(&url, "/command")?;
+    assert_eq!((commands[0]["name"].as_str(), commands[1]["name"].as_str()), (Some("init"), Some("review")));
+    let id = new_session(&url)?;
+    let body = json!({"command": "init", "arguments": "focus on tests"});
+    let (status, answer) = post(&url, &format!("/session/{id}/command"), &body)?;
+    assert_eq!((status, answer["info"]["role"].as_str()), (200, Some("assistant")), "{answer}");
+    let asked = said(&stage.server.main_requests()[0]);
+    check_has(&asked, &["AGENTS.md", "focus on tests"]);
+    let (status, refused) =
+        post(&url, &format!("/session/{id}/command"), &json!({"command": "x", "arguments": ""}))?;
+    assert_eq!(status, 400, "{refused}");
+    server.terminate()?;
+    server.finish()?.success()?;
+    stage.no_problems()
+}
+
+#[test]
+fn the_prompt_and_the_configuration_are_shown_with_their_origins() -> Result<()> {
+    let stage = Stage::git(Script::new())?;
+    write(&stage, "AGENTS.md", "Use tabs.\n")?;
+    write(&stage, ".opencode/agent/x.md", "---\ndescription: d\n---\nBody\n")?;
+    let rules = stage.project.path("AGENTS.md").display().to_string();
+    let table = stage.program(["debug", "prompt"]).finish()?.success()?.stdout;
+    check_has(
+        &table,
+        &[
+            "agent build, model",
+            "provider",
+            "family `default`",
+            "environment",
+            &rules,
+            "tool bash",
+            "total",
+            "claude",
+        ],
+    );
+    let report: Value = serde_json::from_str(
+        &stage.program(["debug", "prompt", "--agent", "x", "--json"]).finish()?.success()?.stdout,
+    )?;
+    assert_eq!(
+        (report["blocks"][0]["text"].as_str(), report["blocks"][0]["origin"].as_str()),
+        (Some("Body"), Some("agent `x`"))
+    );
+    let origins = stage.program(["debug", "config", "--origins"]).finish()?.success()?.stdout;
+    let file = stage.project.path(".opencode/agent/x.md").display().to_string();
+    check_has(&origins, &[&format!("agent.x.prompt = \"Body\"  ({file})"), "options.apiKey = (hidden)"]);
+    let config: Value =
+        serde_json::from_str(&stage.program(["debug", "config"]).finish()?.success()?.stdout)?;
+    assert_eq!(config["agent"]["x"]["prompt"], "Body");
+    let agent: Value =
+        serde_json::from_str(&stage.program(["debug", "agent", "x"]).finish()?.success()?.stdout)?;
+    assert_eq!((agent["name"].as_str(), agent["description"].as_str()), (Some("x"), Some("d")));
+    let unknown = stage.program(["debug", "agent", "y"]).finish()?;
+    check_code(&unknown, 1);
+    Ok(())
+}
+
+#[test]
+fn a_model_writes_an_agent() -> Result<()> {
+    let answer = r#"{"identifier": "test-runner", "whenToUse": "Use this agent when tests are to be run.", "systemPrompt": "You run tests."}"#;
+    let stage = Stage::git(Script::new().default_turn(Turn::text(format!("Here:\n{answer}"))))?;
+    let create = [
+        "agent",
+        "create",
+        "--description",
+        "runs tests",
+        "--mode",
+        "subagent",
+        "--permissions",
+        "bash,read",
+    ];
+    let done = stage.program(create).finish()?.success()?;
+    let file = stage.project.path(".opencode/agent/test-runner.md");
+    assert_eq!(done.stdout, format!("{}\n", file.canonicalize()?.display()));
+    check_has(&fs::read_to_string(&file)?, &["mode: subagent", "  edit: deny", "You run tests."]);
+    let listed = stage.program(["agent", "list"]).finish()?.success()?;
+    check_has(&listed.stdout, &["build (primary)", "test-runner (subagent)"]);
+    // The name is taken now.
+    let again = stage.program(create).finish()?;
+    check_code(&again, 1);
+    check_has(&again.stderr, &["there is an agent `test-runner` already"]);
+    Ok(())
+}
+
+#[test]
+fn what_is_broken_in_files_is_named_and_the_rest_works() -> Result<()> {
+    let stage = Stage::git(Script::new().text("Fine."))?;
+    write(
+        &stage,
+        ".opencode/agent/broken.md",
+        "---\ndescription: [never closed\nmode: sideways\n---\nText\n",
+    )?;
+    write(&stage, "codewright.json", r#"{"plugin": ["x"], "instructions": ["missing.md"]}"#)?;
+    let done = stage.run(["hello"])?.success()?;
+    assert_eq!(done.stdout, "Fine.\n");
+    check_has(
+        &done.stderr,
+        &[
+            "broken.md` line 2: `description` has a bracket",
+            "broken.md`: `mode` must be one of",
+            "`plugin` has no effect in this version",
+            "`instructions`: there is no file `missing.md`",
+        ],
+    );
+    stage.no_problems()
+}
+
+#[test]
+fn agents_and_models_that_are_not_there_are_named_with_their_place() -> Result<()> {
+    let stage = Stage::git(Script::new().text("Fine."))?;
+    write(&stage, ".opencode/agent/a.md", "---\nmodel: no/where\n---\nText\n")?;
+    write(&stage, ".opencode/command/c.md", "---\nagent: nobody\nmodel: no/where\n---\nText\n")?;
+    write(&stage, "codewright.json", r#"{"default_agent": "biuld"}"#)?;
+    let done = stage.run(["hello"])?.success()?;
+    check_has(
+        &done.stderr,
+        &[
+            "agent/a.md`: `agent.a.model` names `no/where`",
+            "command/c.md`: `command.c.agent` names `nobody`, which is no agent",
+            "command/c.md`: `command.c.model` names `no/where`",
+            "`default_agent`: the agent `biuld` does not exist; did you mean `build`?; `build` begins instead",
+        ],
+    );
+    stage.no_problems()
+}

@@ -1,0 +1,218 @@
+//! Agents, modes and commands in Markdown files: front matter, and a text below it.
+//!
+//! A folder of configuration may hold them under either spelling (`agent` or `agents`, and so on),
+//! in folders of any depth, which become part of the name. A file that cannot be used costs itself,
+//! a key that cannot be used costs itself; both are told.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    Map,
+    document::{
+        Node,
+        schema::{self, Shape},
+    },
+    file, yaml,
+};
+
+/// Files of one kind below one folder.
+const MAX_FILES: usize = 1000;
+/// Folders below each other.
+const MAX_DEPTH: usize = 8;
+/// Keys of one file that are left out for what they hold.
+const MAX_FAULTS: usize = 20;
+
+/// What the files of a folder define, by key of the configuration.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// `agent`, `mode` or `command`, the name, what it says, the file.
+    pub(crate) entries: Vec<(&'static str, String, Map, PathBuf)>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Reads the files below a folder of configuration.
+pub(crate) fn read(folder: &Path) -> Found {
+    let mut found = Found::default();
+    for (key, spellings) in
+        [("agent", ["agent", "agents"]), ("mode", ["mode", "modes"]), ("command", ["command", "commands"])]
+    {
+        for spelling in spellings {
+            let root = folder.join(spelling);
+            let mut files = Vec::new();
+            collect(&root, MAX_DEPTH, &mut files);
+            files.sort();
+            if files.len() > MAX_FILES {
+                let warning =
+                    format!("`{}` has more than {MAX_FILES} files; the rest is left out", root.display());
+                found.warnings.push(warning);
+                files.truncate(MAX_FILES);
+            }
+            for path in files {
+                let name = name(&root, &path);
+                if let Some(entry) = entry(key, &name, &path, &mut found.warnings) {
+                    found.entries.push((key, name, entry, path));
+                }
+            }
+        }
+    }
+    found
+}
+
+fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        if files.len() > MAX_FILES {
+            return;
+        }
+        let path = entry.path();
+        // Links are followed, so that files can be shared; the depth ends a circle of them.
+        if path.is_dir() {
+            if depth > 0 {
+                collect(&path, depth - 1, files);
+            }
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            files.push(path);
+        }
+    }
+}
+
+fn name(root: &Path, path: &Path) -> String {
+    let below = path.strip_prefix(root).unwrap_or(path).with_extension("");
+    below.to_string_lossy().replace('\\', "/")
+}
+
+fn entry(key: &str, name: &str, path: &Path, warnings: &mut Vec<String>) -> Option<Map> {
+    let shown = path.display();
+    let text = match file::read(path) {
+        Ok(text) => text,
+        Err(problem) => {
+            warnings.push(format!("`{shown}` {problem}; it is left out"));
+            return None;
+        }
+    };
+    let Document { mut front, body, problems } = split(&text);
+    warnings.extend(problems.into_iter().map(|problem| format!("`{shown}` {problem}")));
+    let keys = if key == "command" { schema::COMMAND_KEYS } else { schema::AGENT_KEYS };
+    for _ in 0..MAX_FAULTS {
+        let value = Value::Object(front);
+        let fault = schema::check(&Node::from(&value), &Shape::Record(keys)).err();
+        let Value::Object(mut map) = value else { return None };
+        let Some(fault) = fault else {
+            front = map;
+            return Some(whole(key, name, front, body));
+        };
+        let schema::Fault { key: at, expected, found, .. } = fault;
+        warnings.push(format!("`{shown}`: `{at}` must be {expected}, found {found}; it is left out"));
+        let top = at.split(['.', '[']).next().unwrap_or_default().to_owned();
+        map.shift_remove(&top)?;
+        front = map;
+    }
+    None
+}
+
+/// The entry of the configuration that a file stands for.
+fn whole(key: &str, name: &str, mut front: Map, body: &str) -> Map {
+    if key == "command" {
+        front.retain(|key, _| schema::COMMAND_KEYS.iter().any(|(known, _)| known == key));
+        front.insert("template".to_owned(), json!(body));
+        return front;
+    }
+    front.insert("name".to_owned(), json!(name));
+    front.insert("prompt".to_owned(), json!(body));
+    front
+}
+
+/// A Markdown file, taken apart.
+#[derive(Debug)]
+pub(crate) struct Document<'a> {
+    pub(crate) front: Map,
+    pub(crate) body: &'a str,
+    /// What of the front matter was left out, and where.
+    pub(crate) problems: Vec<String>,
+}
+
+/// Takes a file apart: front matter between lines of `---`, and the text below.
+pub(crate) fn split(text: &str) -> Document<'_> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let plain = |problems| Document { front: Map::new(), body: text.trim(), problems };
+    let Some(rest) = text
+        .strip_prefix("---")
+        .and_then(|rest| rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix('\n')))
+    else {
+        return plain(Vec::new());
+    };
+    let mut offset = 0;
+    for line in rest.split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            let (front, problems) = yaml::parse(&rest[..offset]);
+            let told = problems.into_iter().map(|problem| {
+                // The line of dashes is the first.
+                let line = problem.line + 1;
+                match problem.key {
+                    Some(key) => format!("line {line}: `{key}` {}; it is left out", problem.what),
+                    None => format!("line {line} {}; it is left out", problem.what),
+                }
+            });
+            return Document { front, body: rest[offset + line.len()..].trim(), problems: told.collect() };
+        }
+        offset += line.len();
+    }
+    plain(vec!["begins with `---`, and the front matter never ends; all of it is taken for text".to_owned()])
+}
+
+/// Name, description and template of a command.
+pub type FoundCommand = (String, Option<String>, String);
+
+/// The commands in a folder of Markdown files: name, description and template, and what was wrong with some.
+#[must_use]
+pub fn commands_below(folder: &Path) -> (Vec<FoundCommand>, Vec<String>) {
+    let (mut files, mut found, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
+    collect(folder, MAX_DEPTH, &mut files);
+    files.sort();
+    files.truncate(MAX_FILES);
+    for path in files {
+        match file::read(&path) {
+            Ok(text) => {
+                // Other keys there are for another program.
+                let Document { front, body, .. } = split(&text);
+                let description = front.get("description").and_then(Value::as_str).map(str::to_owned);
+                found.push((name(folder, &path), description, body.to_owned()));
+            }
+            Err(problem) => warnings.push(format!("`{}` {problem}; it is left out", path.display())),
+        }
+    }
+    (found, warnings)
+}
+
+/// The front matter and the text of a Markdown file, and what had to be left out.
+#[must_use]
+pub fn front_matter(text: &str) -> (Map, &str, Vec<String>) {
+    let Document { front, body, problems } = split(text);
+    (front, body, problems)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_front_matter_and_text() {
+        let document = split("---\r\ndescription: x\r\n---\r\n\r\nbody\r\n");
+        assert_eq!((document.front["description"].as_str(), document.body), (Some("x"), "body"));
+        let document = split("only\n---\ntext\n");
+        assert_eq!((document.front.len(), document.body), (0, "only\n---\ntext"));
+        let document = split("---\na: b\nnever ends");
+        assert_eq!((document.front.len(), document.problems.len()), (0, 1));
+        let document = split("---\na: [b\n---\nt");
+        assert_eq!(
+            document.problems,
+            ["line 2: `a` has a bracket or quote that is never closed; it is left out"]
+        );
+        assert_eq!(split("---\n---\n").body, "");
+    }
+}

@@ -1,0 +1,282 @@
+//! Skills: instructions for certain tasks, which the model takes up when it needs them.
+//!
+//! A skill is a folder with a `SKILL.md`: front matter with its name and what it is for,
+//! then its text. Of two with the same name the one that lies nearer to the project wins.
+//! One that cannot be used is left out and named with its file and key; nothing is
+//! fetched from anywhere.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+use crate::{Dirs, Env, env, file};
+
+/// Skills of one directory; more would fill every request.
+const MAX_SKILLS: usize = 200;
+/// Bytes of one skill's text.
+const MAX_BYTES: usize = 256 * 1024;
+/// Characters of a name and of a description.
+const MAX_NAME_CHARS: usize = 64;
+const MAX_DESCRIPTION_CHARS: usize = 2000;
+/// Folders below each other in which skills are looked for.
+const MAX_DEPTH: usize = 6;
+/// Folders looked into below one.
+const MAX_FOLDERS: usize = 2000;
+/// Things to say about skills.
+const MAX_WARNINGS: usize = 50;
+const FILE: &str = "SKILL.md";
+
+/// The skill that comes with the program.
+const CUSTOMIZE: &str = "customize-opencode";
+const CUSTOMIZE_DESCRIPTION: &str = "How this agent is configured. For changes of opencode.json, .opencode or AGENTS.md, \
+                                     and for settings that have no effect.";
+
+/// A skill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skill {
+    /// What it is loaded by.
+    pub name: String,
+    /// When to take it up; a model is not told of one that does not say.
+    pub description: Option<String>,
+    /// Its file; the one that comes with the program has none.
+    pub location: Option<PathBuf>,
+    /// Its text, without the front matter.
+    pub content: String,
+}
+
+/// Where skills may lie.
+#[derive(Debug, Clone, Copy)]
+pub struct SkillInput<'a> {
+    /// The directory of work.
+    pub directory: &'a Path,
+    /// The worktree around it.
+    pub worktree: &'a Path,
+    /// Switches.
+    pub env: &'a Env,
+    /// The user's directories.
+    pub dirs: &'a Dirs,
+    /// The merged configuration.
+    pub config: &'a Value,
+}
+
+/// Finds the skills of a directory, and says what was left out.
+#[must_use]
+pub fn skills(input: SkillInput<'_>) -> (Vec<Skill>, Vec<String>) {
+    let mut found = Found { skills: vec![customize()], warnings: Vec::new() };
+    for folder in folders(input) {
+        found.folder(&folder);
+    }
+    let urls = input.config.pointer("/skills/urls").and_then(Value::as_array);
+    if urls.is_some_and(|urls| !urls.is_empty()) {
+        found.warn(
+            "`skills.urls` is not used: skills are not fetched; put them into a folder of `skills.paths`"
+                .to_owned(),
+        );
+    }
+    (found.skills, found.warnings)
+}
+
+fn customize() -> Skill {
+    Skill {
+        name: CUSTOMIZE.to_owned(),
+        description: Some(CUSTOMIZE_DESCRIPTION.to_owned()),
+        location: None,
+        content: include_str!("skills/customize.md").to_owned(),
+    }
+}
+
+/// The folders with skills, the nearest to the project last.
+fn folders(input: SkillInput<'_>) -> Vec<PathBuf> {
+    let SkillInput { directory, worktree, env, dirs, config } = input;
+    let is_off = |name| env.is_on(name);
+    let mut others = Vec::new();
+    if !is_off(env::DISABLE_EXTERNAL_SKILLS) {
+        if !is_off(env::DISABLE_CLAUDE_CODE) && !is_off(env::DISABLE_CLAUDE_CODE_SKILLS) {
+            others.push(".claude/skills");
+        }
+        others.push(".agents/skills");
+    }
+    let own = |root: &Path| ["skill", "skills"].map(|name| root.join(name));
+    // From the outermost folder of the project inwards.
+    let mut levels: Vec<&Path> = match directory.starts_with(worktree) && worktree.parent().is_some() {
+        true => directory.ancestors().take_while(|level| level.starts_with(worktree)).collect(),
+        false => vec![directory],
+    };
+    levels.reverse();
+    if is_off(env::DISABLE_PROJECT_CONFIG) {
+        levels.clear();
+    }
+    let mut folders: Vec<PathBuf> = others.iter().map(|name| dirs.home.join(name)).collect();
+    folders.extend(levels.iter().flat_map(|level| others.iter().map(|name| level.join(name))));
+    folders.extend(own(&dirs.config));
+    folders.extend(own(&dirs.own_config));
+    folders.extend(own(&dirs.home.join(".opencode")));
+    folders.extend(levels.iter().flat_map(|level| own(&level.join(".opencode"))));
+    folders.extend(env.filled(env::CONFIG_DIR).into_iter().flat_map(|root| own(&directory.join(root))));
+    let named = config.pointer("/skills/paths").and_then(Value::as_array).into_iter().flatten();
+    folders.extend(named.filter_map(Value::as_str).map(|path| match path.strip_prefix("~/") {
+        Some(below) => dirs.home.join(below),
+        None => directory.join(path),
+    }));
+    let mut seen = std::collections::HashSet::new();
+    folders.retain(|folder| seen.insert(folder.clone()));
+    folders
+}
+
+struct Found {
+    skills: Vec<Skill>,
+    warnings: Vec<String>,
+}
+
+impl Found {
+    fn warn(&mut self, warning: String) {
+        if self.warnings.len() < MAX_WARNINGS {
+            self.warnings.push(warning);
+        }
+    }
+
+    fn folder(&mut self, root: &Path) {
+        let mut files = Vec::new();
+        let mut left = MAX_FOLDERS;
+        collect(root, MAX_DEPTH, &mut left, &mut files);
+        files.sort();
+        for path in files {
+            match read(&path) {
+                Ok(skill) => self.add(skill),
+                Err(why) => self.warn(format!("the skill `{}` is left out: {why}", path.display())),
+            }
+        }
+    }
+
+    fn add(&mut self, skill: Skill) {
+        let is_full = self.skills.len() >= MAX_SKILLS;
+        match self.skills.iter_mut().find(|known| known.name == skill.name) {
+            Some(known) => *known = skill,
+            None if is_full => {
+                self.warn(format!("there are more than {MAX_SKILLS} skills; `{}` is left out", skill.name));
+            }
+            None => self.skills.push(skill),
+        }
+    }
+}
+
+/// The files of skills below a folder; links are followed, and the depth ends a circle of them.
+fn collect(folder: &Path, depth: usize, left: &mut usize, files: &mut Vec<PathBuf>) {
+    if *left == 0 {
+        return;
+    }
+    *left -= 1;
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut entries: Vec<_> = entries.flatten().take(MAX_FOLDERS).map(|entry| entry.path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.file_name().is_some_and(|name| name == FILE) {
+            files.push(path);
+        } else if depth > 0 && path.is_dir() {
+            collect(&path, depth - 1, left, files);
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Skill, String> {
+    let text = file::read(path).map_err(|problem| problem.to_string())?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    if text.len() > MAX_BYTES {
+        return Err(format!("it is larger than {} KiB", MAX_BYTES / 1024));
+    }
+    let (front, body) =
+        front_matter(text).ok_or("it does not begin with front matter between lines of `---`")?;
+    let name = value(front, "name").ok_or("`name` is missing")?;
+    let is_plain = |c: char| !c.is_control() && !matches!(c, '<' | '>' | '"');
+    if name.is_empty() || name.chars().count() > MAX_NAME_CHARS || !name.chars().all(is_plain) {
+        return Err(format!("`name` must have 1 to {MAX_NAME_CHARS} plain characters"));
+    }
+    let description = value(front, "description").filter(|description| !description.is_empty());
+    if description.as_ref().is_some_and(|description| description.chars().count() > MAX_DESCRIPTION_CHARS) {
+        return Err(format!("`description` is longer than {MAX_DESCRIPTION_CHARS} characters"));
+    }
+    Ok(Skill { name, description, location: Some(path.to_owned()), content: body.to_owned() })
+}
+
+/// What stands between the lines of dashes, and what follows them.
+fn front_matter(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix("---")?;
+    let rest = rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix('\n'))?;
+    let mut offset = 0;
+    for line in rest.split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            return Some((&rest[..offset], &rest[offset + line.len()..]));
+        }
+        offset += line.len();
+    }
+    None
+}
+
+/// The text of a key of front matter: plain, quoted, or in lines that are moved in.
+fn value(front: &str, key: &str) -> Option<String> {
+    let mut lines = front.lines();
+    let first = lines.find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix(':'))?.trim();
+    let more = lines.take_while(|line| line.starts_with([' ', '\t']) || line.trim().is_empty());
+    let more: Vec<&str> = more.map(str::trim).collect();
+    let text = match first.chars().next() {
+        Some('|') => more.join("\n"),
+        Some('>') | None => more.join(" "),
+        Some(quote @ ('"' | '\'')) => {
+            let whole = [first, &more.join(" ")].join(" ");
+            unquoted(whole.trim(), quote)
+        }
+        Some(_) => {
+            let plain = first.split_once(" #").map_or(first, |(plain, _)| plain);
+            [plain, &more.join(" ")].join(" ")
+        }
+    };
+    Some(text.trim().to_owned())
+}
+
+fn unquoted(text: &str, quote: char) -> String {
+    let mut out = String::new();
+    let mut chars = text.chars().skip(1).peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if quote == '"' => match chars.next() {
+                Some('n') => out.push('\n'),
+                Some('t') => out.push('\t'),
+                Some(other) => out.push(other),
+                None => {}
+            },
+            '\'' if quote == '\'' && chars.peek() == Some(&'\'') => {
+                chars.next();
+                out.push('\'');
+            }
+            c if c == quote => break,
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(front: &str, expected: Option<&str>) {
+        assert_eq!(value(front, "description").as_deref(), expected, "{front}");
+    }
+
+    #[test]
+    fn a_description_is_read_however_it_is_written() {
+        check("name: a\ndescription: Does: x, y # a remark\n", Some("Does: x, y"));
+        check("description: one\n  two\nname: a", Some("one two"));
+        check("description: >-\n  one\n  two\n", Some("one two"));
+        check("description: |\n  one\n  two\n", Some("one\ntwo"));
+        check("description: \"a \\\"b\\\" c\" # no", Some("a \"b\" c"));
+        check("description: 'it''s'", Some("it's"));
+        check("description:\n", Some(""));
+        check("descriptions: x", None);
+        check("", None);
+    }
+}

@@ -1,0 +1,458 @@
+//! The YAML of front matter: the part of it that people write there.
+//!
+//! Mappings and lists in blocks and in brackets, plain, quoted and block scalars, comments. What
+//! cannot be understood costs its key and no more: the rest is read, and the problem is told with
+//! its line. As existing files expect, an unquoted value may hold a colon.
+
+use serde_json::{Number, Value};
+
+use crate::Map;
+
+/// How deep values may nest.
+const MAX_DEPTH: usize = 24;
+/// Problems of one text that are told.
+const MAX_PROBLEMS: usize = 5;
+
+/// Something that was left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem {
+    /// The line, from 1.
+    pub(crate) line: usize,
+    /// The key, if one was read.
+    pub(crate) key: Option<String>,
+    /// What is wrong with it.
+    pub(crate) what: &'static str,
+}
+
+/// Reads a mapping.
+pub(crate) fn parse(text: &str) -> (Map, Vec<Problem>) {
+    let lines = text.lines().map(|line| line.trim_end_matches('\r')).collect();
+    let mut reader = Reader { lines, at: 0, problems: Vec::new() };
+    let map = reader.map(0, 0);
+    (map, reader.problems)
+}
+
+struct Reader<'a> {
+    lines: Vec<&'a str>,
+    at: usize,
+    problems: Vec<Problem>,
+}
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}
+
+fn is_item(text: &str) -> bool {
+    text == "-" || text.starts_with("- ")
+}
+
+impl<'a> Reader<'a> {
+    /// The next line that says something, without comments and blank lines before it.
+    fn peek(&mut self) -> Option<(usize, &'a str)> {
+        while let Some(line) = self.lines.get(self.at) {
+            let text = line.trim();
+            if text.is_empty() || text.starts_with('#') || text == "---" {
+                self.at += 1;
+                continue;
+            }
+            return Some((indent(line), text));
+        }
+        None
+    }
+
+    fn problem(&mut self, key: Option<&str>, what: &'static str) {
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(Problem { line: self.at + 1, key: key.map(str::to_owned), what });
+        }
+    }
+
+    fn map(&mut self, least: usize, depth: usize) -> Map {
+        let mut map = Map::new();
+        let Some((level, _)) = self.peek().filter(|(level, _)| *level >= least) else { return map };
+        while let Some((at, text)) = self.peek() {
+            if at < level {
+                break;
+            }
+            if at > level || is_item(text) {
+                self.problem(None, "is indented so that it belongs nowhere");
+                self.at += 1;
+                continue;
+            }
+            let Some((key, rest)) = key(text) else {
+                self.problem(None, "is no `key: value`");
+                self.at += 1;
+                continue;
+            };
+            if let Some(value) = self.value(&key, rest, (level, depth)) {
+                map.insert(key, value);
+            }
+        }
+        map
+    }
+
+    /// The value behind a key at an indentation; goes past it.
+    fn value(&mut self, key: &str, rest: &'a str, (level, depth): (usize, usize)) -> Option<Value> {
+        if depth >= MAX_DEPTH {
+            self.problem(Some(key), "is nested too deep");
+            self.at += 1;
+            return None;
+        }
+        if let Some(style) = rest.chars().next().filter(|c| matches!(c, '|' | '>')) {
+            self.at += 1;
+            return Some(Value::String(self.block(level, style, &rest[1..])));
+        }
+        if rest.is_empty() || rest.starts_with('#') {
+            self.at += 1;
+            return Some(match self.peek() {
+                Some((at, text)) if is_item(text) && at >= level => self.list(at, depth + 1),
+                Some((at, text)) if at > level && self::key(text).is_some() => {
+                    Value::Object(self.map(at, depth + 1))
+                }
+                Some((at, text)) if at > level && text.starts_with(['[', '{', '"', '\'']) => {
+                    return self.flow(key, text, level);
+                }
+                Some((at, _)) if at > level => Value::String(self.folded(level)),
+                _ => Value::Null,
+            });
+        }
+        if rest.starts_with(['[', '{', '"', '\'']) {
+            return self.flow(key, rest, level);
+        }
+        self.at += 1;
+        let mut text = without_comment(rest).to_owned();
+        // A plain text goes on in deeper lines.
+        while let Some((at, more)) = self.peek().filter(|(at, _)| *at > level) {
+            debug_assert!(at > level);
+            text.push(' ');
+            text.push_str(without_comment(more));
+            self.at += 1;
+        }
+        Some(plain(&text))
+    }
+
+    fn list(&mut self, level: usize, depth: usize) -> Value {
+        let mut items = Vec::new();
+        while let Some((at, text)) = self.peek() {
+            if at != level || !is_item(text) {
+                break;
+            }
+            let rest = text[1..].trim_start();
+            let inner = level + text.len() - rest.len();
+            if key(rest).is_some() && !rest.starts_with(['[', '{']) && depth < MAX_DEPTH {
+                // The first key of a mapping stands behind the dash: read as if it stood below it.
+                items.push(self.mapping_item(inner, rest, depth));
+                continue;
+            }
+            if let Some(value) = self.value("-", rest, (level, depth)) {
+                items.push(value);
+            }
+        }
+        Value::Array(items)
+    }
+
+    fn mapping_item(&mut self, level: usize, first: &'a str, depth: usize) -> Value {
+        let mut map = Map::new();
+        if let Some((key, rest)) = key(first)
+            && let Some(value) = self.value(&key, rest, (level, depth + 1))
+        {
+            map.insert(key, value);
+        }
+        if self.peek().is_some_and(|(at, text)| at == level && !is_item(text)) {
+            map.extend(self.map(level, depth + 1));
+        }
+        Value::Object(map)
+    }
+
+    /// The lines below, joined by blanks.
+    fn folded(&mut self, level: usize) -> String {
+        let mut words = Vec::new();
+        while let Some((_, text)) = self.peek().filter(|(at, _)| *at > level) {
+            words.push(without_comment(text));
+            self.at += 1;
+        }
+        words.join(" ")
+    }
+
+    /// A text in lines of its own: `|` keeps them, `>` joins them.
+    fn block(&mut self, level: usize, style: char, marks: &str) -> String {
+        let mut lines: Vec<&str> = Vec::new();
+        while let Some(line) = self.lines.get(self.at) {
+            if !line.trim().is_empty() && indent(line) <= level {
+                break;
+            }
+            lines.push(line);
+            self.at += 1;
+        }
+        let margin = lines.iter().filter(|line| !line.trim().is_empty()).map(|line| indent(line)).min();
+        let margin = margin.unwrap_or(0);
+        let cut: Vec<&str> = lines.iter().map(|line| line.get(margin..).unwrap_or("")).collect();
+        let mut text = String::new();
+        for (n, line) in cut.iter().enumerate() {
+            if n > 0 {
+                let joins =
+                    style == '>' && !line.is_empty() && !cut[n - 1].is_empty() && !line.starts_with(' ');
+                text.push(if joins { ' ' } else { '\n' });
+            }
+            text.push_str(line);
+        }
+        let text = text.trim_end_matches('\n');
+        if marks.contains('-') { text.to_owned() } else { format!("{text}\n") }
+    }
+
+    /// A value in brackets or quotes, which may go on in the lines below.
+    fn flow(&mut self, key: &str, first: &str, level: usize) -> Option<Value> {
+        let mut text = first.to_owned();
+        let begun = self.at;
+        loop {
+            let mut flow = Flow { rest: &text, depth: 0 };
+            match flow.value() {
+                Some(value) if without_comment(flow.rest).trim().is_empty() => {
+                    self.at += 1;
+                    return Some(value);
+                }
+                // More stands behind the bracket or quote: people mean the whole line.
+                Some(_) if self.at == begun => {
+                    self.at += 1;
+                    return Some(plain(without_comment(first)));
+                }
+                _ => {}
+            }
+            let next = self.lines.get(self.at + 1);
+            let goes_on = |line: &&str| {
+                line.trim().is_empty() || indent(line) > level || line.trim().starts_with([']', '}'])
+            };
+            match next.filter(|line| goes_on(line)) {
+                Some(line) => {
+                    text.push(' ');
+                    text.push_str(line.trim());
+                    self.at += 1;
+                }
+                None => {
+                    self.problem(Some(key), "has a bracket or quote that is never closed");
+                    self.at += 1;
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+/// Values in one line of text.
+struct Flow<'a> {
+    rest: &'a str,
+    depth: usize,
+}
+
+impl Flow<'_> {
+    fn value(&mut self) -> Option<Value> {
+        self.skip();
+        let first = self.rest.chars().next()?;
+        if self.depth >= MAX_DEPTH {
+            return None;
+        }
+        self.depth += 1;
+        let value = match first {
+            '"' | '\'' => self.quoted(first).map(Value::String),
+            '[' => self.items(),
+            '{' => self.entries(),
+            _ => {
+                let end = self.rest.find([',', ']', '}']).unwrap_or(self.rest.len());
+                let (text, rest) = self.rest.split_at(end);
+                self.rest = rest;
+                Some(plain(text.trim()))
+            }
+        };
+        self.depth -= 1;
+        value
+    }
+
+    fn skip(&mut self) {
+        self.rest = self.rest.trim_start();
+    }
+
+    fn eat(&mut self, what: char) -> bool {
+        self.skip();
+        let rest = self.rest.strip_prefix(what);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    fn items(&mut self) -> Option<Value> {
+        self.eat('[');
+        let mut items = Vec::new();
+        while !self.eat(']') {
+            items.push(self.value()?);
+            if !self.eat(',') && !self.rest.starts_with(']') {
+                return None;
+            }
+        }
+        Some(Value::Array(items))
+    }
+
+    fn entries(&mut self) -> Option<Value> {
+        self.eat('{');
+        let mut map = Map::new();
+        while !self.eat('}') {
+            self.skip();
+            let key = match self.rest.chars().next()? {
+                quote @ ('"' | '\'') => self.quoted(quote)?,
+                _ => {
+                    let end = self.rest.find([':', ',', '}'])?;
+                    let (text, rest) = self.rest.split_at(end);
+                    self.rest = rest;
+                    text.trim().to_owned()
+                }
+            };
+            let value = if self.eat(':') { self.value()? } else { Value::Null };
+            map.insert(key, value);
+            if !self.eat(',') && !self.rest.starts_with('}') {
+                return None;
+            }
+        }
+        Some(Value::Object(map))
+    }
+
+    fn quoted(&mut self, quote: char) -> Option<String> {
+        let mut text = String::new();
+        let mut chars = self.rest.char_indices().skip(1).peekable();
+        while let Some((at, char)) = chars.next() {
+            match char {
+                '\'' if quote == '\'' && chars.peek().is_some_and(|(_, next)| *next == '\'') => {
+                    text.push('\'');
+                    chars.next();
+                }
+                char if char == quote => {
+                    self.rest = &self.rest[at + char.len_utf8()..];
+                    return Some(text);
+                }
+                '\\' if quote == '"' => match chars.next()?.1 {
+                    'n' => text.push('\n'),
+                    't' => text.push('\t'),
+                    'r' => text.push('\r'),
+                    '0' => text.push('\0'),
+                    'u' => {
+                        let hex: String = chars.by_ref().take(4).map(|(_, char)| char).collect();
+                        text.push(u32::from_str_radix(&hex, 16).ok().and_then(char::from_u32)?);
+                    }
+                    other => text.push(other),
+                },
+                char => text.push(char),
+            }
+        }
+        None
+    }
+}
+
+/// A key and what stands behind its colon.
+fn key(text: &str) -> Option<(String, &str)> {
+    if let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) {
+        let mut flow = Flow { rest: text, depth: 0 };
+        let key = flow.quoted(quote)?;
+        let rest = flow.rest.trim_start().strip_prefix(':')?;
+        return (rest.is_empty() || rest.starts_with(' ')).then(|| (key, rest.trim()));
+    }
+    let (key, rest) = match text.split_once(": ") {
+        Some((key, rest)) => (key, rest.trim()),
+        None => (text.strip_suffix(':')?, ""),
+    };
+    let fits = !key.is_empty() && !key.contains([' ', '[', '{', ',']) || key.split(' ').count() <= 4;
+    (fits && !key.starts_with(['[', '{'])).then(|| (key.trim().to_owned(), rest))
+}
+
+fn without_comment(text: &str) -> &str {
+    text.find(" #").map_or(text, |at| &text[..at]).trim_end()
+}
+
+/// What an unquoted text is.
+fn plain(text: &str) -> Value {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
+        "true" | "True" | "TRUE" => return Value::Bool(true),
+        "false" | "False" | "FALSE" => return Value::Bool(false),
+        _ => {}
+    }
+    let looks_like_number = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.'));
+    if looks_like_number {
+        if let Ok(whole) = text.parse::<i64>() {
+            return Value::Number(whole.into());
+        }
+        if let Some(number) = text.parse::<f64>().ok().and_then(Number::from_f64) {
+            return Value::Number(number);
+        }
+    }
+    Value::String(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let (map, problems) = parse(text);
+        assert_eq!(Value::Object(map).to_string(), expected);
+        assert_eq!(problems, []);
+    }
+
+    #[test]
+    fn scalars_are_what_they_look_like() {
+        check(
+            "a: 1\nb: 0.5\nc: true\nd: text here\ne: \"two\\n\\u00e4\"\nf: 'it''s'\ng:\nh: ~\ni: 1.2.3 # no number",
+            r#"{"a":1,"b":0.5,"c":true,"d":"text here","e":"two\nä","f":"it's","g":null,"h":null,"i":"1.2.3"}"#,
+        );
+        check("color: \"#ff0000\"\nother: '#x' # note", r##"{"color":"#ff0000","other":"#x"}"##);
+    }
+
+    #[test]
+    fn an_unquoted_value_may_hold_colons_and_stars() {
+        check(
+            "description: Use this when: it fails\nurl: http://x/y\np: *.md",
+            r#"{"description":"Use this when: it fails","url":"http://x/y","p":"*.md"}"#,
+        );
+        check("x: \"quoted\" and more", r#"{"x":"\"quoted\" and more"}"#);
+    }
+
+    #[test]
+    fn mappings_and_lists_nest() {
+        check(
+            "permission:\n  edit: ask\n  bash:\n    \"git *\": allow\n    '*': deny\ntools: {write: false, \"a b\": true}\nlist:\n- a\n- b: 1\n  c: 2\n-   d\nflow: [a, 'b', [1]]\n",
+            r#"{"permission":{"edit":"ask","bash":{"git *":"allow","*":"deny"}},"tools":{"write":false,"a b":true},"list":["a",{"b":1,"c":2},"d"],"flow":["a","b",[1]]}"#,
+        );
+        check("a:\n  [1,\n   2]\nb: {x: 1,\n  y: 2\n}\n", r#"{"a":[1,2],"b":{"x":1,"y":2}}"#);
+    }
+
+    #[test]
+    fn blocks_keep_or_join_their_lines() {
+        check(
+            "a: |\n  one\n   two\n\n  three\nb: >-\n  one\n  two\n\n  three\nc: x",
+            "{\"a\":\"one\\n two\\n\\nthree\\n\",\"b\":\"one two\\n\\nthree\",\"c\":\"x\"}",
+        );
+        check("a: one\n  two\nb:\n  three\n  four", r#"{"a":"one two","b":"three four"}"#);
+    }
+
+    #[test]
+    fn what_is_broken_costs_its_key_alone() {
+        let (map, problems) =
+            parse("description: [unclosed\nmode: primary\nnothing here at all but words\nx: \"open\n");
+        assert_eq!(Value::Object(map).to_string(), r#"{"mode":"primary"}"#);
+        let told: Vec<_> = problems.iter().map(|p| (p.line, p.key.as_deref())).collect();
+        assert_eq!(told, [(1, Some("description")), (3, None), (4, Some("x"))]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_breaks_the_reader(text in "[ \\n:\\-\\[\\]{}\"'|>#a-c,\\\\u0]{0,200}") {
+            drop(parse(&text));
+        }
+
+        #[test]
+        fn quoted_text_comes_back(text in "[a-zA-Z :#\\[\\]{}'é-]{0,40}") {
+            let quoted = serde_json::to_string(&text).unwrap();
+            let (map, problems) = parse(&format!("key: {quoted}"));
+            prop_assert_eq!(map.get("key"), Some(&Value::String(text)));
+            prop_assert!(problems.is_empty());
+        }
+    }
+}

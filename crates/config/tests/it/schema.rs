@@ -1,0 +1,91 @@
+//! Every key of the published schema is understood: taken where it is right, refused with a reason where it is
+//! wrong, and named where it has no effect yet.
+
+use crate::project;
+
+/// A key, what it may hold, and what it may not.
+const KEYS: &[(&str, &str, &str)] = &[
+    ("$schema", r#""x""#, "1"),
+    ("shell", r#""/bin/zsh""#, "1"),
+    ("logLevel", r#""DEBUG""#, r#""LOUD""#),
+    (
+        "server",
+        r#"{"port": 4096, "hostname": "h", "mdns": true, "mdnsDomain": "d", "cors": ["o"]}"#,
+        r#"{"port": "x"}"#,
+    ),
+    ("command", r#"{"c": {"template": "t", "subtask": true}}"#, r#"{"c": {"template": 1}}"#),
+    ("skills", r#"{"paths": ["p"], "urls": []}"#, r#"{"paths": "p"}"#),
+    ("references", "{}", "[]"),
+    ("reference", "{}", "1"),
+    ("watcher", r#"{"ignore": []}"#, r#"{"ignore": {}}"#),
+    ("snapshot", "false", r#""no""#),
+    ("plugin", "[]", "{}"),
+    ("share", r#""manual""#, r#""sometimes""#),
+    ("autoshare", "false", "1"),
+    ("autoupdate", r#""notify""#, ""),
+    ("disabled_providers", r#"["a"]"#, r#""a""#),
+    ("enabled_providers", r#"["a"]"#, "[1]"),
+    ("model", r#""a/b""#, r#""ab""#),
+    ("small_model", r#""a/b""#, "false"),
+    ("default_agent", r#""plan""#, "{}"),
+    ("subagent_depth", "2", "-1"),
+    ("username", r#""ann""#, "[]"),
+    ("mode", r#"{"build": {"model": "a/b"}}"#, r#"{"build": {"steps": 0}}"#),
+    ("agent", r#"{"x": {"hidden": true}}"#, r#"{"x": {"mode": "other"}}"#),
+    ("provider", r#"{"p": {"options": {"baseURL": "u"}}}"#, r#"{"p": {"options": {"baseURL": 1}}}"#),
+    ("mcp", "{}", "[]"),
+    ("formatter", "false", r#"{"x": {"command": "c"}}"#),
+    ("lsp", "{}", r#""on""#),
+    ("instructions", r#"["a.md"]"#, r#""a.md""#),
+    ("layout", r#""auto""#, r#""wide""#),
+    ("permission", r#"{"bash": {"*": "ask"}}"#, r#"{"bash": "maybe"}"#),
+    ("tools", r#"{"write": false}"#, r#"{"write": "no"}"#),
+    ("attachment", "{}", "1"),
+    ("enterprise", r#"{"url": "https://x"}"#, r#"{"url": 1}"#),
+    ("tool_output", r#"{"max_lines": 10, "max_bytes": 100}"#, r#"{"max_lines": 0}"#),
+    (
+        "compaction",
+        r#"{"auto": true, "prune": true, "tail_turns": 0, "preserve_recent_tokens": 1, "reserved": 1}"#,
+        r#"{"tail_turns": -1}"#,
+    ),
+    ("experimental", r#"{"primary_tools": [], "continue_loop_on_deny": true}"#, r#"{"batch_tool": 1}"#),
+];
+
+#[test]
+fn a_key_of_the_schema_is_taken_where_it_is_right_and_refused_where_it_is_wrong() {
+    assert_eq!(KEYS.len(), 36, "as many keys as the published schema has");
+    for (key, right, wrong) in KEYS {
+        let loaded = project(&format!(r#"{{"{key}": {right}}}"#)).load();
+        let loaded = loaded.unwrap_or_else(|error| panic!("{key}: {error}"));
+        let has_no_effect = matches!(*key, "shell" | "logLevel" | "server" | "tool_output");
+        assert_eq!(loaded.warnings.len(), usize::from(has_no_effect), "{key}: {:?}", loaded.warnings);
+        if wrong.is_empty() {
+            continue;
+        }
+        let place = project(&format!("{{\n  \"{key}\": {wrong}\n}}"));
+        let told = place.told(&place.load().unwrap_err());
+        assert!(told.contains("`project/opencode.json` line 2") && told.contains(key), "{told}");
+    }
+}
+
+#[test]
+fn a_key_without_effect_is_named_with_its_file_and_the_reason() {
+    for (key, value) in [
+        ("mcp", r#"{"x": {"type": "local", "command": ["x"]}}"#),
+        ("plugin", r#"["x"]"#),
+        ("formatter", "true"),
+        ("lsp", r#"{"x": {"command": ["x"]}}"#),
+        ("watcher", r#"{"ignore": ["x"]}"#),
+        ("keybinds", r#"{"leader": "x"}"#),
+        ("experimental.batch_tool", "true"),
+    ] {
+        let text = match key.split_once('.') {
+            Some((section, key)) => format!(r#"{{"{section}": {{"{key}": {value}}}}}"#),
+            None => format!(r#"{{"{key}": {value}}}"#),
+        };
+        let warnings = project(&text).load().unwrap().warnings;
+        assert_eq!(warnings.len(), 1, "{key}: {warnings:?}");
+        assert!(warnings[0].contains("opencode.json`: ") && warnings[0].contains(key), "{warnings:?}");
+        assert!(warnings[0].contains("has no effect in this version: "), "{warnings:?}");
+    }
+}

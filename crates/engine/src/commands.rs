@@ -1,0 +1,329 @@
+//! Commands: prompts with a name.
+//!
+//! Built in, from the configuration, or a skill called by its name. A command becomes a prompt:
+//! arguments are put in, its shell commands are run, and the files it names are attached.
+
+pub(crate) mod template;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use codewright_config::{Config, parse_model};
+use codewright_proto::{
+    CommandInput, MessageWithParts, ModelRef, PartInput, PromptInput, PromptModel, Session, SessionId, Signal,
+};
+use codewright_workspace::{Command as Program, End, Limits};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::{Engine, Inner};
+use crate::place::Place;
+use crate::{Error, prompts};
+use template::Piece;
+
+/// How long one shell command of a template may take.
+const SHELL_DEADLINE: Duration = Duration::from_secs(60);
+/// What is taken of its output.
+const SHELL_LINES: usize = 2000;
+const SHELL_BYTES: usize = 50 * 1024;
+/// Shell commands of one template.
+const MAX_SHELLS: usize = 32;
+/// Files that one command attaches by naming them.
+const MAX_REFERENCES: usize = 50;
+
+/// A command, as clients are shown it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Command {
+    pub(crate) name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) agent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<String>,
+    #[serde(skip)]
+    pub(crate) variant: Option<String>,
+    /// `command` or `skill`.
+    pub(crate) source: &'static str,
+    pub(crate) template: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) subtask: Option<bool>,
+    pub(crate) hints: Vec<String>,
+}
+
+impl Command {
+    pub(crate) fn new(
+        name: &str,
+        description: Option<String>,
+        source: &'static str,
+        template: String,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            description,
+            agent: None,
+            model: None,
+            variant: None,
+            source,
+            hints: template::hints(&template),
+            template,
+            subtask: None,
+        }
+    }
+}
+
+/// The commands that a configuration makes, the built-in ones first.
+pub(crate) fn commands(config: &Config, worktree: &Path, directory: &Path) -> Vec<Command> {
+    // Outside a repository the directory is all there is to work on.
+    let path = if worktree.parent().is_none() { directory } else { worktree };
+    let path = path.display().to_string();
+    let built_in = |name, description: &str, text: &str| {
+        let template = prompts::filled(text.trim_end(), &[("path", &path)]);
+        Command::new(name, Some(description.to_owned()), "command", template)
+    };
+    let review = "reviews changes: what is not committed, or a commit, branch or pull request";
+    let mut commands = vec![
+        built_in("init", "writes AGENTS.md, the page that agents read first", prompts::INIT),
+        Command { subtask: Some(true), ..built_in("review", review, prompts::REVIEW) },
+    ];
+    for (name, written) in config.command.iter() {
+        let command = Command {
+            agent: written.agent.clone(),
+            model: written.model.clone(),
+            variant: written.variant.clone(),
+            subtask: written.subtask,
+            ..Command::new(name, written.description.clone(), "command", written.template.clone())
+        };
+        match commands.iter_mut().find(|known| known.name == command.name) {
+            Some(known) => *known = command,
+            None => commands.push(command),
+        }
+    }
+    commands
+}
+
+/// The commands that another program keeps in a project, but those whose names are taken.
+pub(crate) fn claude(root: &Path, known: &[Command], warnings: &mut Vec<String>) -> Vec<Command> {
+    let (found, problems) = codewright_config::commands_below(&root.join(".claude/commands"));
+    warnings.extend(problems);
+    let is_new = |name: &str| known.iter().all(|known| known.name != name);
+    let found = found.into_iter().filter(|(name, ..)| is_new(name));
+    found.map(|(name, description, template)| Command::new(&name, description, "command", template)).collect()
+}
+
+impl Engine {
+    /// Runs a command in a session and waits for the end of the turn; the last answer.
+    pub async fn command(&self, id: &SessionId, input: CommandInput) -> Result<MessageWithParts, Error> {
+        let session = self.session(id).await?;
+        let place = self.0.place(Path::new(&session.directory)).await?;
+        let known = place.commands.iter().find(|command| command.name == input.command);
+        let Some(command) = known.cloned() else {
+            let names = place.commands.iter().map(|command| command.name.as_str());
+            let names = names.collect::<Vec<_>>().join(", ");
+            return Err(Error::invalid(format!("command `{}` not found; there are {names}", input.command)));
+        };
+        let (name, arguments) = (input.command.clone(), input.arguments.clone());
+        let prompt = self.prompt_of(&place, &session, (command, input)).await?;
+        let answer = self.prompt(id, prompt).await?;
+        let message_id = answer.info.id().clone();
+        self.0.store.signal(Signal::CommandExecuted { session_id: id.clone(), name, arguments, message_id });
+        Ok(answer)
+    }
+
+    /// The prompt that a command becomes.
+    async fn prompt_of(
+        &self,
+        place: &Place,
+        session: &Session,
+        (command, input): (Command, CommandInput),
+    ) -> Result<PromptInput, Error> {
+        let agent = command.agent.as_deref().or(input.agent.as_deref()).or(session.agent.as_deref());
+        let agent = place.agent(&place.agent_name(agent)?)?.clone();
+        let parsed = |written: &str| {
+            parse_model(written)
+                .ok_or_else(|| Error::invalid(format!("the model `{written}` is not written provider/model")))
+        };
+        // The command's model, else that of its agent, else what the client wants.
+        let model = match (&command.model, &command.agent) {
+            (Some(written), _) => Some(parsed(written)?),
+            (None, Some(_)) if agent.model.is_some() => agent.model.clone(),
+            _ => input.model.as_deref().map(parsed).transpose()?,
+        };
+        let variant = command.variant.clone().or(input.variant);
+        let mut parts = self.parts(place, &command.template, &input.arguments).await?;
+        let is_subagent = agent.mode == codewright_config::AgentMode::Subagent;
+        if (is_subagent && command.subtask != Some(false)) || command.subtask == Some(true) {
+            return Ok(self.subtask(place, session, (command, &agent.name), (parts, model, variant)));
+        }
+        parts.extend(input.parts);
+        Ok(PromptInput {
+            message_id: input.message_id,
+            model,
+            agent: Some(agent.name),
+            variant,
+            parts,
+            ..PromptInput::default()
+        })
+    }
+
+    /// A prompt that hands the command to an agent in a session of its own.
+    fn subtask(
+        &self,
+        place: &Place,
+        session: &Session,
+        (command, agent): (Command, &str),
+        (parts, model, variant): (Vec<PartInput>, Option<PromptModel>, Option<String>),
+    ) -> PromptInput {
+        let text = parts.into_iter().find_map(|part| match part {
+            PartInput::Text { text, .. } => Some(text),
+            _ => None,
+        });
+        let of_session = |model: &ModelRef| PromptModel {
+            provider_id: model.provider_id.clone(),
+            model_id: model.id.clone(),
+            variant: None,
+        };
+        let model = model.or_else(|| session.model.as_ref().map(of_session)).or_else(|| {
+            let (provider_id, model_id) = place.models.default_model().ok()?;
+            Some(PromptModel { provider_id, model_id, variant: None })
+        });
+        let part = PartInput::Subtask {
+            id: None,
+            prompt: text.unwrap_or_default(),
+            description: command.description.unwrap_or_default(),
+            agent: agent.to_owned(),
+            model,
+            command: Some(command.name),
+        };
+        // The session's own agent goes on with what comes back.
+        PromptInput { agent: session.agent.clone(), variant, parts: vec![part], ..PromptInput::default() }
+    }
+
+    /// The text of a filled template, and the files and agents that it names.
+    async fn parts(&self, place: &Place, template: &str, arguments: &str) -> Result<Vec<PartInput>, Error> {
+        let pieces = template::filled(template, arguments);
+        let shells = pieces.iter().filter(|piece| matches!(piece, Piece::Shell(_))).count();
+        if shells > MAX_SHELLS {
+            return Err(Error::invalid(format!(
+                "a command has at most {MAX_SHELLS} shell commands, this one {shells}"
+            )));
+        }
+        let parameters = template::parameters(template, arguments);
+        let (mut text, mut named) = (String::new(), Vec::new());
+        for piece in pieces {
+            match piece {
+                Piece::Text(piece) => {
+                    named.extend(template::references(&piece).into_iter().map(|at| piece[at].to_owned()));
+                    text.push_str(&piece);
+                }
+                Piece::Shell(command) => {
+                    text.push_str(&shell(&self.0, place, command, (&parameters, arguments)).await);
+                }
+            }
+        }
+        let mut parts = vec![PartInput::text(text.trim())];
+        let mut seen = Vec::new();
+        for name in named {
+            if seen.contains(&name) || parts.len() > MAX_REFERENCES {
+                continue;
+            }
+            parts.extend(referred(&self.0, place, &name));
+            seen.push(name);
+        }
+        Ok(parts)
+    }
+}
+
+/// The file or the agent of a name; nothing if there is neither.
+fn referred(inner: &Inner, place: &Place, name: &str) -> Option<PartInput> {
+    let root = if place.worktree.root.parent().is_none() { &place.directory } else { &place.worktree.root };
+    let path = match name.strip_prefix("~/") {
+        Some(below) => inner.dirs.home.join(below),
+        None => root.join(name),
+    };
+    // A command is written for the worktree, but users also mean the directory they are in.
+    let path = [path, place.directory.join(name)].into_iter().find(|path| path.exists());
+    let Some(path) = path else {
+        let agent = place.agent(name).ok()?;
+        return Some(PartInput::Agent { id: None, name: agent.name.clone(), source: None });
+    };
+    let mime = if path.is_dir() { "application/x-directory" } else { mime_of(&path) };
+    Some(PartInput::File {
+        id: None,
+        mime: mime.to_owned(),
+        filename: Some(name.to_owned()),
+        url: file_url(&path),
+        source: None,
+    })
+}
+
+fn mime_of(path: &Path) -> &'static str {
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    match extension.as_deref() {
+        Some("png") => "image/png",
+        Some("jpg" | "jpeg") => "image/jpeg",
+        Some("gif") => "image/gif",
+        Some("webp") => "image/webp",
+        Some("pdf") => "application/pdf",
+        _ => "text/plain",
+    }
+}
+
+/// A path as an address; what an address gives a meaning is escaped.
+fn file_url(path: &Path) -> String {
+    let mut url = String::from("file://");
+    for byte in path.to_string_lossy().bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
+                url.push(byte as char);
+            }
+            other => url.push_str(&format!("%{other:02X}")),
+        }
+    }
+    url
+}
+
+/// What a shell command of a template prints; why it printed nothing otherwise.
+async fn shell(
+    inner: &Inner,
+    place: &Place,
+    command: String,
+    (parameters, arguments): (&[String], &str),
+) -> String {
+    let mut env = inner.child_env.set.clone();
+    env.push(("ARGUMENTS".to_owned(), arguments.to_owned()));
+    let fixed = ["-c".to_owned(), command, "sh".to_owned()];
+    let program = Program {
+        program: PathBuf::from("/bin/sh"),
+        args: fixed.iter().chain(parameters).map(Into::into).collect(),
+        directory: place.directory.clone(),
+        env,
+        env_remove: inner.child_env.remove.clone(),
+        confinement: inner.confinement.clone(),
+    };
+    let spill = inner.dirs.tool_output().join(inner.ids.tool_output().to_string());
+    let limits = Limits { timeout: SHELL_DEADLINE, lines: SHELL_LINES, bytes: SHELL_BYTES, spill };
+    let cancel: CancellationToken = inner.cancel.child_token();
+    match codewright_workspace::run(program, limits, &cancel, &mut |_| {}).await {
+        Ok(ended) => {
+            let note = match ended.end {
+                End::Exited(_) => "",
+                End::TimedOut => "\n(stopped: it took longer than a minute)",
+                End::Cancelled => "\n(stopped)",
+            };
+            let output = ended.output;
+            let text = if output.is_long() { output.tail(SHELL_BYTES) } else { output.text() };
+            format!("{text}{note}")
+        }
+        Err(error) => format!("(the command could not be run: {error})"),
+    }
+}
+
+impl Place {
+    /// The commands, as `GET /command` lists them.
+    #[must_use]
+    pub fn commands_json(&self) -> Value {
+        json!(self.commands)
+    }
+}

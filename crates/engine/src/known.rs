@@ -1,0 +1,36 @@
+//! What each session knows of files, for as long as the process runs.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use codewright_proto::SessionId;
+use codewright_tools::KnownFiles;
+
+/// Sessions that are remembered; the one that worked longest ago is forgotten first.
+const MAX_SESSIONS: usize = 256;
+
+#[derive(Default)]
+pub(crate) struct Known(Mutex<Table>);
+
+#[derive(Default)]
+struct Table {
+    uses: u64,
+    sessions: HashMap<SessionId, (u64, KnownFiles)>,
+}
+
+impl Known {
+    /// The files of a session; all its calls share them.
+    pub(crate) fn of(&self, session: &SessionId) -> KnownFiles {
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        table.uses += 1;
+        let now = table.uses;
+        let (used, known) = table.sessions.entry(session.clone()).or_default();
+        *used = now;
+        let known = known.clone();
+        if table.sessions.len() > MAX_SESSIONS {
+            let oldest = table.sessions.iter().min_by_key(|(_, (used, _))| *used).map(|(id, _)| id.clone());
+            oldest.map(|id| table.sessions.remove(&id));
+        }
+        known
+    }
+}

@@ -1,0 +1,167 @@
+//! The whole texts of outputs that were too long to be shown, and how long they are kept.
+//!
+//! A file goes when nobody has used it for a week, or, when all of them together are too large, if it is
+//! among those unused for longest. A step says of the files that its session names that they are in use, by
+//! their time, so that holds for all processes that share the directory. Nothing waits for any of this.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
+
+use codewright_proto::{MessageWithParts, PartBody, ToolState};
+use serde_json::Value;
+use tokio_util::task::TaskTracker;
+
+/// How long a file is kept that nobody uses.
+const KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// How many bytes all files may have together.
+const MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
+/// How long a file counts as in use: longer than a step can last.
+const IN_USE: Duration = Duration::from_secs(2 * 60 * 60);
+/// How often it is looked.
+const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
+/// How the names of our files begin.
+const PREFIX: &str = "tool_";
+
+/// The directory of long outputs.
+pub(crate) struct Outputs {
+    directory: PathBuf,
+    /// When it was last looked, 0 for never.
+    swept_ms: AtomicU64,
+}
+
+/// A file of the directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Kept {
+    path: PathBuf,
+    used_ms: u64,
+    bytes: u64,
+}
+
+impl Outputs {
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        Self { directory, swept_ms: AtomicU64::new(0) }
+    }
+
+    /// Removes what is not needed any more, in the background, if that has not been done for a while.
+    pub(crate) fn sweep_now_and_then(&self, tasks: &TaskTracker, now_ms: u64) {
+        let swept = self.swept_ms.load(Ordering::Relaxed);
+        let is_due = swept == 0 || now_ms.saturating_sub(swept) >= SWEEP_EVERY.as_millis() as u64;
+        let won =
+            || self.swept_ms.compare_exchange(swept, now_ms.max(1), Ordering::Relaxed, Ordering::Relaxed);
+        if is_due && won().is_ok() {
+            let directory = self.directory.clone();
+            tasks.spawn_blocking(move || sweep(&directory, now_ms));
+        }
+    }
+
+    /// Says that a session at work names files.
+    pub(crate) fn in_use(&self, tasks: &TaskTracker, transcript: &[MessageWithParts], now_ms: u64) {
+        let named: BTreeSet<PathBuf> =
+            transcript.iter().flat_map(named).filter(|path| path.parent() == Some(&self.directory)).collect();
+        if named.is_empty() {
+            return;
+        }
+        tasks.spawn_blocking(move || {
+            let now = UNIX_EPOCH + Duration::from_millis(now_ms);
+            for path in named {
+                // One that is gone, or not ours to change, is as it is.
+                drop(File::open(path).and_then(|file| file.set_modified(now)));
+            }
+        });
+    }
+}
+
+fn named(message: &MessageWithParts) -> impl Iterator<Item = PathBuf> + '_ {
+    message.parts.iter().filter_map(|part| match &part.body {
+        PartBody::Tool(call) => match &call.state {
+            ToolState::Completed { metadata, .. } => {
+                metadata.get("outputPath").and_then(Value::as_str).map(PathBuf::from)
+            }
+            ToolState::Pending { .. } | ToolState::Running { .. } | ToolState::Error { .. } => None,
+        },
+        _ => None,
+    })
+}
+
+fn sweep(directory: &Path, now_ms: u64) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    let kept = entries.flatten().filter_map(|entry| {
+        let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+        let about = entry.metadata().ok().filter(|about| is_ours && about.is_file())?;
+        let used = about.modified().ok()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Some(Kept { path: entry.path(), used_ms: used.as_millis() as u64, bytes: about.len() })
+    });
+    for path in unneeded(kept.collect(), now_ms, MAX_BYTES) {
+        // Another process may have been faster.
+        drop(std::fs::remove_file(path));
+    }
+}
+
+/// Which files go.
+fn unneeded(mut kept: Vec<Kept>, now_ms: u64, max_bytes: u64) -> Vec<PathBuf> {
+    kept.sort_by_key(|file| file.used_ms);
+    let mut bytes: u64 = kept.iter().map(|file| file.bytes).sum();
+    let mut gone = Vec::new();
+    for file in kept {
+        let unused = Duration::from_millis(now_ms.saturating_sub(file.used_ms));
+        if unused >= KEPT || (bytes > max_bytes && unused >= IN_USE) {
+            bytes -= file.bytes;
+            gone.push(file.path);
+        }
+    }
+    gone
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR_MS: u64 = 60 * 60 * 1000;
+    const NOW_MS: u64 = 1000 * HOUR_MS;
+
+    #[track_caller]
+    fn check(files: &[(&str, u64, u64)], max_bytes: u64, expected: &[&str]) {
+        let kept = files.iter().map(|(name, hours, bytes)| Kept {
+            path: name.into(),
+            used_ms: NOW_MS - hours * HOUR_MS,
+            bytes: *bytes,
+        });
+        let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
+        assert_eq!(unneeded(kept.collect(), NOW_MS, max_bytes), expected);
+    }
+
+    #[test]
+    fn a_file_goes_after_a_week() {
+        check(&[("old", 168, 1), ("young", 167, 1)], 10, &["old"]);
+    }
+
+    #[test]
+    fn too_many_bytes_take_the_longest_unused_first_and_none_in_use() {
+        check(&[("a", 3, 4), ("b", 30, 4), ("c", 20, 4), ("d", 0, 4)], 8, &["b", "c"]);
+        check(&[("a", 1, 40), ("b", 0, 40)], 8, &[]);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_takes_nothing() {
+        let future = Kept { path: "future".into(), used_ms: NOW_MS * 2, bytes: 100 };
+        assert_eq!(unneeded(vec![future], NOW_MS, 8), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn only_files_of_ours_are_removed() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let make = |name: &str| {
+            let path = directory.path().join(name);
+            File::create(&path).unwrap().set_modified(UNIX_EPOCH + Duration::from_secs(5)).unwrap();
+            path
+        };
+        let (ours, other) = (make("tool_x"), make("notes.txt"));
+        std::fs::create_dir(directory.path().join("tool_directory")).unwrap();
+        std::os::unix::fs::symlink(&other, directory.path().join("tool_link")).unwrap();
+        sweep(directory.path(), NOW_MS * 100_000);
+        assert!(!ours.exists() && other.exists() && directory.path().join("tool_directory").exists());
+    }
+}

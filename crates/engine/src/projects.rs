@@ -1,0 +1,107 @@
+//! The projects that were ever worked in.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codewright_proto::{Map, Project, ProjectId, Signal};
+use serde::Deserialize;
+
+use crate::session::fork::UNFINISHED;
+use crate::{Engine, Error, Place};
+
+/// How long git may take to make a repository.
+const INIT_DEADLINE: Duration = Duration::from_secs(10);
+/// The longest name of a project.
+const MAX_NAME_CHARS: usize = 200;
+
+/// The body of `PATCH /project/{id}`: what is absent stays as it is.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct ProjectPatch {
+    /// A name for people.
+    pub name: Option<String>,
+    /// A picture for people.
+    pub icon: Option<Map>,
+    /// Commands of the project.
+    pub commands: Option<Map>,
+}
+
+impl Engine {
+    /// The projects, the most recently used first.
+    pub async fn projects(&self) -> Result<Vec<Project>, Error> {
+        let mut projects = self.0.store.projects().await?;
+        projects.retain(|project| project.id.as_str() != UNFINISHED);
+        Ok(projects)
+    }
+
+    /// One project.
+    pub async fn project(&self, id: &str) -> Result<Project, Error> {
+        let found = self.projects().await?.into_iter().find(|project| project.id.as_str() == id);
+        found.ok_or_else(|| Error::not_found("Project", &id))
+    }
+
+    /// The project of a directory as it is stored now.
+    pub async fn stored_project(&self, place: &Place) -> Result<Project, Error> {
+        let stored = self.0.store.project_of(&place.path().worktree).await?;
+        Ok(stored.unwrap_or_else(|| place.project()))
+    }
+
+    /// Changes what people see of a project.
+    pub async fn update_project(&self, id: &str, patch: ProjectPatch) -> Result<Project, Error> {
+        let mut project = self.project(id).await?;
+        if patch.name.as_ref().is_some_and(|name| name.chars().count() > MAX_NAME_CHARS) {
+            return Err(Error::invalid(format!("a name has at most {MAX_NAME_CHARS} characters")));
+        }
+        project.name = patch.name.or(project.name);
+        project.icon = patch.icon.or(project.icon);
+        project.commands = patch.commands.or(project.commands);
+        project.time.updated = self.0.clock.now_ms();
+        self.0.store.save_project(project.clone()).await?;
+        self.0.store.signal(Signal::ProjectUpdated(project.clone()));
+        Ok(project)
+    }
+
+    /// The directories of a project; none of one that is not known.
+    pub async fn project_directories(&self, id: &str) -> Result<Vec<String>, Error> {
+        match self.project(id).await {
+            // What lies in no repository has no directory of its own.
+            Ok(project) if project.id == ProjectId::global() => Ok(Vec::new()),
+            Ok(project) => Ok(std::iter::once(project.worktree).chain(project.sandboxes).collect()),
+            Err(Error::NotFound { .. }) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes a directory a repository, if it lies in none.
+    pub async fn init_git(&self, place: &Arc<Place>) -> Result<Project, Error> {
+        if place.worktree.git {
+            return self.stored_project(place).await;
+        }
+        let mut git = tokio::process::Command::new("git");
+        git.args(["init", "--quiet"]).current_dir(&place.directory);
+        git.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+        let made = tokio::time::timeout(INIT_DEADLINE, git.status()).await;
+        if !made.is_ok_and(|status| status.is_ok_and(|status| status.success())) {
+            return Err(Error::invalid("git could not make a repository"));
+        }
+        let directory = place.path().directory;
+        self.dispose(place).await;
+        let place = self.place(Path::new(&directory)).await?;
+        let project = place.project();
+        self.0.store.signal(Signal::ProjectUpdated(project.clone()));
+        Ok(project)
+    }
+
+    /// Puts a directory away; its next request opens it anew, with its files as they are then.
+    pub async fn dispose(&self, place: &Place) {
+        self.0.forget_place(&place.directory).await;
+        self.0.store.signal(Signal::InstanceDisposed { directory: place.path().directory });
+    }
+
+    /// Puts all directories away.
+    pub async fn dispose_all(&self) {
+        self.0.forget_places().await;
+        self.0.store.signal(Signal::GlobalDisposed {});
+    }
+}

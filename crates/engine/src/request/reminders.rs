@@ -1,0 +1,255 @@
+//! What the program tells the model on its own account, at the end of a request.
+//!
+//! Reminders are part of a request and of no stored message: the last prompt carries them as a
+//! further piece of text, and later requests show that prompt without them. What stands before the
+//! last prompt stays as it was sent.
+
+use std::path::Path;
+
+use codewright_llm::{AssistantContent, Message, Protocol, UserContent};
+use codewright_proto::{Message as Stored, MessageWithParts, UserMessage};
+
+use super::history::GO_ON;
+use crate::prompts;
+
+/// The agent that plans, and the one that carries plans out.
+const PLAN: &str = "plan";
+const BUILD: &str = "build";
+
+/// What decides about reminders.
+pub(crate) struct Facts<'a> {
+    pub(crate) transcript: &'a [MessageWithParts],
+    pub(crate) prompt: &'a UserMessage,
+    /// How many steps the agent may take.
+    pub(crate) steps: Option<u64>,
+    /// Where the plan is written down, if plans are.
+    pub(crate) plan_file: Option<&'a Path>,
+    /// Whether a tool is offered.
+    pub(crate) has: &'a dyn Fn(&str) -> bool,
+    pub(crate) protocol: Protocol,
+}
+
+/// Adds what holds now to the messages of a request.
+pub(crate) fn remind(messages: &mut Vec<Message>, facts: &Facts<'_>) {
+    if let Some(text) = mode(facts) {
+        let last = messages.iter_mut().rev().find_map(|message| match message {
+            Message::User(content) if *content != [UserContent::Text(GO_ON.to_owned())] => Some(content),
+            Message::User(_) | Message::Assistant(_) | Message::Tool(_) => None,
+        });
+        if let Some(content) = last {
+            content.push(UserContent::Text(text));
+        }
+    }
+    if is_last_step(facts) {
+        let text = prompts::MAX_STEPS.trim_end();
+        match facts.protocol {
+            Protocol::OpenAiChat | Protocol::OpenAiResponses => {
+                messages.push(Message::Assistant(vec![AssistantContent::Text(text.to_owned())]));
+            }
+            // These take a last word of the model for the beginning of its answer, or refuse it.
+            Protocol::Anthropic | Protocol::Bedrock | Protocol::Gemini | Protocol::Cohere => {
+                let text = format!("<system-reminder>\n{text}\n</system-reminder>");
+                messages.push(Message::User(vec![UserContent::Text(text)]));
+            }
+        }
+    }
+}
+
+/// Whether the agent has reached the last step that it may take.
+pub(crate) fn is_last_step(facts: &Facts<'_>) -> bool {
+    let taken = facts.transcript.iter().filter(|message| match &message.info {
+        Stored::Assistant(info) => info.parent_id == facts.prompt.id,
+        Stored::User(_) => false,
+    });
+    facts.steps.is_some_and(|steps| taken.count() as u64 + 1 >= steps)
+}
+
+/// What the present agent is told about planning.
+fn mode(facts: &Facts<'_>) -> Option<String> {
+    let has = facts.has;
+    match (facts.prompt.agent.as_str(), facts.plan_file) {
+        (PLAN, None) => {
+            let explore = if has("task") { "send out explore agents by task where that helps; " } else { "" };
+            Some(prompts::filled(prompts::PLAN.trim_end(), &[("explore", explore)]))
+        }
+        (PLAN, Some(file)) => Some(plan_file(file, has)),
+        (BUILD, file) if has_planned(facts.transcript) => {
+            let written = file.filter(|file| file.is_file());
+            let plan = written.map_or_else(String::new, |file| {
+                format!(" The plan stands in {}: carry it out.", file.display())
+            });
+            Some(prompts::filled(prompts::BUILD_SWITCH.trim_end(), &[("plan", &plan)]))
+        }
+        _ => None,
+    }
+}
+
+fn has_planned(transcript: &[MessageWithParts]) -> bool {
+    transcript.iter().any(|message| matches!(&message.info, Stored::Assistant(info) if info.agent == PLAN))
+}
+
+fn plan_file(file: &Path, has: &dyn Fn(&str) -> bool) -> String {
+    let state = match (file.is_file(), has("apply_patch")) {
+        (true, true) => "It is there: read it and go on with it by apply_patch.",
+        (true, false) => "It is there: read it and go on with it by edit.",
+        (false, true) => "It is not there yet: make it with apply_patch.",
+        (false, false) => "It is not there yet: make it with write.",
+    };
+    let (explore, general) = if has("task") {
+        (
+            " Hand searches to explore agents: one for a known place or a small change, up to three side by side \
+             in one answer where the scope is unclear or several areas matter, each with a question of its own. \
+             Mind what you know already.",
+            "Hand the background you gathered, and no ready answer, to a general agent and ask for a detailed \
+             plan if the task is large. ",
+        )
+    } else {
+        ("", "")
+    };
+    let question = if has("question") { " by question" } else { "" };
+    let exit = if has("plan_exit") {
+        "Call plan_exit once nothing is open."
+    } else {
+        "Tell the user that the plan is ready once nothing is open."
+    };
+    prompts::filled(
+        prompts::PLAN_FILE.trim_end(),
+        &[
+            ("path", &file.display().to_string()),
+            ("state", state),
+            ("explore", explore),
+            ("general", general),
+            ("question", question),
+            ("exit", exit),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A message a word: `u` a prompt, anything else an answer of that agent to the last prompt.
+    fn talk(written: &str) -> Vec<MessageWithParts> {
+        let mut asked = String::new();
+        let messages = written.split_whitespace().enumerate().map(|(n, word)| {
+            let id = format!("msg_{n:03}");
+            let model = json!({"providerID": "p", "modelID": "m"});
+            let info = if word == "u" {
+                asked.clone_from(&id);
+                json!({"role": "user", "id": id, "sessionID": "ses_1", "time": {"created": n}, "agent": "x", "model": model})
+            } else {
+                json!({
+                    "role": "assistant", "id": id, "sessionID": "ses_1", "time": {"created": n}, "parentID": asked,
+                    "modelID": "m", "providerID": "p", "mode": word, "agent": word, "finish": "tool-calls",
+                    "path": {"cwd": "/", "root": "/"}, "cost": 0.0,
+                    "tokens": {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}},
+                })
+            };
+            serde_json::from_value(json!({"info": info, "parts": []})).unwrap()
+        });
+        messages.collect()
+    }
+
+    fn reminded(
+        written: &str,
+        agent: &str,
+        steps: Option<u64>,
+        (plan_file, protocol): (Option<&Path>, Protocol),
+    ) -> Vec<String> {
+        let transcript = talk(written);
+        let prompt = transcript.iter().rev().find_map(|message| match &message.info {
+            Stored::User(prompt) => Some(prompt.clone()),
+            Stored::Assistant(_) => None,
+        });
+        let prompt = UserMessage { agent: agent.into(), ..prompt.unwrap() };
+        let facts = Facts {
+            transcript: &transcript,
+            prompt: &prompt,
+            steps,
+            plan_file,
+            has: &|tool| matches!(tool, "edit" | "write" | "plan_exit" | "question"),
+            protocol,
+        };
+        let user = |text: &str| Message::User(vec![UserContent::Text(text.to_owned())]);
+        let mut messages = vec![user("earlier"), user("now"), Message::Tool(Vec::new()), user(GO_ON)];
+        remind(&mut messages, &facts);
+        messages
+            .iter()
+            .map(|message| match message {
+                Message::User(content) => {
+                    let texts = content.iter().map(|content| match content {
+                        UserContent::Text(text) => text.clone(),
+                        UserContent::File(_) => String::new(),
+                    });
+                    format!("u:{}", texts.collect::<Vec<_>>().join("+"))
+                }
+                Message::Assistant(content) => match &content[..] {
+                    [AssistantContent::Text(text)] => format!("a:{text}"),
+                    _ => "a".to_owned(),
+                },
+                Message::Tool(_) => "t".to_owned(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn only_the_last_prompt_is_told_of_the_mode() {
+        let chat = (None, Protocol::OpenAiChat);
+        let messages = reminded("u plan u", "plan", None, chat);
+        assert_eq!(messages[0], "u:earlier");
+        assert!(messages[1].starts_with("u:now+<system-reminder>\nPlan mode:"), "{messages:?}");
+        assert_eq!(messages.len(), 4);
+        let messages = reminded("u plan u build u", "build", None, chat);
+        assert!(
+            messages[1].contains("Plan mode is over") && !messages[1].contains("stands in"),
+            "{messages:?}"
+        );
+        assert_eq!(reminded("u build u", "build", None, chat)[1], "u:now");
+        assert_eq!(reminded("u plan u", "other", None, chat)[1], "u:now");
+    }
+
+    #[test]
+    fn a_plan_file_is_named_and_whether_it_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("plan.md");
+        let told =
+            |agent: &str| reminded("u plan u", agent, None, (Some(&file), Protocol::OpenAiChat))[1].clone();
+        let text = told("plan");
+        for expected in [
+            "plan.md",
+            "not there yet: make it with write",
+            "settle open choices with the user by question",
+            "Call plan_exit",
+        ] {
+            assert!(text.contains(expected), "{expected} in {text}");
+        }
+        assert!(!text.contains("explore agents"), "what is not offered is not named: {text}");
+        assert!(!told("build").contains("plan.md"));
+        std::fs::write(&file, "x").unwrap();
+        assert!(told("plan").contains("It is there: read it and go on with it by edit."));
+        assert!(told("build").contains("plan.md: carry it out"));
+    }
+
+    #[test]
+    fn the_last_step_and_those_after_it_are_told_so() {
+        for (written, steps, expected) in [
+            ("u", Some(1), true),
+            ("u", Some(2), false),
+            ("u build", Some(2), true),
+            ("u build build", Some(2), true),
+            ("u build build u", Some(2), false),
+            ("u build build", None, false),
+        ] {
+            let messages = reminded(written, "build", steps, (None, Protocol::OpenAiChat));
+            assert_eq!(
+                messages.last().unwrap().starts_with("a:The steps of this turn"),
+                expected,
+                "{written}"
+            );
+        }
+        let messages = reminded("u", "build", Some(1), (None, Protocol::Anthropic));
+        assert!(messages.last().unwrap().starts_with("u:<system-reminder>\nThe steps"), "{messages:?}");
+    }
+}

@@ -1,0 +1,135 @@
+//! Work that a prompt hands to another agent, without a model deciding so.
+//!
+//! It is played as the call that a model would have made: an answer with one call of the task
+//! tool. When all pieces of a prompt are done, the model is asked to go on with what they found.
+
+use std::sync::Arc;
+
+use codewright_llm::{FinishReason, ModelEvent, Request, Usage};
+use codewright_proto::{
+    CreatedTime, Event, Message, MessageError, MessageWithParts, Part, PartBody, PromptModel, TextPart,
+    UserMessage,
+};
+use codewright_store::Lease;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::files::Files;
+use super::next::{is_refused, subtasks};
+use super::recorder::Recorder;
+use super::step::{self, Attempt, Step};
+use crate::Error;
+use crate::engine::Inner;
+use crate::permission::law::law;
+use crate::subagent::Caller;
+use crate::toolbox::Offered;
+
+/// What the model is asked once other agents have done their work.
+const GO_ON: &str = "Tell in short what the task above found, and go on with the work.";
+
+/// Lets another agent do the `nth` piece of the last prompt.
+pub(crate) async fn subtask(
+    inner: &Arc<Inner>,
+    lease: &Lease,
+    (transcript, nth): (&[MessageWithParts], usize),
+    cancel: &CancellationToken,
+) -> Result<(), Error> {
+    let prompt = transcript.iter().rev().find_map(|message| match &message.info {
+        Message::User(prompt) => Some((prompt, message)),
+        Message::Assistant(_) => None,
+    });
+    let Some((prompt, message)) = prompt else { return Ok(()) };
+    let pieces = subtasks(message).count();
+    let Some(PartBody::Subtask { prompt: asked, description, agent, model, command }) =
+        subtasks(message).nth(nth)
+    else {
+        return Ok(());
+    };
+    let session = inner.session(lease.session()).await?;
+    let place = inner.place(std::path::Path::new(&session.directory)).await?;
+    if transcript.len() == 1 {
+        super::title::start(inner, &place, &session, transcript);
+    }
+    let model = model.as_ref().unwrap_or(&prompt.model);
+    let info = super::message::answer(inner, &place, prompt, (agent, model));
+    let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), info).without_steps();
+    let mut input = Map::new();
+    input.insert("prompt".to_owned(), asked.as_str().into());
+    input.insert("description".to_owned(), description.as_str().into());
+    input.insert("subagent_type".to_owned(), agent.as_str().into());
+    input.extend(command.iter().map(|command| ("command".to_owned(), Value::from(command.as_str()))));
+    let files = Files::begin(&place, &inner.tasks, cancel.child_token(), None);
+    let step = async {
+        let off = prompt.tools.iter().flatten().filter(|(_, on)| !**on);
+        let caller = Caller {
+            law: law(inner, &place, &session, &prompt.agent).await?,
+            model: Some(PromptModel { variant: None, ..model.clone() }),
+            switched_off: off.map(|(tool, _)| tool.clone()).collect(),
+            named: vec![agent.clone()],
+        };
+        let known = place.models.find(&model.provider_id, &model.model_id)?;
+        let step = Step::without_tools(place.clone(), known, Request::default());
+        let offered = Offered { shown: inner.toolbox.task().into_iter().collect(), known: Vec::new() };
+        Ok(Step { offered, caller: Arc::new(caller), files: Some(files.clone()), ..step })
+    };
+    let step = match step.await {
+        Ok(step) => step,
+        Err(error) => {
+            let error: Error = error;
+            let error = MessageError::UnknownError { message: super::describe(&error), reference: None };
+            return step::fail(lease, inner, recorder, error).await;
+        }
+    };
+    let asked = ModelEvent::ToolCall {
+        id: call_id(inner),
+        name: "task".to_owned(),
+        arguments: Value::Object(input).to_string(),
+    };
+    let Some(call) = recorder.push(asked) else { return Ok(()) };
+    if let Attempt::Aborted = step::call(inner, (lease, &step), &mut recorder, call, cancel).await? {
+        step::leave_files(inner, &files, &mut recorder).await;
+        return step::fail(lease, inner, recorder, MessageError::aborted()).await;
+    }
+    drop(recorder.push(ModelEvent::Finish { reason: FinishReason::ToolCalls, usage: Usage::default() }));
+    recorder.changed(files.close().await.patch);
+    recorder.close(None);
+    step::flush(lease, inner, &mut recorder).await?;
+    if nth + 1 < pieces || inner.store.messages(&session.id, Some(1)).await?.iter().any(refused) {
+        return Ok(());
+    }
+    lease.append(go_on(inner, prompt)).await?;
+    Ok(())
+}
+
+/// Whether the user refused the call, which ends the turn.
+fn refused(message: &MessageWithParts) -> bool {
+    message.parts.iter().any(|part| matches!(&part.body, PartBody::Tool(call) if is_refused(&call.state)))
+}
+
+/// An id as those that clients know of calls which no model made: 26 characters, ascending.
+fn call_id(inner: &Inner) -> String {
+    const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    let time = u128::from(inner.clock.now_ms()) << 80;
+    let random = (u128::from(inner.ids.random()) << 64 | u128::from(inner.ids.random())) & ((1 << 80) - 1);
+    let value = time | random;
+    (0..26).rev().map(|at| char::from(DIGITS[(value >> (at * 5)) as usize & 31])).collect()
+}
+
+fn go_on(inner: &Inner, prompt: &UserMessage) -> Vec<Event> {
+    let now = inner.clock.now_ms();
+    let id = inner.ids.message();
+    let message = UserMessage {
+        id: id.clone(),
+        time: CreatedTime { created: now },
+        summary: None,
+        format: prompt.format.clone(),
+        ..prompt.clone()
+    };
+    let session_id = prompt.session_id.clone();
+    let body = PartBody::Text(TextPart { text: GO_ON.into(), synthetic: Some(true), ..TextPart::default() });
+    let part = Part { id: inner.ids.part(), session_id: session_id.clone(), message_id: id, body };
+    vec![
+        Event::MessageUpdated { session_id: session_id.clone(), info: Message::User(message) },
+        Event::PartUpdated { session_id, part, time: now },
+    ]
+}

@@ -1,0 +1,90 @@
+//! Configuration that clients read and change.
+//!
+//! Changes go to files of our own (`codewright.json`), which are stronger than the original's
+//! beside them. What a person wrote in them stays, comments and all.
+
+use std::path::{Path, PathBuf};
+
+use codewright_config::LoadInput;
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+
+use crate::{Engine, Error, Place};
+
+/// The file that changes go to.
+const FILE: &str = "codewright.json";
+/// What a file is begun with.
+const NEW: &str = "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}\n";
+/// The largest change.
+const MAX_CHANGE_BYTES: usize = 512 * 1024;
+
+/// One change at a time: a file is read, changed and written whole.
+static CHANGING: Mutex<()> = Mutex::const_new(());
+
+impl Engine {
+    /// Lays a change over a directory's configuration; what of it was taken.
+    pub async fn change_config(&self, place: &Place, change: Value) -> Result<Value, Error> {
+        let change = self.taken(change)?;
+        lay(place.directory.join(FILE), &change).await?;
+        self.dispose(place).await;
+        Ok(Value::Object(change))
+    }
+
+    /// The configuration that holds in every directory.
+    pub fn global_config(&self) -> Result<Value, Error> {
+        let (dirs, nowhere) = (&self.0.dirs, Path::new("/"));
+        Ok(codewright_config::global(LoadInput {
+            directory: nowhere,
+            worktree: nowhere,
+            env: &self.0.env,
+            dirs,
+        })?)
+    }
+
+    /// Lays a change over the configuration that holds everywhere; the whole of it then.
+    pub async fn change_global_config(&self, change: Value) -> Result<Value, Error> {
+        let change = self.taken(change)?;
+        lay(self.0.dirs.own_config.join(FILE), &change).await?;
+        self.dispose_all().await;
+        self.global_config()
+    }
+
+    /// A change without what no configuration has.
+    fn taken(&self, change: Value) -> Result<Map<String, Value>, Error> {
+        let Value::Object(change) = change else {
+            return Err(Error::invalid("a change of the configuration is an object"));
+        };
+        if serde_json::to_vec(&change).map_or(0, |text| text.len()) > MAX_CHANGE_BYTES {
+            return Err(Error::invalid("the change is too large"));
+        }
+        codewright_config::checked(change).map_err(|error| Error::invalid(error.to_string()))
+    }
+}
+
+/// Merges a change into a file, which is made if it is not there.
+async fn lay(path: PathBuf, change: &Map<String, Value>) -> Result<(), Error> {
+    if change.is_empty() {
+        return Ok(());
+    }
+    let _alone = CHANGING.lock().await;
+    let change = change.clone();
+    let written = tokio::task::spawn_blocking(move || {
+        let cannot = |what: &dyn std::fmt::Display| {
+            Error::invalid(format!("cannot change `{}`: {what}", path.display()))
+        };
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => NEW.to_owned(),
+            Err(error) => return Err(cannot(&error)),
+        };
+        // What a person wrote stays as it is, comments and all; only what changes is written anew.
+        let name = path.display().to_string();
+        let text = codewright_config::edited(&name, &text, &change).map_err(|error| cannot(&error))?;
+        if let Some(above) = path.parent() {
+            std::fs::create_dir_all(above).map_err(|error| cannot(&error))?;
+        }
+        codewright_workspace::write_atomic(&path, text.as_bytes()).map_err(|error| cannot(&error))
+    });
+    // The pool drops work only when the runtime ends.
+    written.await.unwrap_or_else(|_| Err(Error::invalid("the program is ending")))
+}

@@ -1,0 +1,274 @@
+//! Handing work over: the child session, its prompt, its end and its last words.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codewright_config::AgentSpec;
+use codewright_proto::{
+    Action, Map, Message, MessageError, MessageId, MessageWithParts, PartBody, PartInput, PromptInput,
+    PromptModel, Rule, Session, SessionId, SessionInput, ToolState,
+};
+use codewright_tools::{Handed, Progress, ToolError, Work};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::{Engine, Inner};
+use crate::permission::law::Law;
+use crate::place::Place;
+use crate::run::Turn;
+use crate::run::next::REJECTED;
+use crate::session;
+
+/// How deep work may be handed down unless the configuration says otherwise.
+const MAX_DEPTH: u64 = 5;
+/// How deep at most, whatever the configuration says.
+const DEEPEST: u64 = 32;
+/// How long a stopped subagent may take to end.
+const STOP_WAIT: Duration = Duration::from_secs(10);
+
+/// Who makes a call, as far as handing over depends on it.
+#[derive(Debug, Default)]
+pub(crate) struct Caller {
+    pub(crate) law: Law,
+    /// The model of the step, which subagents use that have none of their own.
+    pub(crate) model: Option<PromptModel>,
+    /// Tools that the prompt switched off.
+    pub(crate) switched_off: Vec<String>,
+    /// Agents that the user named, so that calling them needs no leave.
+    pub(crate) named: Vec<String>,
+}
+
+/// The call that hands over.
+pub(crate) struct Call<'a> {
+    pub(crate) inner: &'a Arc<Inner>,
+    pub(crate) place: &'a Arc<Place>,
+    pub(crate) session: &'a SessionId,
+    pub(crate) caller: &'a Caller,
+    pub(crate) progress: &'a Progress,
+    pub(crate) cancel: &'a CancellationToken,
+}
+
+/// Hands work over and waits for its end, unless it is to go on in the background.
+pub(crate) async fn delegate(call: Call<'_>, work: Work) -> Result<Handed, ToolError> {
+    let agent = call.place.agent(&work.agent).ok().filter(|agent| !agent.hidden);
+    let agent = agent.ok_or_else(|| {
+        ToolError::Model(format!("Unknown agent type: {} is not a valid agent type", work.agent))
+    })?;
+    let model = agent.model.clone().or_else(|| call.caller.model.clone());
+    let model = model.ok_or_else(|| ToolError::model("there is no model for the subagent"))?;
+    let parent = call.inner.session(call.session).await.map_err(ToolError::model)?;
+    check_depth(&call, &parent).await?;
+    let child = child(&call, &parent, agent, &work).await?;
+    let mut metadata = Map::new();
+    metadata.insert("parentSessionId".to_owned(), json!(parent.id));
+    metadata.insert("sessionId".to_owned(), json!(child.id));
+    let shown = json!({ "modelID": model.model_id, "providerID": model.provider_id });
+    metadata.insert("model".to_owned(), shown);
+    call.progress.report_titled(metadata.clone(), &work.description);
+    let prompt = PromptInput {
+        agent: Some(agent.name.clone()),
+        model: Some(PromptModel { variant: agent_variant(agent), ..model }),
+        tools: switches(&call.caller.switched_off),
+        parts: vec![PartInput::text(work.prompt.clone())],
+        ..PromptInput::default()
+    };
+    let task_id = child.id.to_string();
+    if work.background == Some(true) {
+        begin_in_background(&call, child.id, prompt, work.description).await?;
+        return Ok(Handed { task_id, result: None, metadata });
+    }
+    let result = foreground(&call, &child.id, prompt).await?;
+    Ok(Handed { task_id, result: Some(result), metadata })
+}
+
+/// The variant of the agent's own model.
+fn agent_variant(agent: &AgentSpec) -> Option<String> {
+    agent.model.as_ref().and_then(|model| model.variant.clone().or_else(|| agent.variant.clone()))
+}
+
+fn switches(off: &[String]) -> Option<BTreeMap<String, bool>> {
+    (!off.is_empty()).then(|| off.iter().map(|tool| (tool.clone(), false)).collect())
+}
+
+/// Refuses to hand work down for ever.
+async fn check_depth(call: &Call<'_>, parent: &Session) -> Result<(), ToolError> {
+    let limit = call.place.raw_config().pointer("/experimental/subagent_depth");
+    let limit = limit.and_then(serde_json::Value::as_u64).unwrap_or(MAX_DEPTH).min(DEEPEST);
+    let mut depth = 1;
+    let mut next = parent.parent_id.clone();
+    while let Some(id) = next {
+        depth += 1;
+        if depth > limit {
+            break;
+        }
+        next =
+            call.inner.store.session(&id).await.map_err(ToolError::model)?.and_then(|above| above.parent_id);
+    }
+    if depth > limit {
+        return Err(ToolError::Model(format!(
+            "Work is handed down {limit} deep at most: do this yourself, or report what is left to do."
+        )));
+    }
+    Ok(())
+}
+
+/// The session to go on with if it is one of the caller's, else a new one.
+async fn child(
+    call: &Call<'_>,
+    parent: &Session,
+    agent: &AgentSpec,
+    work: &Work,
+) -> Result<Session, ToolError> {
+    if let Some(id) = work.task_id.as_deref().and_then(|id| SessionId::parse(id).ok()) {
+        let known = call.inner.store.session(&id).await.map_err(ToolError::model)?;
+        // Nobody goes on with the work of others by guessing its name.
+        if let Some(known) = known.filter(|known| known.parent_id.as_ref() == Some(&parent.id)) {
+            return Ok(known);
+        }
+    }
+    let speaks = |of: &str| agent.permission.iter().any(|rule| rule.permission == of);
+    let withheld = ["todowrite", "task"].into_iter().filter(|of| !speaks(of));
+    let withheld: Vec<_> = withheld.map(|of| Rule::new(of, "*", Action::Deny)).collect();
+    let input = SessionInput {
+        parent_id: Some(parent.id.clone()),
+        title: Some(format!("{} (@{} subagent)", work.description, agent.name)),
+        agent: Some(agent.name.clone()),
+        permission: (!withheld.is_empty()).then_some(withheld),
+        ..SessionInput::default()
+    };
+    session::create(call.inner, call.place, input).await.map_err(ToolError::model)
+}
+
+async fn foreground(call: &Call<'_>, child: &SessionId, prompt: PromptInput) -> Result<String, ToolError> {
+    let noted = call.inner.subagents.begin((call.session, child), &call.caller.law, false);
+    let _noted = noted.ok_or_else(crowded)?;
+    let engine = Engine(call.inner.clone());
+    let (message, turn) = engine.admit(child, prompt).await.map_err(ToolError::model)?;
+    // Whatever becomes of this call, nobody works on for it.
+    let stopped = StopOnDrop { inner: call.inner, child, armed: true };
+    if let Some(turn) = turn
+        && call.cancel.run_until_cancelled(turn.ended()).await.is_none()
+    {
+        if let Some(turn) = stopped.stop() {
+            wait(turn).await;
+        }
+        return Err(ToolError::Cancelled(None));
+    }
+    stopped.disarm();
+    last_words(call.inner, child, &message).await
+}
+
+fn crowded() -> ToolError {
+    ToolError::model("too many subagents are at work: wait for some of them to end")
+}
+
+async fn wait(turn: Turn) {
+    // It was told to end; if it cannot, the caller need not wait for it.
+    drop(tokio::time::timeout(STOP_WAIT, turn.ended()).await);
+}
+
+/// Stops a subagent unless its end was seen.
+struct StopOnDrop<'a> {
+    inner: &'a Inner,
+    child: &'a SessionId,
+    armed: bool,
+}
+
+impl StopOnDrop<'_> {
+    fn stop(&self) -> Option<Turn> {
+        self.inner.runs.cancel(self.child)
+    }
+
+    fn disarm(mut self) {
+        self.armed = false;
+    }
+}
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            drop(self.stop());
+        }
+    }
+}
+
+/// What a subagent said last in answer to a prompt; an error if it did not get so far.
+async fn last_words(inner: &Inner, child: &SessionId, prompt: &MessageId) -> Result<String, ToolError> {
+    let transcript = inner.store.transcript(child).await.map_err(ToolError::model)?;
+    let mut answers = transcript.iter().filter_map(|message| match &message.info {
+        Message::Assistant(info) if info.id > *prompt => Some((info, message)),
+        Message::Assistant(_) | Message::User(_) => None,
+    });
+    let Some((info, message)) = answers.next_back() else {
+        return Err(ToolError::Model(format!("The subagent gave no answer. {}", go_on(child))));
+    };
+    match &info.error {
+        Some(MessageError::MessageAbortedError { .. }) => {
+            Err(ToolError::Model(format!("The subagent was stopped before it was done. {}", go_on(child))))
+        }
+        Some(error) => {
+            Err(ToolError::Model(format!("The subagent failed: {}. {}", error.message(), go_on(child))))
+        }
+        None => Ok(words(message)),
+    }
+}
+
+fn go_on(child: &SessionId) -> String {
+    format!("What it did until then is kept: call task with the task_id `{child}` to go on with it.")
+}
+
+fn words(message: &MessageWithParts) -> String {
+    let texts = message.parts.iter().rev().filter_map(|part| match &part.body {
+        PartBody::Text(text) if !text.text.trim().is_empty() => Some(text.text.to_string()),
+        _ => None,
+    });
+    let refused = message.parts.iter().any(|part| {
+        matches!(&part.body, PartBody::Tool(call)
+            if matches!(&call.state, ToolState::Error { error, .. } if error == REJECTED))
+    });
+    let mut texts = texts;
+    match texts.next() {
+        Some(text) if !refused => text,
+        text => {
+            let note =
+                if refused { "(The user refused a call of the subagent, which ended its work.)" } else { "" };
+            [text.as_deref().unwrap_or_default(), note].join("\n").trim().to_owned()
+        }
+    }
+}
+
+/// Lets a subagent work on while the caller does; its report comes as a message.
+async fn begin_in_background(
+    call: &Call<'_>,
+    child: SessionId,
+    prompt: PromptInput,
+    description: String,
+) -> Result<(), ToolError> {
+    let (inner, parent) = (call.inner.clone(), call.session.clone());
+    // Noted before the prompt is taken in, so that not one step is taken without the law.
+    let noted = inner.subagents.begin((&parent, &child), &call.caller.law, true).ok_or_else(crowded)?;
+    let (message, turn) = Engine(inner.clone()).admit(&child, prompt).await.map_err(ToolError::model)?;
+    call.inner.tasks.spawn(async move {
+        if let Some(turn) = turn {
+            turn.ended().await;
+        }
+        if noted.silenced.is_cancelled() || inner.cancel.is_cancelled() {
+            return;
+        }
+        drop(noted);
+        let (state, result) = match last_words(&inner, &child, &message).await {
+            Ok(result) => ("completed", result),
+            Err(error) => ("error", error.to_string()),
+        };
+        let text = format!(
+            "The work in the background called `{description}` has ended:\n\n\
+             <task id=\"{child}\" state=\"{state}\">\n<task_result>\n{result}\n</task_result>\n</task>"
+        );
+        let part = PartInput::Text { id: None, text, synthetic: Some(true), ignored: None, metadata: None };
+        let prompt = PromptInput { parts: vec![part], ..PromptInput::default() };
+        // The session may be gone by now; then nobody waits for the report.
+        drop(Engine(inner.clone()).admit(&parent, prompt).await);
+    });
+    Ok(())
+}

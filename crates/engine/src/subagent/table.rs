@@ -1,0 +1,91 @@
+//! The subagents at work in this process.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use codewright_proto::SessionId;
+use tokio_util::sync::CancellationToken;
+
+use crate::permission::law::Law;
+
+/// Subagents at work at once; a call beyond is refused.
+const MAX_AT_WORK: usize = 64;
+
+#[derive(Default)]
+pub(crate) struct Subagents(Arc<Mutex<Table>>);
+
+#[derive(Default)]
+struct Table {
+    at_work: HashMap<u64, AtWork>,
+    next: u64,
+}
+
+struct AtWork {
+    child: SessionId,
+    parent: SessionId,
+    law: Law,
+    /// Whether no call waits for it.
+    is_background: bool,
+    silenced: CancellationToken,
+}
+
+impl Subagents {
+    /// Notes a subagent for as long as the result is held; `None` if too many are at work.
+    pub(crate) fn begin(
+        &self,
+        (parent, child): (&SessionId, &SessionId),
+        law: &Law,
+        is_background: bool,
+    ) -> Option<Noted> {
+        let mut table = self.lock();
+        if table.at_work.len() >= MAX_AT_WORK {
+            return None;
+        }
+        table.next += 1;
+        let number = table.next;
+        let (child, parent, law) = (child.clone(), parent.clone(), law.clone());
+        let silenced = CancellationToken::new();
+        let at_work = AtWork { child, parent, law, is_background, silenced: silenced.clone() };
+        table.at_work.insert(number, at_work);
+        Some(Noted { table: self.0.clone(), number, silenced })
+    }
+
+    /// The laws of the calls that a session works for, if it works for any.
+    pub(crate) fn above(&self, child: &SessionId) -> Option<Vec<Law>> {
+        let table = self.lock();
+        let laws = table.at_work.values().filter(|at_work| at_work.child == *child);
+        let laws: Vec<_> = laws.map(|at_work| at_work.law.clone()).collect();
+        (!laws.is_empty()).then_some(laws)
+    }
+
+    /// The subagents of a session that no call waits for; nobody wants their reports any more.
+    pub(crate) fn silence(&self, parent: &SessionId) -> Vec<SessionId> {
+        let table = self.lock();
+        let of_parent =
+            table.at_work.values().filter(|at_work| at_work.is_background && at_work.parent == *parent);
+        let silenced = of_parent.map(|at_work| {
+            at_work.silenced.cancel();
+            at_work.child.clone()
+        });
+        silenced.collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        // Every change under the lock is one insertion or removal: a poisoned table is whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A subagent that is at work.
+pub(crate) struct Noted {
+    table: Arc<Mutex<Table>>,
+    number: u64,
+    /// Cancelled when nobody wants its report any more.
+    pub(crate) silenced: CancellationToken,
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner).at_work.remove(&self.number);
+    }
+}

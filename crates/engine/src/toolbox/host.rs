@@ -1,0 +1,99 @@
+//! What tools cannot do alone, done for one call of one session.
+
+use std::sync::Arc;
+
+use codewright_proto::{PartInput, PromptInput, Question, QuestionOption, SessionId, ToolRef};
+use codewright_tools::{Answers, Boxed, Handed, Host, Progress, ToolError, UserQuestion, Work};
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::{Engine, Inner};
+use crate::place::Place;
+use crate::question::Reply;
+use crate::session::plan_file;
+use crate::subagent::{self, Caller};
+
+/// The host of one call.
+pub(crate) struct CallHost {
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) place: Arc<Place>,
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) progress: Progress,
+    pub(crate) session_id: SessionId,
+    pub(crate) tool: ToolRef,
+    pub(crate) cancel: CancellationToken,
+}
+
+impl Host for CallHost {
+    fn ask_user(&self, questions: Vec<UserQuestion>) -> Boxed<'_, Option<Answers>> {
+        let questions = questions.into_iter().map(question).collect();
+        Box::pin(async move {
+            let asked =
+                self.inner.questions.ask(&self.session_id, questions, Some(self.tool.clone()), &self.cancel);
+            match asked.await {
+                Reply::Answered(answers) => Ok(Some(answers)),
+                Reply::Dismissed => Ok(None),
+                Reply::Cancelled => Err(ToolError::Cancelled(None)),
+                Reply::Crowded => Err(ToolError::model("too many questions wait for the user already")),
+            }
+        })
+    }
+
+    fn delegate(&self, work: Work) -> Boxed<'_, Handed> {
+        let call = subagent::Call {
+            inner: &self.inner,
+            place: &self.place,
+            session: &self.session_id,
+            caller: &self.caller,
+            progress: &self.progress,
+            cancel: &self.cancel,
+        };
+        Box::pin(subagent::delegate(call, work))
+    }
+
+    fn plan_file(&self) -> Boxed<'_, String> {
+        Box::pin(async move {
+            let session = self.inner.session(&self.session_id).await.map_err(ToolError::model)?;
+            Ok(plan_file(&self.inner, &self.place, &session).to_string_lossy().into_owned())
+        })
+    }
+
+    fn switch_agent<'a>(&'a self, agent: &'a str, word: String) -> Boxed<'a, ()> {
+        Box::pin(async move {
+            let text = PartInput::Text {
+                id: None,
+                text: word,
+                synthetic: Some(true),
+                ignored: None,
+                metadata: None,
+            };
+            let prompt = PromptInput {
+                agent: Some(agent.to_owned()),
+                // An agent without a model of its own goes on with this one.
+                model: self
+                    .place
+                    .agent(agent)
+                    .ok()
+                    .filter(|agent| agent.model.is_none())
+                    .and(self.caller.model.clone()),
+                parts: vec![text],
+                ..PromptInput::default()
+            };
+            let admitted = Engine(self.inner.clone()).admit(&self.session_id, prompt).await;
+            admitted.map(drop).map_err(ToolError::model)
+        })
+    }
+}
+
+fn question(asked: UserQuestion) -> Question {
+    let options = asked
+        .options
+        .into_iter()
+        .map(|option| QuestionOption { label: option.label, description: option.description });
+    Question {
+        question: asked.question,
+        header: asked.header,
+        options: options.collect(),
+        multiple: asked.multiple,
+        custom: asked.custom,
+    }
+}

@@ -1,0 +1,52 @@
+//! What the wildcards of rules promise about any input, for the suite and for the long runs under `fuzz/`.
+
+#![expect(clippy::missing_panics_doc, reason = "that is what it is for")]
+
+use crate::permission::evaluate::matches;
+
+/// Longer texts are not compared with the plain way, which takes the product of both lengths.
+const MAX_CHARS: usize = 400;
+
+/// A pattern matches exactly what the plainest way to match it says.
+pub fn wildcard(pattern: &str, text: &str) {
+    let matched = matches(pattern, text);
+    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    if pattern.len() > MAX_CHARS || text.len() > MAX_CHARS {
+        return;
+    }
+    let bare = pattern.strip_suffix(&[' ', '*']);
+    let expected = plain(&pattern, &text) || bare.is_some_and(|bare| plain(bare, &text));
+    assert_eq!(matched, expected, "{pattern:?} on {text:?}");
+}
+
+/// Row by row: which beginnings of the text a beginning of the pattern matches.
+fn plain(pattern: &[char], text: &[char]) -> bool {
+    let mut row = vec![false; text.len() + 1];
+    row[0] = true;
+    for sign in pattern {
+        let mut next = vec![false; text.len() + 1];
+        for at in 0..=text.len() {
+            next[at] = match sign {
+                '*' => row[at] || (at > 0 && next[at - 1]),
+                '?' => at > 0 && row[at - 1],
+                sign => at > 0 && row[at - 1] && text[at - 1] == *sign,
+            };
+        }
+        row = next;
+    }
+    row[text.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_wildcard_matches_what_the_plain_way_says(
+            pattern in "([ab ]|\\*|\\?|\u{e9}){0,12}", text in "([ab ]|\u{e9}|/){0,16}",
+        ) {
+            super::wildcard(&pattern, &text);
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! What a model is told: sizes, reminders, commands, instructions.
+
+use codewright_proto::{CommandInput, Message, PartBody, PromptInput, Signal};
+use codewright_scripted::{Recorded, Script, Turn};
+use serde_json::{Value, json};
+
+use crate::desk::{DEADLINE, Desk, prompt, text, wait_for};
+
+/// The texts of a message in a request, piece by piece.
+fn pieces(message: &Value) -> Vec<String> {
+    match &message["content"] {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(parts) => {
+            parts.iter().filter_map(|part| part["text"].as_str().map(str::to_owned)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn messages(request: &Recorded) -> Vec<Value> {
+    request.body["messages"].as_array().unwrap().clone()
+}
+
+fn system(request: &Recorded) -> String {
+    pieces(&messages(request)[0]).concat()
+}
+
+/// Whether the texts of the `n`th prompt of a request, from 0, speak of something.
+fn prompt_says(request: &Recorded, n: usize, words: &str) -> bool {
+    let prompts = messages(request).into_iter().filter(|message| message["role"] == "user");
+    pieces(&prompts.collect::<Vec<_>>()[n]).concat().contains(words)
+}
+
+async fn ask(desk: &Desk, session: &codewright_proto::Session, agent: &str, words: &str) {
+    let input = PromptInput { agent: Some(agent.to_owned()), ..prompt(words) };
+    let turn = desk.engine.prompt(&session.id, input);
+    tokio::time::timeout(DEADLINE, turn).await.expect("the turn ends").unwrap();
+}
+
+/// The original's first request over chat completions, recorded: bytes of each tool, and of all the rest.
+const RECORDED_TOOLS: [(&str, usize); 11] = [
+    ("bash", 5197),
+    ("edit", 1944),
+    ("glob", 1100),
+    ("grep", 1161),
+    ("question", 1498),
+    ("read", 1714),
+    ("skill", 671),
+    ("task", 3820),
+    ("todowrite", 2630),
+    ("webfetch", 1274),
+    ("write", 1018),
+];
+const RECORDED_BYTES: usize = 31_810;
+/// The characters of the recorded base prompts, by a model that gets one.
+const RECORDED_FAMILIES: [(&str, usize); 8] = [
+    ("qwen3-coder", 8529),
+    ("claude-sonnet-4-5", 8213),
+    ("gemini-2.5-pro", 15_373),
+    ("gpt-4.1", 11_079),
+    ("gpt-5-codex", 7363),
+    ("gpt-oss-120b", 9275),
+    ("kimi-k2", 8684),
+    ("trinity-large", 7749),
+];
+
+#[tokio::test]
+async fn a_first_request_costs_at_most_six_tenths_of_the_originals() {
+    let models: Value = RECORDED_FAMILIES
+        .iter()
+        .map(|(model, _)| ((*model).to_owned(), json!({"name": model})))
+        .collect::<serde_json::Map<_, _>>()
+        .into();
+    let config = json!({"provider": {"mock": {"models": models}}});
+    let desk = Desk::with(Script::new().default_turn(Turn::text("ok")), config).await;
+    for (model, family_chars) in RECORDED_FAMILIES {
+        let session = desk.session().await;
+        let model_ref = codewright_proto::PromptModel {
+            provider_id: "mock".into(),
+            model_id: model.into(),
+            variant: None,
+        };
+        let input = PromptInput { model: Some(model_ref), ..prompt("Please look") };
+        tokio::time::timeout(DEADLINE, desk.engine.prompt(&session.id, input)).await.unwrap().unwrap();
+        let body = desk.server.main_requests().pop().unwrap().body;
+        let names: Vec<_> = body["tools"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|tool| tool["function"]["name"].as_str().unwrap().to_owned())
+            .collect();
+        // Held against what the original sends with the same tools; a patch tool counts for those it stands for.
+        let same = |tool: &str| {
+            names
+                .iter()
+                .any(|name| name == tool || (name == "apply_patch" && matches!(tool, "edit" | "write")))
+        };
+        let absent: usize =
+            RECORDED_TOOLS.iter().filter(|(tool, _)| !same(tool)).map(|(_, bytes)| bytes + 1).sum();
+        let theirs = RECORDED_BYTES - absent - 8529 + family_chars;
+        let ours = body.to_string().len();
+        assert!(ours * 10 <= theirs * 6, "{model}: {ours} of {theirs} with {names:?}");
+    }
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn the_plan_agent_is_told_to_plan_and_the_build_agent_that_it_may_build() {
+    let desk = Desk::new(Script::new().default_turn(Turn::text("ok"))).await;
+    let session = desk.session().await;
+    for (agent, words) in
+        [("build", "one"), ("plan", "two"), ("plan", "three"), ("build", "four"), ("build", "five")]
+    {
+        ask(&desk, &session, agent, words).await;
+    }
+    let sent = desk.server.main_requests();
+    let told: Vec<Vec<&str>> = sent
+        .iter()
+        .enumerate()
+        .map(|(n, request)| {
+            (0..=n)
+                .map(|at| match () {
+                    () if prompt_says(request, at, "Plan mode: look") => "plan",
+                    () if prompt_says(request, at, "Plan mode is over") => "build",
+                    () => "-",
+                })
+                .collect()
+        })
+        .collect();
+    let expected: [&[&str]; 5] = [
+        &["-"],
+        &["-", "plan"],
+        &["-", "-", "plan"],
+        &["-", "-", "-", "build"],
+        &["-", "-", "-", "-", "build"],
+    ];
+    assert_eq!(told, expected);
+    // Nothing of it is stored.
+    for message in desk.transcript(&session).await {
+        assert!(!text(&message).contains("system-reminder"));
+    }
+    // Planning, the model is offered nothing that writes.
+    let tools = sent[1].body["tools"].to_string();
+    assert!(tools.contains("\"read\""), "{tools}");
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn an_agent_that_has_taken_its_steps_is_told_to_stop() {
+    let script = Script::new()
+        .tool("bash", json!({"command": "true"}))
+        .tool("bash", json!({"command": "true"}))
+        .text("done");
+    let desk = Desk::with(script, json!({"agent": {"build": {"steps": 2}}})).await;
+    let session = desk.session().await;
+    desk.prompt(&session, "go").await;
+    let told = |request: &Recorded| {
+        let last = messages(request).pop().unwrap();
+        last["role"] == "assistant"
+            && pieces(&last).concat().starts_with("The steps of this turn are used up.")
+    };
+    let sent = desk.server.main_requests();
+    assert_eq!(sent.iter().map(told).collect::<Vec<_>>(), [false, true, true]);
+    assert!(
+        sent.iter().all(|request| request.body["tool_choice"] == "auto" && request.body["tools"].is_array())
+    );
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn over_thirty_turns_almost_all_of_a_request_is_the_beginning_of_the_next() {
+    const TURNS: usize = 30;
+    let edit = |request: &codewright_scripted::Request| match request.round {
+        0 => {
+            let n = request.users.len();
+            Turn::tools([(
+                "write",
+                json!({"filePath": format!("f{n}.txt"), "content": format!("line {n}\n").repeat(20)}),
+            )])
+        }
+        _ => Turn::text("Written. ".repeat(10)),
+    };
+    let desk = Desk::new(Script::new().default_turn(Turn::respond(edit))).await;
+    std::fs::write(desk.project.join("AGENTS.md"), "Use tabs.\n").unwrap();
+    let session = desk.session().await;
+    for n in 0..TURNS {
+        desk.prompt(&session, &format!("write file {n}")).await;
+    }
+    let sent = desk.server.main_requests();
+    assert_eq!(sent.len(), 2 * TURNS);
+    for pair in sent.windows(2) {
+        // The order in which providers read: tools, then the conversation with its system text.
+        let whole = |request: &Recorded| format!("{}{}", request.body["tools"], request.body["messages"]);
+        let (before, after) = (whole(&pair[0]), whole(&pair[1]));
+        let shared = before.bytes().zip(after.bytes()).take_while(|(a, b)| a == b).count();
+        assert!(shared * 100 >= before.len() * 95, "{shared} of {} bytes", before.len());
+    }
+    desk.assert_clean();
+}
+
+fn command(name: &str, arguments: &str) -> CommandInput {
+    CommandInput { command: name.to_owned(), arguments: arguments.to_owned(), ..CommandInput::default() }
+}
+
+#[tokio::test]
+async fn a_command_becomes_a_prompt_and_says_when_it_is_done() {
+    let template =
+        "Hello $1 and all: $ARGUMENTS\nshell: !`echo injected; echo $1`\nfile: @note.txt, agent: @explore";
+    let config = json!({"command": {"hello": {"template": template, "agent": "plan", "description": "d"}}});
+    let desk = Desk::with(Script::new().text("done"), config).await;
+    std::fs::write(desk.project.join("note.txt"), "remember\n").unwrap();
+    let session = desk.session().await;
+    let mut events = desk.engine.subscribe();
+    let run = desk.engine.command(&session.id, command("hello", "'big world' !`touch evil`"));
+    let answer = tokio::time::timeout(DEADLINE, run).await.unwrap().unwrap();
+    let executed = wait_for(&mut events, |published| match published.notice().fact {
+        codewright_proto::Fact::Signal(signal @ Signal::CommandExecuted { .. }) => Some(json!(signal)),
+        _ => None,
+    });
+    let executed = executed.await;
+    let expected = json!({"type": "command.executed", "properties": {
+        "sessionID": session.id, "name": "hello", "arguments": "'big world' !`touch evil`", "messageID": answer.info.id(),
+    }});
+    assert_eq!(executed["properties"], expected["properties"]);
+    let transcript = desk.transcript(&session).await;
+    let Message::User(info) = &transcript[0].info else { panic!("a prompt") };
+    assert_eq!(info.agent, "plan");
+    let said = text(&transcript[0]);
+    assert!(
+        said.starts_with(
+            "Hello big world !`touch evil` and all: 'big world' !`touch evil`\nshell: injected\nbig world !`touch evil`"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("remember"), "{said}");
+    assert!(!desk.project.join("evil").exists(), "what a user types is not run");
+    let kinds: Vec<_> = transcript[0]
+        .parts
+        .iter()
+        .filter_map(|part| match &part.body {
+            PartBody::File { filename, .. } => filename.clone(),
+            PartBody::Agent { name, .. } => Some(format!("agent {name}")),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(kinds, ["note.txt", "agent explore"]);
+    let unknown = desk.engine.command(&session.id, command("nope", "")).await.unwrap_err();
+    assert!(
+        unknown.to_string().starts_with("command `nope` not found; there are init, review, hello"),
+        "{unknown}"
+    );
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn the_built_in_commands_are_listed_with_their_places() {
+    let desk = Desk::new(Script::new()).await;
+    let listed = desk.place.commands_json();
+    let shown: Vec<_> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .take(2)
+        .map(|command| json!([command["name"], command["source"], command["hints"], command["subtask"]]))
+        .collect();
+    let expected = [
+        json!(["init", "command", ["$ARGUMENTS"], null]),
+        json!(["review", "command", ["$ARGUMENTS"], true]),
+    ];
+    assert_eq!(shown, expected);
+    let project = desk.project.display().to_string();
+    assert!(
+        listed.as_array().unwrap()[..2]
+            .iter()
+            .all(|command| command["template"].as_str().unwrap().contains(&project))
+    );
+}
+
+#[tokio::test]
+async fn the_built_in_agents_have_their_prompts() {
+    let desk = Desk::with(Script::new(), json!({"agent": {"explore": {"prompt": "mine"}}})).await;
+    let agents = desk.place.agents_json();
+    let prompts: Vec<_> = agents
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|agent| {
+            (agent["name"].as_str().unwrap(), agent["prompt"].as_str().map(|prompt| prompt.len() > 4))
+        })
+        .collect();
+    let expected = [
+        ("build", None),
+        ("compaction", Some(true)),
+        ("explore", Some(false)),
+        ("general", None),
+        ("plan", None),
+        ("summary", Some(true)),
+        ("title", Some(true)),
+    ];
+    assert_eq!(prompts, expected);
+}
+
+#[tokio::test]
+async fn instructions_at_addresses_are_sent_and_one_that_hangs_holds_up_once() {
+    let hanging = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let script = Script::new()
+        .page("rules", Turn::html(200, "Rules from afar."))
+        .page("empty", Turn::html(200, " \n"))
+        .page("missing", Turn::html(404, "none"))
+        .page("huge", Turn::html(200, "x".repeat(300 * 1024)))
+        .default_turn(Turn::text("ok"));
+    let desk = Desk::new(script).await;
+    let url = desk.server.url();
+    let config = json!({
+        "instructions": [
+            format!("{url}/__mock/pages/rules"),
+            format!("{url}/__mock/pages/empty"),
+            format!("{url}/__mock/pages/huge"),
+            format!("{url}/__mock/pages/missing"),
+            format!("http://{}/never", hanging.local_addr().unwrap()),
+            "https://",
+        ],
+        "prompt": {"instructions": {"http": true}},
+    });
+    std::fs::write(desk.project.join("opencode.json"), config.to_string()).unwrap();
+    let desk = desk.again().await;
+    let session = desk.session().await;
+    let begun = std::time::Instant::now();
+    desk.prompt(&session, "one").await;
+    let first = begun.elapsed();
+    desk.prompt(&session, "two").await;
+    let second = begun.elapsed() - first;
+    assert!(first >= std::time::Duration::from_secs(5), "{first:?}");
+    assert!(second < std::time::Duration::from_secs(5), "{second:?}");
+    for request in desk.server.main_requests() {
+        let system = system(&request);
+        assert!(
+            system.contains(&format!("Instructions from: {url}/__mock/pages/rules\nRules from afar.")),
+            "{system}"
+        );
+        for absent in ["pages/empty", "pages/huge", "pages/missing", "/never"] {
+            assert!(!system.contains(absent), "{absent} in {system}");
+        }
+    }
+    let warnings = desk.place.warnings().join("\n");
+    for expected in [
+        "pages/huge` was left out",
+        "pages/missing` was left out",
+        "/never` was left out",
+        "`https://` was left out",
+    ] {
+        assert!(warnings.contains(expected), "{expected} in {warnings}");
+    }
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn an_address_without_encryption_is_not_asked_unless_that_is_allowed() {
+    let desk =
+        Desk::new(Script::new().page("rules", Turn::html(200, "FROM AFAR")).default_turn(Turn::text("ok")))
+            .await;
+    let config = json!({"instructions": [format!("{}/__mock/pages/rules", desk.server.url())]});
+    std::fs::write(desk.project.join("opencode.json"), config.to_string()).unwrap();
+    let desk = desk.again().await;
+    let session = desk.session().await;
+    desk.prompt(&session, "one").await;
+    assert!(!system(&desk.server.main_requests()[0]).contains("FROM AFAR"));
+    assert!(desk.place.warnings().join("\n").contains("prompt.instructions.http"));
+}
+
+#[tokio::test]
+async fn the_report_shows_every_block_with_its_origin_and_size() {
+    let config = json!({"prompt": {"header": "Top.", "system": "Bottom."}, "instructions": ["more.md"]});
+    let desk = Desk::with(Script::new(), config).await;
+    for (name, words) in [("AGENTS.md", "Rules."), ("more.md", "More.")] {
+        std::fs::write(desk.project.join(name), words).unwrap();
+    }
+    let report =
+        desk.engine.prompt_report(&desk.place, Some("plan"), Some("mockanth/claude-mock")).await.unwrap();
+    assert_eq!(
+        (report.agent.as_str(), report.model.as_str(), report.family),
+        ("plan", "mockanth/claude-mock", "claude")
+    );
+    let blocks: Vec<_> = report.blocks.iter().map(|block| (block.name, block.origin.as_str())).collect();
+    let (rules, more) = (
+        desk.project.join("AGENTS.md").display().to_string(),
+        desk.project.join("more.md").display().to_string(),
+    );
+    let expected = [
+        ("header", "the configuration"),
+        ("provider", "family `claude`"),
+        ("model", "built in"),
+        ("environment", "built in"),
+        ("custom rules", rules.as_str()),
+        ("instructions", more.as_str()),
+        ("skills", "the folders of skills"),
+        ("config", "the configuration"),
+    ];
+    assert_eq!(blocks, expected);
+    assert!(report.blocks.iter().all(|block| block.bytes == block.text.len() && block.tokens > 0));
+    assert!(report.parts[0].starts_with("Top.\nYou are Codewright") && report.parts[1].ends_with("Bottom."));
+    assert_eq!(report.families.len(), 9);
+    assert!(report.total.bytes > report.system.bytes);
+    // What is reported is what is sent.
+    let sized: usize = report.tools.iter().map(|tool| tool.bytes).sum();
+    assert_eq!(report.total.bytes, report.system.bytes + sized);
+}
+
+#[tokio::test]
+async fn a_command_for_a_subagent_is_done_in_a_session_of_its_own() {
+    let config = json!({"command": {"subt": {"template": "SUBTASKCMD $ARGUMENTS", "agent": "explore", "description": "sub"}}});
+    let desk = Desk::with(Script::new().text("sub result").text("parent continue"), config).await;
+    let session = desk.session().await;
+    let run = desk.engine.command(&session.id, command("subt", "zz"));
+    let answer = tokio::time::timeout(DEADLINE, run).await.unwrap().unwrap();
+    assert_eq!(text(&answer), "parent continue");
+    let transcript = desk.transcript(&session).await;
+    let Message::User(asked) = &transcript[0].info else { panic!("a prompt") };
+    assert_eq!(asked.agent, "build");
+    let subtask = json!(transcript[0].parts[0]);
+    let expected = json!(["subtask", "SUBTASKCMD zz", "sub", "explore", "subt"]);
+    let found = ["type", "prompt", "description", "agent", "command"].map(|key| subtask[key].clone());
+    assert_eq!(json!(found), expected);
+    let (tool, state) = crate::desk::calls(&transcript).remove(0);
+    assert_eq!(tool, "task");
+    assert!(json!(state)["output"].as_str().unwrap().contains("sub result"), "{state:?}");
+    // The agent that searches has its own prompt.
+    assert!(system(&desk.server.main_requests()[0]).starts_with("You are Codewright's scout"));
+    desk.assert_clean();
+}

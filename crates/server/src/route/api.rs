@@ -1,0 +1,182 @@
+//! The newer routes under `/api`, as far as the official clients call them.
+//!
+//! They show the same things as the routes beside them in other shapes, each with
+//! the place it holds for.
+
+use axum::Json;
+use axum::extract::State;
+use codewright_engine::SessionFilter;
+use codewright_proto::{PermissionRequest, Session, SessionId};
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::Error;
+use crate::extract::{Here, One, Params, Payload};
+use crate::state::App;
+
+mod shape;
+
+/// How many sessions are listed when the client does not say.
+const DEFAULT_SESSIONS: usize = 50;
+
+/// An answer with the place it holds for.
+pub(in crate::route) fn located(here: &Here, data: Value) -> Json<Value> {
+    Json(json!({"location": place(here), "data": data}))
+}
+
+fn place(here: &Here) -> Value {
+    let (path, project) = (here.place.path(), here.place.project());
+    json!({
+        "directory": path.directory,
+        "project": {"id": project.id, "directory": path.worktree},
+    })
+}
+
+pub(super) async fn health() -> Json<Value> {
+    Json(json!({"healthy": true}))
+}
+
+pub(super) async fn location(here: Here) -> Json<Value> {
+    Json(place(&here))
+}
+
+pub(super) async fn agents(here: Here) -> Json<Value> {
+    let agents = here.place.agents_json();
+    located(&here, agents.as_array().into_iter().flatten().map(shape::agent).collect())
+}
+
+pub(super) async fn models(here: Here) -> Json<Value> {
+    let providers = here.place.providers_json();
+    let models = shape::providers(&providers).flat_map(|provider| {
+        let models = provider["models"].as_object().into_iter().flatten();
+        models.map(|(_, model)| shape::model(model)).collect::<Vec<_>>()
+    });
+    located(&here, models.collect())
+}
+
+pub(super) async fn providers(here: Here) -> Json<Value> {
+    let providers = here.place.providers_json();
+    located(&here, shape::providers(&providers).map(shape::provider).collect())
+}
+
+pub(super) async fn provider(here: Here, One(id): One<String>) -> Result<Json<Value>, Error> {
+    let providers = here.place.providers_json();
+    let found = shape::providers(&providers).find(|provider| provider["id"] == *id).map(shape::provider);
+    let missing = || Error::Missing { tag: "ProviderNotFoundError", key: "providerID", what: "Provider", id };
+    Ok(located(&here, found.ok_or_else(missing)?))
+}
+
+pub(super) async fn integrations(State(app): State<App>, here: Here) -> Json<Value> {
+    let sign_ins = app.engine.sign_in_methods();
+    let all = here.place.connections();
+    located(&here, all.iter().map(|known| shape::integration(known, &sign_ins)).collect())
+}
+
+pub(super) async fn integration(State(app): State<App>, here: Here, One(id): One<String>) -> Json<Value> {
+    let sign_ins = app.engine.sign_in_methods();
+    let all = here.place.connections();
+    let found = all.iter().find(|(known, ..)| *known == id);
+    located(&here, found.map_or(Value::Null, |known| shape::integration(known, &sign_ins)))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Key {
+    key: String,
+}
+
+pub(super) async fn connect_key(
+    State(app): State<App>,
+    One(provider): One<String>,
+    Payload(given): Payload<Key>,
+) -> Result<StatusCode, Error> {
+    app.engine.set_credential(&provider, &json!({"type": "api", "key": given.key})).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// A credential has the name of its provider.
+pub(super) async fn disconnect(State(app): State<App>, One(id): One<String>) -> Result<StatusCode, Error> {
+    app.engine.remove_credential(&id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn nothing(here: Here) -> Json<Value> {
+    located(&here, json!([]))
+}
+
+pub(super) async fn permissions(State(app): State<App>, here: Here) -> Result<Json<Value>, Error> {
+    let asked = app.engine.permissions().await?;
+    Ok(located(&here, asked.iter().map(permission).collect()))
+}
+
+fn permission(request: &PermissionRequest) -> Value {
+    let mut shown = json!(request);
+    if let Some(shown) = shown.as_object_mut() {
+        for (old, new) in [("permission", "action"), ("patterns", "resources"), ("always", "save")] {
+            if let Some(value) = shown.remove(old) {
+                shown.insert(new.to_owned(), value);
+            }
+        }
+        if let Some(tool) = shown.remove("tool") {
+            let source = json!({"type": "tool", "messageID": tool["messageID"], "callID": tool["callID"]});
+            shown.insert("source".to_owned(), source);
+        }
+    }
+    shown
+}
+
+pub(super) async fn saved_permissions() -> Json<Value> {
+    Json(json!({"data": []}))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Listed {
+    limit: Option<usize>,
+    order: Option<String>,
+    search: Option<String>,
+    directory: Option<String>,
+    project: Option<String>,
+}
+
+/// Sessions of all directories, the newest first unless asked otherwise.
+pub(super) async fn sessions(
+    State(app): State<App>,
+    Params(listed): Params<Listed>,
+) -> Result<Json<Value>, Error> {
+    let filter = SessionFilter {
+        directory: listed.directory.filter(|directory| !directory.is_empty()),
+        search: listed.search.filter(|search| !search.is_empty()),
+        ..SessionFilter::default()
+    };
+    let mut sessions = app.engine.sessions(filter).await?;
+    if let Some(project) = listed.project {
+        sessions.retain(|session| session.project_id.as_str() == project);
+    }
+    sessions.sort_by(|a, b| (b.time.created, &b.id).cmp(&(a.time.created, &a.id)));
+    if listed.order.as_deref() == Some("asc") {
+        sessions.reverse();
+    }
+    sessions.truncate(listed.limit.unwrap_or(DEFAULT_SESSIONS));
+    let data: Value = sessions.iter().map(shape::session).collect();
+    Ok(Json(json!({"data": data, "cursor": {"previous": null, "next": null}})))
+}
+
+pub(super) async fn session(State(app): State<App>, One(id): One<SessionId>) -> Result<Json<Value>, Error> {
+    let found: Result<Session, _> = app.engine.session(&id).await;
+    match found {
+        Ok(session) => Ok(Json(json!({"data": shape::session(&session)}))),
+        Err(codewright_engine::Error::NotFound { .. }) => Err(Error::Missing {
+            tag: "SessionNotFoundError",
+            key: "sessionID",
+            what: "Session",
+            id: id.to_string(),
+        }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub(super) async fn active(State(app): State<App>) -> Json<Value> {
+    let busy = app.engine.statuses().into_keys();
+    let data: Map<_, _> = busy.map(|id| (id.to_string(), json!({"type": "running"}))).collect();
+    Json(json!({"data": data}))
+}

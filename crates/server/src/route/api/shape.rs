@@ -1,0 +1,176 @@
+//! Agents, models, providers and sessions in the shapes of the newer routes.
+
+use codewright_proto::Session;
+use serde_json::{Map, Value, json};
+
+/// The providers of `GET /config/providers`.
+pub(super) fn providers(listed: &Value) -> impl Iterator<Item = &Value> {
+    listed["providers"].as_array().into_iter().flatten()
+}
+
+/// Copies the keys that are there.
+fn some<'a>(from: &'a Value, keys: &'a [&'a str]) -> impl Iterator<Item = (String, Value)> + 'a {
+    keys.iter().filter_map(|key| {
+        let value = from.get(key).filter(|value| !value.is_null())?;
+        Some(((*key).to_owned(), value.clone()))
+    })
+}
+
+fn request() -> Value {
+    json!({"headers": {}, "body": {}})
+}
+
+pub(super) fn agent(agent: &Value) -> Value {
+    let mut shown = Map::new();
+    shown.insert("id".to_owned(), agent["name"].clone());
+    if let Some(model) = agent.get("model").filter(|model| model.is_object()) {
+        let model = json!({"id": model["modelID"], "providerID": model["providerID"]});
+        shown.insert("model".to_owned(), model);
+    }
+    shown.insert("request".to_owned(), request());
+    if let Some(prompt) = agent.get("prompt").filter(|prompt| prompt.is_string()) {
+        shown.insert("system".to_owned(), prompt.clone());
+    }
+    shown.extend(some(agent, &["description", "mode"]));
+    shown.insert("hidden".to_owned(), json!(agent["hidden"] == true));
+    shown.extend(some(agent, &["color", "steps"]));
+    let rules = agent["permission"].as_array().into_iter().flatten().map(
+        |rule| json!({"action": rule["permission"], "resource": rule["pattern"], "effect": rule["action"]}),
+    );
+    shown.insert("permissions".to_owned(), rules.collect());
+    shown.into()
+}
+
+/// The address and the library of a provider or a model; never its key.
+fn api(npm: &Value, url: &Value) -> Map<String, Value> {
+    let mut api = Map::new();
+    api.insert("type".to_owned(), json!("aisdk"));
+    api.insert("package".to_owned(), npm.clone());
+    if url.as_str().is_some_and(|url| !url.is_empty()) {
+        api.insert("url".to_owned(), url.clone());
+    }
+    api
+}
+
+pub(super) fn provider(provider: &Value) -> Value {
+    let first = provider["models"].as_object().and_then(|models| models.values().next());
+    let first = first.map_or(&Value::Null, |model| &model["api"]);
+    json!({
+        "id": provider["id"],
+        "name": provider["name"],
+        "api": api(&first["npm"], &first["url"]),
+        "request": request(),
+    })
+}
+
+pub(super) fn model(model: &Value) -> Value {
+    let mut shown = Map::new();
+    shown.extend(some(model, &["id", "providerID"]));
+    if model["family"].as_str().is_some_and(|family| !family.is_empty()) {
+        shown.extend(some(model, &["family"]));
+    }
+    shown.extend(some(model, &["name"]));
+    let reach: Map<_, _> = std::iter::once(("id".to_owned(), model["api"]["id"].clone()))
+        .chain(api(&model["api"]["npm"], &model["api"]["url"]))
+        .collect();
+    shown.insert("api".to_owned(), reach.into());
+    let able = &model["capabilities"];
+    let kinds = |of: &Value| -> Value {
+        let kinds = of.as_object().into_iter().flatten();
+        kinds.filter(|(_, on)| **on == true).map(|(kind, _)| json!(kind)).collect()
+    };
+    shown.insert(
+        "capabilities".to_owned(),
+        json!({
+            "tools": able["toolcall"],
+            "input": kinds(&able["input"]),
+            "output": kinds(&able["output"]),
+        }),
+    );
+    shown.insert("request".to_owned(), request());
+    let variants = model["variants"].as_object().into_iter().flatten();
+    let variants = variants.map(|(name, options)| json!({"id": name, "headers": {}, "body": options}));
+    shown.insert("variants".to_owned(), variants.collect());
+    shown.insert("time".to_owned(), json!({"released": released(&model["release_date"])}));
+    let cost = &model["cost"];
+    let cost = json!([{"input": cost["input"], "output": cost["output"], "cache": cost["cache"]}]);
+    shown.insert("cost".to_owned(), cost);
+    shown.extend(some(model, &["status"]));
+    shown.insert("enabled".to_owned(), json!(true));
+    shown.extend(some(model, &["limit"]));
+    shown.into()
+}
+
+/// A date such as `2025-08-05` in milliseconds since 1970; 0 for none.
+fn released(date: &Value) -> i64 {
+    let mut parts = date.as_str().unwrap_or_default().split('-').map(|part| part.parse::<i64>().ok());
+    let Some(Some(year)) = parts.next() else { return 0 };
+    let month = parts.next().flatten().unwrap_or(1).clamp(1, 12);
+    let day = parts.next().flatten().unwrap_or(1).clamp(1, 31);
+    if !(1970..=9999).contains(&year) {
+        return 0;
+    }
+    // Days since 1970 by the usual rule of leap years, with March as the first month.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1 - 719_468;
+    days * 86_400_000
+}
+
+pub(super) fn integration(
+    (id, name, env, connected): &(String, String, Vec<String>, Option<&'static str>),
+    sign_ins: &Value,
+) -> Value {
+    let mut methods = vec![json!({"type": "key"})];
+    if !env.is_empty() {
+        methods.push(json!({"type": "env", "names": env}));
+    }
+    let offered = sign_ins.get(id).and_then(Value::as_array).into_iter().flatten().enumerate();
+    methods.extend(offered.filter(|(_, method)| method["type"] == "oauth").map(|(at, method)| {
+        let mut shown = json!({"id": at.to_string(), "type": "oauth", "label": method["label"]});
+        if let Some(prompts) = method.get("prompts") {
+            shown["prompts"] = prompts.clone();
+        }
+        shown
+    }));
+    let connection = match (connected, env.first()) {
+        (Some("env"), Some(name)) => vec![json!({"type": "env", "name": name})],
+        (Some("api"), _) => vec![json!({"type": "credential", "id": id, "label": name})],
+        _ => Vec::new(),
+    };
+    json!({"id": id, "name": name, "methods": methods, "connections": connection})
+}
+
+pub(super) fn session(session: &Session) -> Value {
+    let whole = json!(session);
+    let mut shown = Map::new();
+    shown.extend(some(&whole, &["id", "parentID", "projectID", "agent", "model", "cost", "tokens", "time"]));
+    shown.extend(some(&whole, &["title"]));
+    shown.insert("location".to_owned(), json!({"directory": session.directory}));
+    if let Some(path) = session.path.as_deref().filter(|path| !path.is_empty()) {
+        shown.insert("subpath".to_owned(), json!(path));
+    }
+    shown.extend(some(&whole, &["revert"]));
+    shown.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_days_since_1970() {
+        for (date, days) in [
+            ("1970-01-01", 0),
+            ("1970-03-01", 59),
+            ("2000-02-29", 11_016),
+            ("2025-08-05", 20_305),
+            ("2024", 19_723),
+            ("2024-03", 19_783),
+            ("", 0),
+            ("soon", 0),
+            ("99999-01-01", 0),
+        ] {
+            assert_eq!(released(&json!(date)), days * 86_400_000, "{date}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Lines that clients write into the server's log.
+
+use axum::Json;
+use axum::extract::State;
+use codewright_proto::Map;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::Error;
+use crate::extract::{Here, Payload};
+use crate::state::App;
+
+#[derive(Deserialize)]
+pub(super) struct Line {
+    service: String,
+    level: Level,
+    message: String,
+    extra: Option<Map>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Level {
+    Debug,
+    Info,
+    Error,
+    Warn,
+}
+
+pub(super) async fn write(
+    State(app): State<App>,
+    _here: Here,
+    Payload(line): Payload<Line>,
+) -> Result<Json<bool>, Error> {
+    let level = match line.level {
+        Level::Debug => "debug",
+        Level::Info => "info",
+        Level::Error => "error",
+        Level::Warn => "warn",
+    };
+    app.engine.note(level, &line.service, &line.message, line.extra.map(Value::Object)).await;
+    Ok(Json(true))
+}

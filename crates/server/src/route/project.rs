@@ -1,0 +1,43 @@
+//! The projects that were ever worked in.
+
+use axum::Json;
+use axum::extract::State;
+use codewright_engine::ProjectPatch;
+use codewright_proto::Project;
+use serde_json::{Value, json};
+
+use crate::Error;
+use crate::extract::{Here, One, Payload};
+use crate::state::App;
+
+pub(super) async fn list(State(app): State<App>, here: Here) -> Result<Json<Vec<Project>>, Error> {
+    // Opening the directory has made its project known.
+    drop(here);
+    Ok(Json(app.engine.projects().await?))
+}
+
+pub(super) async fn current(State(app): State<App>, here: Here) -> Result<Json<Project>, Error> {
+    Ok(Json(app.engine.stored_project(&here.place).await?))
+}
+
+pub(super) async fn update(
+    State(app): State<App>,
+    One(id): One<String>,
+    Payload(patch): Payload<ProjectPatch>,
+) -> Result<Json<Project>, Error> {
+    let engine = app.engine.clone();
+    app.finish(async move { engine.update_project(&id, patch).await }).await.map(Json)
+}
+
+pub(super) async fn init_git(State(app): State<App>, here: Here) -> Result<Json<Project>, Error> {
+    let engine = app.engine.clone();
+    app.finish(async move { engine.init_git(&here.place).await }).await.map(Json)
+}
+
+pub(super) async fn directories(
+    State(app): State<App>,
+    One(id): One<String>,
+) -> Result<Json<Vec<Value>>, Error> {
+    let directories = app.engine.project_directories(&id).await?;
+    Ok(Json(directories.into_iter().map(|directory| json!({"directory": directory})).collect()))
+}

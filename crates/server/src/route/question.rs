@@ -1,0 +1,27 @@
+//! Questions to the user and their answers.
+
+use axum::Json;
+use axum::extract::State;
+use codewright_proto::{QuestionAnswers, QuestionId, QuestionRequest};
+
+use crate::Error;
+use crate::extract::{One, Payload};
+use crate::state::App;
+
+pub(super) async fn list(State(app): State<App>) -> Json<Vec<QuestionRequest>> {
+    Json(app.engine.questions())
+}
+
+pub(super) async fn reply(
+    State(app): State<App>,
+    One(id): One<QuestionId>,
+    Payload(answer): Payload<QuestionAnswers>,
+) -> Result<Json<bool>, Error> {
+    app.engine.answer_question(&id, answer.answers)?;
+    Ok(Json(true))
+}
+
+pub(super) async fn reject(State(app): State<App>, One(id): One<QuestionId>) -> Result<Json<bool>, Error> {
+    app.engine.reject_question(&id)?;
+    Ok(Json(true))
+}

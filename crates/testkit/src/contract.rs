@@ -1,0 +1,75 @@
+//! Recorded cases of the original, played again against a built program.
+//!
+//! A recording holds the events of a session and what its routes showed afterwards. The model's
+//! side of it is turned into a script, the user's side into calls of the same routes in the same
+//! order, and what the program says is held against the record: every event of a lane in its
+//! order, every message, after ids, times and places are taken out.
+//!
+//! Events whose moment is no promise (a title that arrives, totals that are counted again) count
+//! with their last content; the rest counts one by one.
+
+mod act;
+mod compare;
+mod http;
+mod recording;
+mod script;
+mod stage;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use recording::Recording;
+
+/// What one case showed.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The case.
+    pub name: String,
+    /// Recorded events and messages that were found again.
+    pub same: usize,
+    /// Recorded events and messages.
+    pub recorded: usize,
+    /// What was recorded and not found (`-`), or found and not recorded (`+`).
+    pub differences: Vec<String>,
+}
+
+impl Outcome {
+    /// Whether nothing differs.
+    #[must_use]
+    pub fn is_identical(&self) -> bool {
+        self.differences.is_empty()
+    }
+}
+
+/// The recordings, if they are there; they are no part of the project.
+#[must_use]
+pub fn folder() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference");
+    folder.join("events").is_dir().then_some(folder)
+}
+
+/// The names of the recorded cases that are about a session.
+pub fn cases(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    let events = folder.join("events");
+    for entry in std::fs::read_dir(&events).with_context(|| format!("cannot list `{}`", events.display()))? {
+        let path = entry?.path();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        // What a process says when it starts is about plugins and files, not about a session.
+        if path.extension().is_some_and(|ext| ext == "jsonl") && !name.contains("startup") {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Plays a case against the program.
+pub fn play(program: &Path, folder: &Path, name: &str) -> Result<Outcome> {
+    let recording =
+        Recording::read(folder, name).with_context(|| format!("cannot read the case `{name}`"))?;
+    let played =
+        stage::play(program, &recording).with_context(|| format!("cannot play the case `{name}`"))?;
+    Ok(compare::compare(&recording, &played))
+}

@@ -1,0 +1,141 @@
+//! Shows a directory as a tree.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use codewright_workspace::{MAX_SEARCH, glob};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{Ask, Output, Tool, ToolCx, ToolError, render};
+
+const DESCRIPTION: &str = include_str!("list.txt");
+/// Files that are shown.
+const LIMIT: usize = 100;
+/// Globs that a call may add to those that are always left out.
+const MAX_IGNORED: usize = 50;
+/// Folders whose content nobody wants to see.
+const IGNORED: [&str; 16] = [
+    "node_modules",
+    "__pycache__",
+    ".git",
+    "dist",
+    "build",
+    "target",
+    "vendor",
+    "bin",
+    "obj",
+    ".idea",
+    ".vscode",
+    ".zig-cache",
+    "coverage",
+    ".venv",
+    "venv",
+    ".cache",
+];
+
+/// Shows a directory as a tree.
+pub struct List;
+
+/// The directory and what is left out.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Input {
+    path: Option<String>,
+    ignore: Option<Vec<String>>,
+}
+
+impl Tool for List {
+    const NAME: &'static str = "list";
+    type Input = Input;
+
+    fn description(&self) -> String {
+        render(DESCRIPTION, &[("limit", &LIMIT.to_string())]).expect("a test renders every description")
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "The directory; the project directory if left out"},
+                "ignore": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": "Globs of what is left out",
+                },
+            },
+        })
+    }
+
+    async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
+        let workspace = cx.workspace()?;
+        let place = workspace.resolve(Path::new(input.path.as_deref().unwrap_or(".")))?;
+        let title = workspace.title(&place.path);
+        let title = if title.is_empty() { ".".to_owned() } else { title };
+        let list = Ask::new("list", vec![title]).with("path", place.path.to_string_lossy());
+        Ok(Ask::outside_directory(&place).into_iter().chain([list]).collect())
+    }
+
+    async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
+        let workspace = cx.workspace()?;
+        let place = workspace.resolve(Path::new(input.path.as_deref().unwrap_or(".")))?;
+        if !place.real.is_dir() {
+            return Err(ToolError::Model(format!("list path must be a directory: {}", place.path.display())));
+        }
+        let more = input.ignore.unwrap_or_default();
+        if more.len() > MAX_IGNORED {
+            return Err(ToolError::Model(format!("ignore has more than {MAX_IGNORED} globs")));
+        }
+        let ignored = IGNORED.iter().map(|name| format!("!**/{name}/**"));
+        let more = more.iter().map(|glob| format!("!{}", glob.trim_start_matches('!')));
+        let query = codewright_workspace::Glob {
+            root: place.real.clone(),
+            patterns: ignored.chain(more).collect(),
+            limit: LIMIT,
+            within: MAX_SEARCH,
+        };
+        let files = glob(query, &cx.cancel).await?;
+        let mut tree = Folder::default();
+        for path in &files.paths {
+            tree.add(path.strip_prefix(&place.real).unwrap_or(path));
+        }
+        let mut output = format!("{}/\n", place.path.display());
+        tree.show(1, &mut output);
+        if files.more || files.late {
+            output += &format!(
+                "\n(Only {} files are shown; look at a directory further down, or use glob.)\n",
+                files.paths.len()
+            );
+        }
+        let title = workspace.title(&place.path);
+        let output = Output { title, output, ..Output::default() };
+        Ok(output.with("count", files.paths.len()).with("truncated", files.more || files.late))
+    }
+}
+
+#[derive(Default)]
+struct Folder {
+    folders: BTreeMap<String, Self>,
+    files: Vec<String>,
+}
+
+impl Folder {
+    fn add(&mut self, path: &Path) {
+        let mut folder = self;
+        for name in path.parent().into_iter().flat_map(Path::components) {
+            folder = folder.folders.entry(name.as_os_str().to_string_lossy().into_owned()).or_default();
+        }
+        folder.files.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
+    }
+
+    fn show(&self, depth: usize, out: &mut String) {
+        let indent = "  ".repeat(depth);
+        for (name, folder) in &self.folders {
+            out.push_str(&format!("{indent}{name}/\n"));
+            folder.show(depth + 1, out);
+        }
+        for name in &self.files {
+            out.push_str(&format!("{indent}{name}\n"));
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Asks language servers. None can be set up yet, and every call says so.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::ask::file_patterns;
+use crate::{Ask, Output, Tool, ToolCx, ToolError};
+
+const DESCRIPTION: &str = include_str!("lsp.txt");
+
+/// Asks language servers.
+pub struct Lsp;
+
+/// What is asked, and where.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Input {
+    operation: String,
+    file_path: String,
+}
+
+impl Tool for Lsp {
+    const NAME: &'static str = "lsp";
+    type Input = Input;
+
+    fn description(&self) -> String {
+        DESCRIPTION.to_owned()
+    }
+
+    fn parameters(&self) -> Value {
+        let position = |what: &str| {
+            let description = format!("{what}, counted from 1 as in an editor");
+            json!({"minimum": 1, "description": description, "type": "integer", "maximum": 9_007_199_254_740_991_i64})
+        };
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {
+                "operation": {
+                    "type": "string",
+                    "enum": [
+                        "goToDefinition", "findReferences", "hover", "documentSymbol", "workspaceSymbol",
+                        "goToImplementation", "prepareCallHierarchy", "incomingCalls", "outgoingCalls",
+                    ],
+                    "description": "What is asked",
+                },
+                "filePath": {"type": "string", "description": "The file, absolute or relative to the project"},
+                "line": position("The line"),
+                "character": position("The place in the line"),
+                "query": {"type": "string", "description": "What workspaceSymbol looks for; everything if left out"},
+            },
+            "required": ["operation", "filePath", "line", "character"],
+        })
+    }
+
+    async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
+        let workspace = cx.workspace()?;
+        let place = workspace.resolve(Path::new(&input.file_path))?;
+        let ask =
+            Ask::new("lsp", file_patterns(&workspace, &place)).with("operation", input.operation.as_str());
+        Ok(Ask::outside_file(&place).into_iter().chain([ask]).collect())
+    }
+
+    async fn run(&self, input: Input, _cx: &ToolCx) -> Result<Output, ToolError> {
+        Err(ToolError::Model(format!(
+            "No language server is set up for {}: this version starts none. Use grep and read instead.",
+            input.file_path
+        )))
+    }
+}

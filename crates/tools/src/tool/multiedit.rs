@@ -1,0 +1,86 @@
+//! Replaces several pieces of one file, all or none.
+
+use std::path::Path;
+
+use codewright_workspace::Place;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::edit::{Piece, change, finish};
+use super::write::asks;
+use crate::ask::file_patterns;
+use crate::{Ask, Output, Tool, ToolCx, ToolError};
+
+const DESCRIPTION: &str = include_str!("multiedit.txt");
+/// Edits of one call; each looks through the whole file.
+const MAX_EDITS: usize = 100;
+
+/// Replaces several pieces of one file.
+pub struct MultiEdit;
+
+/// The file and what is changed in it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Input {
+    file_path: String,
+    edits: Vec<Piece>,
+}
+
+impl Tool for MultiEdit {
+    const NAME: &'static str = "multiedit";
+    type Input = Input;
+
+    fn description(&self) -> String {
+        DESCRIPTION.to_owned()
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {
+                "filePath": {"type": "string", "description": "The file, absolute or relative to the project"},
+                "edits": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "oldString": {"type": "string", "description": "The piece as it is by then"},
+                            "newString": {"type": "string", "description": "What takes its place"},
+                            "replaceAll": {"type": "boolean", "description": "Change every occurrence"},
+                        },
+                        "required": ["oldString", "newString"],
+                    },
+                    "description": "The replacements, in order",
+                },
+            },
+            "required": ["filePath", "edits"],
+        })
+    }
+
+    async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
+        let (inner, input) = (cx.clone(), input.clone());
+        cx.reading(move || {
+            let workspace = inner.workspace()?;
+            let place = workspace.resolve(Path::new(&input.file_path))?;
+            let change = change(&place, pieces(&input)?)?;
+            Ok(asks(&place, file_patterns(&workspace, &place), &change.diff))
+        })
+        .await
+    }
+
+    async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
+        let place: Place = cx.workspace()?.resolve(Path::new(&input.file_path))?;
+        finish(place, cx, move |place| change(place, pieces(&input)?)).await
+    }
+}
+
+fn pieces(input: &Input) -> Result<&[Piece], ToolError> {
+    match input.edits.len() {
+        0 => Err(ToolError::Model("edits is empty".to_owned())),
+        count if count > MAX_EDITS => {
+            Err(ToolError::Model(format!("{count} edits are too many; at most {MAX_EDITS} are made at once")))
+        }
+        _ => Ok(&input.edits),
+    }
+}

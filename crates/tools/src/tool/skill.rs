@@ -1,0 +1,112 @@
+//! Hands the model the text of a skill.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{Ask, Output, Tool, ToolCx, ToolError};
+
+const DESCRIPTION: &str = include_str!("skill.txt");
+/// Files of a skill that are named.
+const MAX_FILES: usize = 10;
+/// Entries looked at to find them.
+const MAX_ENTRIES: usize = 2000;
+const MAX_DEPTH: usize = 6;
+
+/// Hands the model the text of a skill.
+pub struct LoadSkill;
+
+/// The skill that is wanted.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Input {
+    name: String,
+}
+
+impl Tool for LoadSkill {
+    const NAME: &'static str = "skill";
+    type Input = Input;
+
+    fn description(&self) -> String {
+        DESCRIPTION.to_owned()
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {"name": {"type": "string", "description": "The skill, as it is named in the list"}},
+            "required": ["name"],
+        })
+    }
+
+    async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
+        known(input, cx)?;
+        let mut ask = Ask::new("skill", vec![input.name.clone()]);
+        ask.always.clone_from(&ask.patterns);
+        Ok(vec![ask])
+    }
+
+    async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
+        let skill = known(&input, cx)?.clone();
+        let directory = skill.location.as_deref().and_then(Path::parent).map(Path::to_owned);
+        let folder = directory.clone();
+        let files = cx.reading(move || Ok(folder.map(|folder| files(&folder)).unwrap_or_default())).await?;
+        let mut output = format!(
+            "<skill_content name=\"{}\">\n# Skill: {}\n\n{}\n",
+            skill.name,
+            skill.name,
+            skill.content.trim()
+        );
+        if let Some(directory) = &directory {
+            let directory = directory.display();
+            output += &format!("\nIts directory is {directory}, from which its relative paths start.\n");
+        }
+        if !files.is_empty() {
+            let files: Vec<String> =
+                files.iter().map(|file| format!("<file>{}</file>\n", file.display())).collect();
+            output += &format!("\n<skill_files>\n{}</skill_files>\n", files.concat());
+        }
+        output += "</skill_content>";
+        let title = format!("Loaded skill: {}", skill.name);
+        let directory =
+            directory.map_or_else(|| ".".to_owned(), |directory| directory.to_string_lossy().into_owned());
+        // No `truncated` yet: the length is judged where every tool's is.
+        Ok(Output { title, output, ..Output::default() }.with("name", skill.name).with("dir", directory))
+    }
+}
+
+fn known<'a>(input: &Input, cx: &'a ToolCx) -> Result<&'a crate::Skill, ToolError> {
+    cx.skills.iter().find(|skill| skill.name == input.name).ok_or_else(|| {
+        let mut names: Vec<_> = cx.skills.iter().map(|skill| skill.name.as_str()).collect();
+        names.sort_unstable();
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        ToolError::Model(format!("Skill \"{}\" not found. Available skills: {names}", input.name))
+    })
+}
+
+/// Some files of a skill, without the one that holds its text.
+fn files(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut left = MAX_ENTRIES;
+    let mut folders = vec![(root.to_owned(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            if left == 0 {
+                break;
+            }
+            left -= 1;
+            let (path, kind) = (entry.path(), entry.file_type());
+            // A link may lead anywhere: what is named here invites to be read.
+            if kind.as_ref().is_ok_and(std::fs::FileType::is_dir) && depth < MAX_DEPTH {
+                folders.push((path, depth + 1));
+            } else if kind.is_ok_and(|kind| kind.is_file()) && path != root.join("SKILL.md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found.truncate(MAX_FILES);
+    found
+}

@@ -1,0 +1,415 @@
+//! Fetches an address of the web.
+//!
+//! Every address on the way, the first and each that a redirect names, needs leave of
+//! its own. One that is not of the internet (this machine, the network around it, a
+//! cloud's metadata) is asked for even where every fetch is allowed, unless a rule names
+//! it: a page that the model was talked into fetching must not reach what only this
+//! machine can.
+
+mod markdown;
+mod page;
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use codewright_workspace::{Kind, sniff};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use url::{Host, Url};
+
+use crate::web::is_public;
+use crate::{Ask, Attachment, Output, Tool, ToolCx, ToolError, WebAnswer, WebError, WebRequest, render};
+
+const DESCRIPTION: &str = include_str!("webfetch.txt");
+/// Bytes of an answer; the message below says it in megabytes.
+const MAX_BYTES: usize = 5 * 1024 * 1024;
+const TIMEOUT_S: f64 = 30.0;
+const MAX_TIMEOUT_S: f64 = 120.0;
+/// Redirects that are followed.
+const MAX_HOPS: usize = 10;
+/// Characters of an address.
+const MAX_URL_CHARS: usize = 8192;
+const TIMED_OUT: &str = "Request timed out";
+
+/// Fetches an address of the web.
+pub struct WebFetch;
+
+/// The address and the form that is wanted.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Input {
+    url: String,
+    #[serde(default)]
+    format: Format,
+    timeout: Option<f64>,
+}
+
+/// What becomes of a page.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Format {
+    /// Its words.
+    Text,
+    /// Its words, with marks for headings, lists and links.
+    #[default]
+    Markdown,
+    /// As it is.
+    Html,
+}
+
+impl Format {
+    fn accept(self) -> &'static str {
+        match self {
+            Self::Text => "text/plain, text/markdown;q=0.9, text/html;q=0.8, */*;q=0.1",
+            Self::Markdown => "text/markdown, text/plain;q=0.9, text/html;q=0.8, */*;q=0.1",
+            Self::Html => "text/html, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.1",
+        }
+    }
+}
+
+impl Input {
+    fn url(&self) -> Result<Url, ToolError> {
+        let tell = |message: &str| Err(ToolError::Model(message.to_owned()));
+        if !self.url.starts_with("http://") && !self.url.starts_with("https://") {
+            return tell("URL must start with http:// or https://");
+        }
+        if self.url.chars().count() > MAX_URL_CHARS {
+            return tell(&format!("The URL is longer than {MAX_URL_CHARS} characters"));
+        }
+        parsed(&self.url)
+    }
+
+    fn timeout(&self) -> Duration {
+        let seconds = self.timeout.filter(|seconds| *seconds > 0.0).unwrap_or(TIMEOUT_S);
+        Duration::try_from_secs_f64(seconds.min(MAX_TIMEOUT_S)).unwrap_or(Duration::from_secs(30))
+    }
+}
+
+impl Tool for WebFetch {
+    const NAME: &'static str = "webfetch";
+    type Input = Input;
+
+    fn description(&self) -> String {
+        let values = [
+            ("default", TIMEOUT_S.to_string()),
+            ("longest", MAX_TIMEOUT_S.to_string()),
+            ("megabytes", (MAX_BYTES / 1024 / 1024).to_string()),
+        ];
+        let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
+        render(DESCRIPTION, &values).expect("a test renders every description")
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {
+                "url": {"type": "string", "description": "The whole address to fetch"},
+                "format": {
+                    "type": "string",
+                    "enum": ["text", "markdown", "html"],
+                    "description": "What a page is turned into; markdown if not given",
+                    "default": "markdown",
+                },
+                "timeout": {"type": "number", "description": "How long to wait, in seconds"},
+            },
+            "required": ["url"],
+        })
+    }
+
+    async fn asks(&self, input: &Input, _cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
+        let url = input.url()?;
+        // What is plainly of this machine needs one leave, not two.
+        Ok(vec![match literal(&url) {
+            Some(address) if !is_public(address) => private(&url, address),
+            _ => ask(&url),
+        }])
+    }
+
+    async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
+        let fetch = async {
+            // Whoever answers a question on the way has all the time in the world.
+            let (answer, url) = Way { input: &input, cx }.walk(input.url()?).await?;
+            let title = format!("{} ({})", shown(&input.url), shown(&answer.content_type));
+            let format = input.format;
+            let output = cx.reading(move || output(&answer, &url, format)).await?;
+            Ok(Output { title, ..output })
+        };
+        cx.cancel.run_until_cancelled(fetch).await.unwrap_or(Err(ToolError::Cancelled(None)))
+    }
+}
+
+fn parsed(text: &str) -> Result<Url, ToolError> {
+    let bad = |why: &dyn std::fmt::Display| {
+        ToolError::Model(format!("The URL cannot be read ({why}): {}", shown(text)))
+    };
+    let url = Url::parse(text).map_err(|why| bad(&why))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(ToolError::Model("A URL with a user name or a password in it is not fetched".to_owned()));
+    }
+    if url.host_str().is_none_or(str::is_empty) {
+        return Err(bad(&"it names no server"));
+    }
+    Ok(url)
+}
+
+fn ask(url: &Url) -> Ask {
+    Ask::new("webfetch", vec![url.to_string()]).with("url", url.as_str())
+}
+
+/// The ask for an address that is not of the internet: only a rule that names it can answer.
+fn private(url: &Url, address: IpAddr) -> Ask {
+    let mut ask = ask(url).with("address", address.to_string()).with(Ask::NAMED, true);
+    ask.always = vec![format!("{}/*", url.origin().ascii_serialization())];
+    ask
+}
+
+/// The address that a URL names without a name.
+fn literal(url: &Url) -> Option<IpAddr> {
+    match url.host()? {
+        Host::Ipv4(address) => Some(address.into()),
+        Host::Ipv6(address) => Some(address.into()),
+        Host::Domain(name) => {
+            let name = name.trim_end_matches('.');
+            let is_local = name == "localhost" || name.ends_with(".localhost");
+            is_local.then_some(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST))
+        }
+    }
+}
+
+/// One fetch from the first address to the last.
+struct Way<'a> {
+    input: &'a Input,
+    cx: &'a ToolCx,
+}
+
+impl Way<'_> {
+    async fn walk(&self, first: Url) -> Result<(WebAnswer, Url), ToolError> {
+        let mut left = self.input.timeout();
+        let mut url = first;
+        for hop in 0..=MAX_HOPS {
+            let addresses = self.judged(&url, hop > 0, left).await?;
+            let request = WebRequest {
+                url: url.clone(),
+                addresses,
+                accept: self.input.format.accept(),
+                body: None,
+                limit_bytes: MAX_BYTES,
+            };
+            let began = tokio::time::Instant::now();
+            let answer = tokio::time::timeout(left, self.cx.web.send(&request)).await;
+            left = left.saturating_sub(began.elapsed());
+            let answer = match answer {
+                Ok(Ok(answer)) => answer,
+                Ok(Err(WebError::TooLarge)) => {
+                    let megabytes = MAX_BYTES / 1024 / 1024;
+                    return Err(ToolError::Model(format!(
+                        "Response too large (exceeds {megabytes}MB limit)"
+                    )));
+                }
+                Ok(Err(WebError::Unreachable(why))) => return Err(unreachable(&url, &why)),
+                Err(_) => return Err(ToolError::Model(TIMED_OUT.to_owned())),
+            };
+            let is_redirect = matches!(answer.status, 301 | 302 | 303 | 307 | 308);
+            match answer.location.as_deref().filter(|_| is_redirect) {
+                Some(location) => url = next(&url, location)?,
+                None if (200..300).contains(&answer.status) => return Ok((answer, url)),
+                None => {
+                    let status = answer.status;
+                    return Err(ToolError::Model(format!(
+                        "StatusCode: non 2xx status code ({status} GET {url})"
+                    )));
+                }
+            }
+        }
+        Err(ToolError::Model(format!("More than {MAX_HOPS} redirects, the last to {url}")))
+    }
+
+    /// The addresses that may be reached for a URL, when there is leave for them.
+    async fn judged(
+        &self,
+        url: &Url,
+        is_further: bool,
+        left: Duration,
+    ) -> Result<Vec<SocketAddr>, ToolError> {
+        let leave = &self.cx.leave;
+        let host = url.host_str().unwrap_or_default();
+        let port = url.port_or_known_default().unwrap_or(80);
+        if let Some(address) = literal(url) {
+            match (is_further, is_public(address)) {
+                (true, true) => leave.ask(ask(url)).await?,
+                (true, false) => leave.ask(private(url, address)).await?,
+                // The call began with leave for it.
+                (false, _) => {}
+            }
+            return Ok(vec![SocketAddr::new(address, port)]);
+        }
+        if is_further {
+            leave.ask(ask(url)).await?;
+        }
+        let found = tokio::time::timeout(left, self.cx.web.look_up(host, port)).await;
+        let addresses = match found {
+            Ok(Ok(addresses)) if !addresses.is_empty() => addresses,
+            // Behind a proxy names need not be known here; it may refuse what it likes.
+            Ok(_) if self.cx.web.has_proxy(url) => return Ok(Vec::new()),
+            Ok(Ok(_)) => return Err(unreachable(url, "the name has no address")),
+            Ok(Err(WebError::Unreachable(why))) => return Err(unreachable(url, &why)),
+            Ok(Err(WebError::TooLarge)) | Err(_) => return Err(ToolError::Model(TIMED_OUT.to_owned())),
+        };
+        if let Some(address) = addresses.iter().find(|address| !is_public(address.ip())) {
+            leave.ask(private(url, address.ip())).await?;
+        }
+        Ok(addresses)
+    }
+}
+
+fn next(url: &Url, location: &str) -> Result<Url, ToolError> {
+    let next = url.join(location).map_err(|why| {
+        ToolError::Model(format!(
+            "{url} leads to an address that cannot be read ({why}): {}",
+            shown(location)
+        ))
+    })?;
+    if !matches!(next.scheme(), "http" | "https") {
+        return Err(ToolError::Model(format!(
+            "{url} leads to {}, which is not fetched",
+            shown(next.as_str())
+        )));
+    }
+    if url.scheme() == "https" && next.scheme() == "http" {
+        return Err(ToolError::Model(format!(
+            "{url} leads from https to {next}, where anybody could listen"
+        )));
+    }
+    parsed(next.as_str())
+}
+
+fn unreachable(url: &Url, why: &str) -> ToolError {
+    ToolError::Model(format!("Transport error (GET {url}): {}", shown(why)))
+}
+
+fn output(answer: &WebAnswer, url: &Url, format: Format) -> Result<Output, ToolError> {
+    let (kind, charset) = media(&answer.content_type);
+    if kind.starts_with("image/") && kind != "image/svg+xml" {
+        return Ok(picture(&answer.body));
+    }
+    if sniff(&answer.body) == Kind::Pdf {
+        let mut output = Output::new("", "PDF fetched successfully");
+        output.attachments.push(Attachment::new("application/pdf", &answer.body));
+        return Ok(output);
+    }
+    let text = decoded(&answer.body, charset);
+    if charset.is_none() && sniff(&answer.body) == Kind::Binary {
+        let kind = if kind.is_empty() { "no type given" } else { &kind };
+        return Err(ToolError::Model(format!("Cannot show binary content ({}) of {url}", shown(kind))));
+    }
+    let is_page = matches!(kind.as_str(), "text/html" | "application/xhtml+xml");
+    let text = match format {
+        Format::Html => text,
+        Format::Text if is_page => page::Page::parse(&text).text(),
+        Format::Markdown if is_page => markdown::markdown(&page::Page::parse(&text)),
+        Format::Text | Format::Markdown => text,
+    };
+    // No `truncated` yet: the length is judged where every tool's is.
+    Ok(Output { output: stripped(&text), ..Output::default() })
+}
+
+fn picture(body: &[u8]) -> Output {
+    const FETCHED: &str = "Image fetched successfully";
+    match sniff(body) {
+        Kind::Image(mime) => {
+            let mut output = Output::new("", FETCHED);
+            output.attachments.push(Attachment::new(mime, body));
+            output
+        }
+        Kind::Text | Kind::Pdf | Kind::Binary => Output::new(
+            "",
+            format!("{FETCHED}\n\n[1 image omitted: its bytes are no picture that can be shown.]"),
+        ),
+    }
+}
+
+/// The type without its parameters, in small letters, and the charset among them.
+fn media(content_type: &str) -> (String, Option<&str>) {
+    let mut parts = content_type.split(';');
+    let kind = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
+    let charset = parts.find_map(|part| {
+        let (name, value) = part.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("charset").then_some(value.trim().trim_matches('"'))
+    });
+    (kind, charset)
+}
+
+fn decoded(body: &[u8], charset: Option<&str>) -> String {
+    let known = charset.and_then(|label| encoding_rs::Encoding::for_label(label.as_bytes()));
+    let known = known.or_else(|| declared(body)).unwrap_or(encoding_rs::UTF_8);
+    known.decode(body).0.into_owned()
+}
+
+/// The charset that a page names in its first kilobyte.
+fn declared(body: &[u8]) -> Option<&'static encoding_rs::Encoding> {
+    let start = String::from_utf8_lossy(&body[..body.len().min(1024)]).to_ascii_lowercase();
+    let (_, after) = start.split_once("<meta")?.1.split_once("charset=")?;
+    let label = after.trim_start_matches(['"', '\'', ' ']);
+    let label = label.split(|c: char| !(c.is_ascii_alphanumeric() || "-_:".contains(c))).next()?;
+    encoding_rs::Encoding::for_label(label.as_bytes())
+}
+
+/// Reads a page in every form.
+#[cfg(any(test, feature = "trial"))]
+pub(crate) fn tried(html: &str) {
+    let page = page::Page::parse(html);
+    drop(stripped(&page.text()));
+    let written = markdown::markdown(&page);
+    assert_eq!(written.trim(), written, "blanks at the ends");
+}
+
+/// One line of somebody else's, short enough to be shown.
+fn shown(text: &str) -> String {
+    const MAX_CHARS: usize = 500;
+    let line: String = text.chars().filter(|c| !c.is_control()).take(MAX_CHARS).collect();
+    line
+}
+
+/// A text without what would move a terminal's cursor or hide words from a reader.
+pub(super) fn stripped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            '\r' if chars.peek() == Some(&'\n') => {}
+            '\r' => out.push('\n'),
+            '\u{1b}' => skip_sequence(&mut chars),
+            // Overrides of the direction show other words than those that are there.
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => {}
+            c if c.is_control() => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Passes over the rest of an escape sequence.
+fn skip_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    /// Characters of a sequence; a longer one is none.
+    const MAX_CHARS: usize = 256;
+    match chars.peek() {
+        Some('[') => {
+            chars.next();
+            for c in chars.by_ref().take(MAX_CHARS) {
+                if ('@'..='~').contains(&c) || c == '\n' {
+                    break;
+                }
+            }
+        }
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            for c in chars.by_ref().take(MAX_CHARS) {
+                if matches!(c, '\u{7}' | '\\' | '\n') {
+                    break;
+                }
+            }
+        }
+        Some(_) => drop(chars.next()),
+        None => {}
+    }
+}

@@ -1,0 +1,311 @@
+//! The process between the server and a command, which outlives neither and lets nothing outlive it.
+//!
+//! It is this program again, started with [`SUPERVISE`]. It makes itself the parent of every
+//! orphan below it (a child subreaper), so that `setsid`, double forks and daemons stay its
+//! descendants, starts the command, and ends when the command and everything that it started
+//! have ended:
+//!
+//! - The command ended: what is left has [`DRAIN`] to end by itself and [`POLITE`] after a TERM,
+//!   then it is killed. The exit code is the command's; a signal counts as 128 and its number.
+//! - Its standard input, the *lifeline*, brings a [`END`] byte: all are asked to end.
+//! - The lifeline closes, because the server wants it so or is no more, by whatever death: all
+//!   are killed.
+//!
+//! It has a session of its own, so a command has no terminal to ask on, and its signals are
+//! blocked, so that only KILL and STOP reach it. With a terminal, that is the session's.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// The first argument that makes the program a supervisor.
+pub const SUPERVISE: &str = "__supervise";
+/// The argument in place of a terminal's path if there is none.
+pub(super) const NO_TERMINAL: &str = "-";
+/// What the lifeline brings when all are to be asked to end.
+pub(super) const END: u8 = b'e';
+/// The variable that marks everything that one command started.
+pub(super) const MARK: &str = "CODEWRIGHT_COMMAND";
+
+/// Time for what a command left running to end by itself.
+pub(super) const DRAIN: Duration = Duration::from_millis(250);
+/// Time between asking what was left and killing it.
+const POLITE: Duration = Duration::from_millis(100);
+/// Time for everything to be gone once it is killed; what is stuck in the kernel is left.
+const KILLED: Duration = Duration::from_secs(10);
+/// Longest time between two looks at what is left.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Runs a program (a terminal's path or [`NO_TERMINAL`], the program, its arguments) and all it starts, to their end.
+#[must_use]
+pub fn supervise(args: impl Iterator<Item = OsString>) -> ExitCode {
+    #[cfg(target_os = "linux")]
+    return linux::supervise(args);
+    #[cfg(not(target_os = "linux"))]
+    {
+        drop(args);
+        ExitCode::FAILURE
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::kill_marked;
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::HashSet;
+    use std::ffi::OsString;
+    use std::fs::File;
+    use std::io::{ErrorKind, Write as _, stdin};
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Command, ExitCode, Stdio};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+    use std::thread::sleep;
+    use std::time::{Duration, Instant};
+
+    use nix::errno::Errno;
+    use nix::sys::prctl;
+    use nix::sys::signal::{SigSet, Signal, kill, killpg};
+    use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
+    use nix::unistd::{Pid, getpid, read, setsid, tcsetpgrp};
+
+    use super::{DRAIN, END, KILLED, LOOK_EVERY, NO_TERMINAL, POLITE};
+
+    /// What the shells say of a program that is not there.
+    const NOT_FOUND: u8 = 127;
+    /// What they say of one that cannot be started.
+    const NOT_STARTED: u8 = 126;
+
+    /// What both threads of a supervisor know.
+    struct Family {
+        own: Pid,
+        /// Held while processes are collected or signalled: a number is not given away meanwhile.
+        collecting: Mutex<()>,
+        /// Nothing has time any more.
+        killing: AtomicBool,
+    }
+
+    pub(super) fn supervise(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+        let (Some(terminal), Some(program)) = (args.next(), args.next()) else {
+            return ExitCode::FAILURE;
+        };
+        // Each may be refused only where it is so already, or where less can be held.
+        let _ = setsid();
+        let _ = prctl::set_child_subreaper(true);
+        let _ = prctl::set_name(c"codewright-run");
+        let started = start(&terminal, &program, args);
+        // The program was started with the signals as they were.
+        let _ = SigSet::all().thread_block();
+        let child = match started {
+            Ok(child) => child,
+            Err(error) => {
+                let name = program.to_string_lossy();
+                // Nobody may be listening any more.
+                drop(writeln!(std::io::stderr(), "cannot start `{name}`: {error}"));
+                let missing = error.kind() == ErrorKind::NotFound;
+                return ExitCode::from(if missing { NOT_FOUND } else { NOT_STARTED });
+            }
+        };
+        let family = Family { own: getpid(), collecting: Mutex::new(()), killing: AtomicBool::new(false) };
+        // Leaked, because the thread that listens is not waited for.
+        let family: &'static Family = Box::leak(Box::new(family));
+        let listening = std::thread::Builder::new().spawn(|| family.listen());
+        if listening.is_err() {
+            family.killing.store(true, Ordering::Relaxed);
+            family.signal(Signal::SIGKILL);
+        }
+        ExitCode::from(family.wait(child))
+    }
+
+    fn start(
+        terminal: &OsString,
+        program: &OsString,
+        args: impl Iterator<Item = OsString>,
+    ) -> std::io::Result<Pid> {
+        let mut command = Command::new(program);
+        command.args(args).process_group(0);
+        // The first terminal that the leader of a session opens is the session's.
+        let terminal = match terminal {
+            none if none == NO_TERMINAL => None,
+            path => Some(File::options().read(true).write(true).open(path)?),
+        };
+        match &terminal {
+            None => command.stdin(Stdio::null()),
+            Some(terminal) => command.stdin(terminal.try_clone()?),
+        };
+        let child = command.spawn()?;
+        let id = Pid::from_raw(i32::try_from(child.id()).map_err(std::io::Error::other)?);
+        if let Some(terminal) = terminal {
+            // One that looked before this was done has stopped itself.
+            let _ = tcsetpgrp(&terminal, id);
+            let _ = killpg(id, Signal::SIGCONT);
+        }
+        Ok(id)
+    }
+
+    impl Family {
+        /// Does what the lifeline says until it is closed.
+        fn listen(&self) {
+            let mut order = [0];
+            loop {
+                match read(stdin(), &mut order) {
+                    Ok(1) if order[0] == END => {
+                        self.signal(Signal::SIGTERM);
+                    }
+                    Ok(1) | Err(Errno::EINTR | Errno::EAGAIN) => {}
+                    Ok(_) | Err(_) => break,
+                }
+            }
+            self.killing.store(true, Ordering::Relaxed);
+            self.kill_all();
+        }
+
+        fn kill_all(&self) {
+            let until = Instant::now() + KILLED;
+            let mut pause = Duration::from_micros(500);
+            while self.signal(Signal::SIGKILL) > 0 && Instant::now() < until {
+                sleep(pause);
+                pause = (pause * 2).min(LOOK_EVERY);
+            }
+        }
+
+        /// Collects what ends until the program and all it started have; the program's code.
+        fn wait(&self, program: Pid) -> u8 {
+            let mut code = None;
+            loop {
+                // Only looked at, so that its number stays its own until the lock is held.
+                let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+                if matches!(waitid(Id::All, look), Err(Errno::ECHILD)) {
+                    return code.unwrap_or(1);
+                }
+                let any_left = self.collect(program, &mut code);
+                if let Some(code) = code {
+                    if any_left {
+                        self.clear(program);
+                    }
+                    return code;
+                }
+            }
+        }
+
+        /// Collects all that have ended; whether there are others.
+        fn collect(&self, program: Pid, code: &mut Option<u8>) -> bool {
+            let _collecting = self.lock();
+            loop {
+                match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                    Ok(WaitStatus::Exited(id, value)) if id == program => {
+                        *code = Some(u8::try_from(value & 0xff).unwrap_or(1));
+                    }
+                    Ok(WaitStatus::Signaled(id, signal, _)) if id == program => {
+                        *code = Some(u8::try_from(128 + signal as i32).unwrap_or(1));
+                    }
+                    Ok(WaitStatus::StillAlive) => return true,
+                    Ok(_) | Err(Errno::EINTR) => {}
+                    Err(_) => return false,
+                }
+            }
+        }
+
+        /// Ends what the program left.
+        fn clear(&self, program: Pid) {
+            let begun = Instant::now();
+            let (mut asked, mut pause) = (false, Duration::from_micros(500));
+            while self.collect(program, &mut None) && begun.elapsed() < KILLED {
+                let passed = begun.elapsed();
+                if self.killing.load(Ordering::Relaxed) || passed > DRAIN + POLITE {
+                    self.signal(Signal::SIGKILL);
+                } else if passed > DRAIN && !asked {
+                    asked = true;
+                    pause = Duration::from_micros(500);
+                    self.signal(Signal::SIGTERM);
+                }
+                sleep(pause);
+                pause = (pause * 2).min(LOOK_EVERY);
+            }
+        }
+
+        /// Signals every descendant as it is found; how many there were.
+        ///
+        /// In order of their numbers, which is mostly that of their birth: whoever forks on and on
+        /// is met at the end of the list. A killed group cannot fork any more.
+        fn signal(&self, signal: Signal) -> usize {
+            let _collecting = self.lock();
+            let mut known = HashSet::from([self.own.as_raw()]);
+            let mut groups = HashSet::from([self.own.as_raw()]);
+            for id in numbers() {
+                let Some(process) = Process::read(id) else { continue };
+                if !known.contains(&process.parent) || process.is_over || id == self.own.as_raw() {
+                    continue;
+                }
+                known.insert(id);
+                // Each may have ended meanwhile, which is what is wanted.
+                if groups.insert(process.group) {
+                    let _ = killpg(Pid::from_raw(process.group), signal);
+                }
+                let _ = kill(Pid::from_raw(id), signal);
+                if signal != Signal::SIGKILL {
+                    // Whatever is stopped takes no other signal.
+                    let _ = kill(Pid::from_raw(id), Signal::SIGCONT);
+                }
+            }
+            known.len() - 1
+        }
+
+        fn lock(&self) -> MutexGuard<'_, ()> {
+            self.collecting.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+
+    /// The numbers of all processes, ascending.
+    fn numbers() -> Vec<i32> {
+        let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+        let mut numbers: Vec<i32> =
+            entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    struct Process {
+        parent: i32,
+        group: i32,
+        /// It has ended and waits for its parent to notice.
+        is_over: bool,
+    }
+
+    impl Process {
+        fn read(id: i32) -> Option<Self> {
+            let stat = std::fs::read(format!("/proc/{id}/stat")).ok()?;
+            // The name stands in parentheses and may hold anything, these too.
+            let end = stat.iter().rposition(|byte| *byte == b')')?;
+            let text = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
+            let mut fields = text.split_ascii_whitespace();
+            let state = fields.next()?;
+            let parent = fields.next()?.parse().ok()?;
+            let group = fields.next()?.parse().ok()?;
+            Some(Self { parent, group, is_over: matches!(state, "Z" | "X") })
+        }
+    }
+
+    /// Kills all that carry a mark: for when a command has got rid of its supervisor.
+    pub(crate) fn kill_marked(mark: &str) {
+        let entry = format!("{}={mark}", super::MARK);
+        let until = Instant::now() + KILLED;
+        loop {
+            let mut found = false;
+            for id in numbers() {
+                let Ok(variables) = std::fs::read(format!("/proc/{id}/environ")) else { continue };
+                let is_over = Process::read(id).is_none_or(|process| process.is_over);
+                if !is_over && variables.split(|byte| *byte == 0).any(|variable| variable == entry.as_bytes())
+                {
+                    found = true;
+                    let _ = kill(Pid::from_raw(id), Signal::SIGKILL);
+                }
+            }
+            if !found || Instant::now() > until {
+                return;
+            }
+            sleep(LOOK_EVERY);
+        }
+    }
+}

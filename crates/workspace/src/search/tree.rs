@@ -1,0 +1,158 @@
+//! What a directory holds: its entries, and all names below it that answer to a few letters.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::{Stop, blocking, walk};
+use crate::Error;
+
+/// Names taken from one directory tree.
+const MAX_NAMES: usize = 200_000;
+
+/// One entry of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// Whether it is a directory, or leads to one.
+    pub is_directory: bool,
+    /// Whether an ignore file hides it.
+    pub is_ignored: bool,
+}
+
+/// The entries of a directory: directories first, each kind by name.
+pub async fn entries(directory: &Path, cancel: &CancellationToken) -> Result<Vec<Entry>, Error> {
+    blocking(directory.to_owned(), cancel, |directory, _| {
+        let at = |source| Error::at(&directory, source);
+        let shown: HashSet<_> = walk(&directory, None)
+            .max_depth(Some(1))
+            .build()
+            .flatten()
+            .map(|entry| entry.file_name().to_owned())
+            .collect();
+        let read = std::fs::read_dir(&directory).map_err(at)?.flatten().take(MAX_NAMES);
+        let mut entries: Vec<_> = read
+            .map(|entry| Entry {
+                name: entry.file_name().to_string_lossy().into_owned(),
+                is_directory: entry.path().is_dir(),
+                // The walk leaves `.git` out for another reason.
+                is_ignored: !shown.contains(&entry.file_name()) && entry.file_name() != ".git",
+            })
+            .collect();
+        entries
+            .sort_by_cached_key(|entry| (!entry.is_directory, entry.name.to_lowercase(), entry.name.clone()));
+        Ok(entries)
+    })
+    .await
+}
+
+/// The names below a directory: relative paths, those of directories with `/` at the end.
+///
+/// What ignore files hide is left out, as are links to directories.
+pub async fn names(
+    root: PathBuf,
+    within: Duration,
+    cancel: &CancellationToken,
+) -> Result<Vec<String>, Error> {
+    blocking(root, cancel, move |root, cancel| {
+        let stop = Stop::new(cancel, within);
+        let mut names = Vec::new();
+        for entry in walk(&root, None).build().flatten() {
+            if stop.now() || names.len() >= MAX_NAMES {
+                break;
+            }
+            let Some(kind) = entry.file_type().filter(|_| entry.depth() > 0) else { continue };
+            let Ok(path) = entry.path().strip_prefix(&root) else { continue };
+            let mut name = path.to_string_lossy().into_owned();
+            if kind.is_dir() {
+                name.push('/');
+            }
+            names.push(name);
+        }
+        Ok(names)
+    })
+    .await
+}
+
+/// The names that have all letters of a query in order, the best first.
+///
+/// Without a query the shortest names are the best: they are nearest to the root.
+#[must_use]
+pub fn closest<'a>(names: impl Iterator<Item = &'a str>, query: &str, limit: usize) -> Vec<&'a str> {
+    let query: Vec<char> = query.chars().filter(|char| !char.is_whitespace()).collect();
+    let exact = query.iter().any(|char| char.is_uppercase());
+    let query: Vec<char> =
+        if exact { query } else { query.into_iter().flat_map(char::to_lowercase).collect() };
+    let mut found: Vec<_> = names
+        .filter_map(|name| Some((std::cmp::Reverse(score(name, &query, exact)?), name.chars().count(), name)))
+        .collect();
+    found.sort_unstable();
+    found.into_iter().take(limit).map(|(.., name)| name).collect()
+}
+
+/// Points for each letter of the query, more where it continues the one before, begins a word,
+/// or stands in the last component of the name.
+fn score(name: &str, query: &[char], exact: bool) -> Option<i64> {
+    // Read from the end, so that a letter counts where it stands latest: file names tell more
+    // than the directories above them.
+    let chars: Vec<char> = name.trim_end_matches('/').chars().collect();
+    let base = chars.iter().rposition(|char| *char == '/').map_or(0, |slash| slash + 1);
+    let mut points = 0;
+    let mut at = chars.len();
+    let mut last = None;
+    for wanted in query.iter().rev() {
+        at = chars[..at]
+            .iter()
+            .rposition(|char| char == wanted || (!exact && char.to_lowercase().next() == Some(*wanted)))?;
+        let begins = at == 0 || !chars[at - 1].is_alphanumeric();
+        let continues = last == Some(at + 1);
+        points += 1 + 6 * i64::from(continues) + 4 * i64::from(begins) + 3 * i64::from(at >= base);
+        last = Some(at);
+    }
+    // A query that stands together anywhere tells more than letters here and there.
+    let whole: String = query.iter().collect();
+    let lowered = |chars: &[char]| {
+        let text: String = chars.iter().collect();
+        if exact { text } else { text.to_lowercase() }
+    };
+    let (base, all) = (lowered(&chars[base..]), lowered(&chars));
+    if whole.is_empty() {
+        return Some(0);
+    }
+    points += if base.starts_with(&whole) {
+        60
+    } else if base.contains(&whole) {
+        45
+    } else if all.contains(&whole) {
+        30
+    } else {
+        0
+    };
+    Some(points)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(names: &[&str], query: &str, expected: &[&str]) {
+        assert_eq!(closest(names.iter().copied(), query, 3), expected, "{query}");
+    }
+
+    #[test]
+    fn the_closest_names_come_first() {
+        let names = ["src/", "src/util.py", "README.md", "docs/utility/list.txt", "u/t/i/l.rs", "Ünder.md"];
+        check(&names, "util", &["src/util.py", "docs/utility/list.txt", "u/t/i/l.rs"]);
+        check(&names, "sutil", &["src/util.py", "docs/utility/list.txt"]);
+        check(&names, "readme", &["README.md"]);
+        check(&names, "READ", &["README.md"]);
+        check(&names, "Util", &[]);
+        check(&names, "ünder", &["Ünder.md"]);
+        check(&names, "zzz", &[]);
+        check(&names, "", &["src/", "Ünder.md", "README.md"]);
+    }
+}

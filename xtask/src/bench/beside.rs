@@ -1,0 +1,143 @@
+//! What the store's users wait for, by each program over the same HTTP requests.
+//!
+//! Each program fills its own data directory by its own requests, so that nothing is
+//! measured on a file that another one made. Every answer is counted, and an undo has to
+//! give the file back.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use super::Program;
+use super::abort::ask;
+use super::spread::Spread;
+use crate::model::{EDIT, Model, REPLACED};
+
+/// Sessions that are listed.
+const SESSIONS: usize = 1000;
+/// Messages of the transcript that is read.
+const MESSAGES: usize = 200;
+/// How long a server may take to say where it listens.
+const START: Duration = Duration::from_secs(60);
+/// What is timed, in this order.
+const ROWS: [&str; 3] = ["list of 1000 sessions", "transcript of 200 messages", "an edit undone"];
+
+/// Measures each program in turn; the lines to be shown.
+pub(super) fn measured(ours: &Path, against: &[PathBuf], runs: usize) -> Result<String> {
+    let model = Model::start()?;
+    let mut columns = Vec::new();
+    for (at, path) in [ours].into_iter().chain(against.iter().map(PathBuf::as_path)).enumerate() {
+        let name = if at == 0 { "ours".to_owned() } else { format!("against {at}") };
+        let program = Program::new(&name, path, &model.url)?;
+        columns.push((name, timed(&program, runs)?));
+    }
+    let mut text = String::from("  beside others, over HTTP, in ms:\n");
+    for (row, what) in ROWS.iter().enumerate() {
+        write!(text, "  {what:<34}")?;
+        for (name, times) in &columns {
+            let spread = Spread::of(times[row].iter().copied()).context("a row without runs")?;
+            write!(text, " {name} {:.1} ({:.1} .. {:.1})", spread.median, spread.least, spread.most)?;
+        }
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// The times of each row, in milliseconds; the first run of each warms the machine.
+fn timed(program: &Program, runs: usize) -> Result<[Vec<f64>; ROWS.len()]> {
+    let server = Server::start(program)?;
+    let url = server.address.as_str();
+    let created = |_| ask(url, "POST", "/session", Some(&json!({})));
+    let sessions = (0..SESSIONS).map(created).collect::<Result<Vec<_>>>()?;
+    let id = |at: usize| sessions[at]["id"].as_str().context("no session");
+    let long = format!("/session/{}/message", id(0)?);
+    for at in 0..MESSAGES {
+        let text =
+            format!("Prompt {at} that nobody answers, as long as prompts are that say what is to be done.");
+        ask(url, "POST", &long, Some(&said(&text, true)))?;
+    }
+    let edited = format!("/session/{}", id(1)?);
+    let mut times: [Vec<f64>; ROWS.len()] = Default::default();
+    for run in 0..=runs {
+        let listed = clock(|| ask(url, "GET", &format!("/session?limit={SESSIONS}"), None))?;
+        let read = clock(|| ask(url, "GET", &long, None))?;
+        for ((_, answer), count) in [&listed, &read].into_iter().zip([SESSIONS, MESSAGES]) {
+            let found = answer.as_array().map_or(0, Vec::len);
+            ensure!(found == count, "{found} and not {count} were answered");
+        }
+        let undone = undo(program, url, &edited)?;
+        if run > 0 {
+            for (row, time) in times.iter_mut().zip([listed.0, read.0, undone]) {
+                row.push(time);
+            }
+        }
+    }
+    Ok(times)
+}
+
+/// A turn that edits a file, taken back; only that is timed.
+fn undo(program: &Program, url: &str, session: &str) -> Result<f64> {
+    program.place.reset()?;
+    let file = program.place.edited();
+    let prompt = said(&format!("{EDIT} {} please", file.display()), false);
+    let answer = ask(url, "POST", &format!("{session}/message"), Some(&prompt))?;
+    ensure!(fs::read_to_string(&file)?.contains(REPLACED.1), "the file was not edited");
+    let message = json!({"messageID": answer["info"]["parentID"]});
+    let (time, _) = clock(|| ask(url, "POST", &format!("{session}/revert"), Some(&message)))?;
+    ensure!(fs::read_to_string(&file)?.contains(REPLACED.0), "the edit was not undone");
+    Ok(time)
+}
+
+fn said(text: &str, is_alone: bool) -> Value {
+    let model = json!({"providerID": "mock", "modelID": "plain-model"});
+    json!({"noReply": is_alone, "model": model, "parts": [{"type": "text", "text": text}]})
+}
+
+fn clock(work: impl FnOnce() -> Result<Value>) -> Result<(f64, Value)> {
+    let begun = Instant::now();
+    let answer = work()?;
+    Ok((begun.elapsed().as_secs_f64() * 1000.0, answer))
+}
+
+/// A program that serves; it ends with this.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(program: &Program) -> Result<Self> {
+        let mut command = Command::new(&program.path);
+        command.args(["serve", "--port", "0"]).env_clear().envs(program.place.environment());
+        command.env("OPENCODE_DISABLE_LOCAL_SERVERS", "1").current_dir(program.place.project());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut server = Self { child: command.spawn()?, address: String::new() };
+        let output = server.child.stdout.take().context("a pipe")?;
+        let (found, address) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if let Some((_, address)) = line.split_once("listening on http://") {
+                    // Whoever waited may have given up.
+                    drop(found.send(address.trim().to_owned()));
+                }
+            }
+        });
+        server.address = address.recv_timeout(START).context("the server does not say where it listens")?;
+        Ok(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}

@@ -1,0 +1,261 @@
+//! The original's own clients against this server: the package that programs use (`sdk`), and
+//! the terminal client (`tui`), both unmodified and installed by npm when they are first needed.
+//!
+//! Neither is part of `.ci/run`, which needs no network.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use codewright_testkit::{BlockingServer, Project, Script, Turn};
+use serde_json::json;
+
+/// The version whose clients are tried.
+const VERSION: &str = "1.18.33";
+/// What drives the package.
+const DRIVE: &str = include_str!("clients/drive.mjs");
+/// How long the package may take over everything.
+const DRIVE_SECONDS: &str = "120";
+/// How long the terminal client may take to show what is waited for.
+const SHOW: Duration = Duration::from_secs(45);
+/// Between two looks at the screen.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Where programs are looked for.
+#[expect(clippy::disallowed_methods, reason = "what is started needs the tester's own search path")]
+fn search() -> std::ffi::OsString {
+    std::env::var_os("PATH").unwrap_or_default()
+}
+
+/// The program, from `--bin` or built.
+fn program(rest: &[String]) -> Result<PathBuf> {
+    match rest {
+        [] => crate::bench::release("codewright"),
+        [flag, path] if flag == "--bin" => Ok(fs::canonicalize(path)?),
+        _ => bail!("only `--bin PATH` can be said; `cargo xtask --help` lists it"),
+    }
+}
+
+/// A package from npm, installed once below `target`.
+fn package(name: &str) -> Result<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/npm").join(name.replace('/', "-"));
+    let installed = root.join("node_modules").join(name);
+    if !installed.join("package.json").exists() {
+        fs::create_dir_all(&root)?;
+        let mut npm = Command::new("npm");
+        npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]).arg(&root);
+        npm.arg(format!("{name}@{VERSION}")).stdout(Stdio::null());
+        if !npm.status().context("cannot start npm")?.success() {
+            bail!("npm could not install {name}@{VERSION}");
+        }
+    }
+    Ok(fs::canonicalize(installed)?)
+}
+
+/// Lets the package start the program under the original's name and call it by both its clients.
+pub(crate) fn sdk(rest: &[String]) -> Result<ExitCode> {
+    let program = program(rest)?;
+    let package = package("@opencode-ai/sdk")?;
+    let model = BlockingServer::start(Script::new().text("Hello.").repeat())?;
+    let project = Project::git()?;
+    project.configure(&model.url())?;
+    let names = project.home().join("names");
+    fs::create_dir_all(&names)?;
+    std::os::unix::fs::symlink(&program, names.join("opencode"))?;
+    let drive = project.home().join("drive.mjs");
+    fs::write(&drive, DRIVE)?;
+    let search = std::env::join_paths(std::iter::once(names).chain(std::env::split_paths(&search())))?;
+    let mut node = Command::new("timeout");
+    node.args([DRIVE_SECONDS, "node"]).arg(&drive).arg(&package).arg(project.directory());
+    node.env_clear().envs(project.environment()).env("PATH", search).current_dir(project.directory());
+    let driven = node.status().context("cannot start node")?;
+    Ok(if driven.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What is typed, and what the screen shows then.
+struct Act {
+    name: &'static str,
+    keys: &'static [&'static str],
+    shows: &'static [&'static str],
+}
+
+const fn act(name: &'static str, keys: &'static [&'static str], shows: &'static [&'static str]) -> Act {
+    Act { name, keys, shows }
+}
+
+/// A user's evening. Keys are those of tmux; what begins with `=` is typed letter by letter.
+const ACTS: [Act; 20] = [
+    act("home", &[], &["Ask anything", "Build", "Mock"]),
+    act("prompt and thought", &["=say hello", "Enter"], &["Thought", "Hello from the model"]),
+    act("edit with its difference", &["=EDIT it", "Enter"], &["Edit src/util.py", "a + b + 0", "Edited it."]),
+    act("undo", &["C-x", "u"], &["message reverted"]),
+    act("redo", &["C-x", "r"], &["Edited it."]),
+    act("permission dialog", &["C-u", "=RUN it", "Enter"], &["Permission required", "Allow once"]),
+    act("permission given", &["Enter"], &["from-bash", "Ran it."]),
+    act("file completion", &["=look at @ut"], &["src/util.py"]),
+    act("file chosen", &["Enter", "Enter"], &["File", "Hello from the model"]),
+    act("models", &["C-x", "m"], &["Select model"]),
+    act("agents", &["Escape", "C-x", "a"], &["Select agent", "plan"]),
+    act("sessions", &["Escape", "C-x", "l"], &["Sessions", "Scripted title"]),
+    act("status", &["Escape", "C-x", "s"], &["Status", "No MCP Servers"]),
+    act("palette", &["Escape", "C-p"], &["Commands"]),
+    act("rename", &["Escape", "=/rename", "Enter"], &["Rename Session"]),
+    act("renamed", &["= again", "Enter"], &["Scripted title again"]),
+    act("compact", &["C-x", "c"], &["Compaction"]),
+    act("fork", &["=/fork", "Enter"], &["Fork session"]),
+    act("forked", &["Enter"], &["(fork #1)"]),
+    act("interrupt", &["=WAIT for it", "Enter"], &["one two"]),
+];
+
+/// Drives the terminal client through a session and reads its screen.
+pub(crate) fn tui(rest: &[String]) -> Result<ExitCode> {
+    let program = program(rest)?;
+    let client = package("opencode-linux-x64-baseline")?.join("bin/opencode");
+    let model = BlockingServer::start(script())?;
+    let project = Project::git()?;
+    let mut config = Project::config(&model.url());
+    config["permission"] = json!({"bash": "ask"});
+    project.write_config(&config)?;
+    project.write("src/util.py", "def add(a, b):\n    return a + b\n")?;
+    let server = Served::start(&program, &project)?;
+    let screen = Screen::open(&client, &server.url, &project)?;
+    let mut failed = 0;
+    let mut out = std::io::stdout();
+    for Act { name, keys, shows } in ACTS {
+        screen.press(keys)?;
+        match screen.wait(shows)? {
+            None => writeln!(out, "ok    {name}")?,
+            Some(shown) => {
+                failed += 1;
+                writeln!(out, "FAIL  {name}: {shows:?} is not on the screen\n{shown}")?;
+            }
+        }
+    }
+    screen.press(&["Escape", "Escape"])?;
+    if let Some(shown) = screen.wait(&["interrupted"])? {
+        failed += 1;
+        writeln!(out, "FAIL  interrupted\n{shown}")?;
+    }
+    writeln!(out, "{} of {} acts shown as expected", ACTS.len() + 1 - failed, ACTS.len() + 1)?;
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn script() -> Script {
+    let edit = [
+        Turn::steps().tool("read", json!({"filePath": "src/util.py"})),
+        Turn::steps()
+            .tool("edit", json!({"filePath": "src/util.py", "oldString": "a + b", "newString": "a + b + 0"})),
+        Turn::steps().text("Edited it."),
+    ];
+    let run = [
+        Turn::steps().tool("bash", json!({"command": "echo from-bash", "description": "say it"})),
+        Turn::steps().text("Ran it."),
+    ];
+    let slow = Turn::steps().text("one two three four five six seven eight nine ten eleven twelve");
+    let told = Turn::steps().reasoning("hmm").text("Hello from the model");
+    Script::new()
+        .title("Scripted title")
+        .session("WAIT for it", [slow.chunk_size(8).chunk_delay_ms(1500)])
+        .session("RUN it", run)
+        .session("EDIT it", edit)
+        .default_turn(told)
+}
+
+/// The program as a server; ended when dropped.
+struct Served {
+    child: Child,
+    url: String,
+}
+
+impl Served {
+    fn start(program: &Path, project: &Project) -> Result<Self> {
+        let mut serve = Command::new(program);
+        serve.args(["serve", "--port", "0"]).env_clear().envs(project.environment());
+        serve.env("PATH", search());
+        serve.current_dir(project.directory()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = serve.spawn().context("cannot start the program")?;
+        let stdout = child.stdout.take().context("the program has no output")?;
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line)?;
+        let url = line.split(" on ").nth(1).context("the program does not say where it listens")?;
+        Ok(Self { url: url.trim().to_owned(), child })
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// A terminal that nobody sees.
+struct Screen {
+    name: String,
+}
+
+impl Screen {
+    fn open(client: &Path, url: &str, project: &Project) -> Result<Self> {
+        let screen = Self { name: format!("codewright-{}", std::process::id()) };
+        let home = project.home().join("client");
+        fs::create_dir_all(&home)?;
+        let path = search().to_string_lossy().into_owned();
+        let command = format!(
+            "env -i PATH='{path}' HOME='{}' TERM=xterm-256color '{}' attach {url} --dir '{}'; sleep 60",
+            home.display(),
+            client.display(),
+            project.directory().display(),
+        );
+        screen.tmux(&["new-session", "-d", "-s", "s", "-x", "150", "-y", "60", &command])?;
+        Ok(screen)
+    }
+
+    fn tmux(&self, args: &[&str]) -> Result<Output> {
+        let output = Command::new("tmux").args(["-L", &self.name]).args(args).output();
+        let output = output.context("cannot start tmux")?;
+        if !output.status.success() {
+            bail!("tmux: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        Ok(output)
+    }
+
+    fn press(&self, keys: &[&str]) -> Result<()> {
+        for key in keys {
+            match key.strip_prefix('=') {
+                Some(text) => self.tmux(&["send-keys", "-t", "s", "-l", text])?,
+                None => self.tmux(&["send-keys", "-t", "s", key])?,
+            };
+            // What is typed faster than people do is taken for pasted text.
+            sleep(LOOK * 2);
+        }
+        Ok(())
+    }
+
+    /// Waits for texts; the screen as it is if they do not come.
+    fn wait(&self, texts: &[&str]) -> Result<Option<String>> {
+        let until = Instant::now() + SHOW;
+        loop {
+            let shown = self.tmux(&["capture-pane", "-p", "-t", "s"])?.stdout;
+            let shown = String::from_utf8_lossy(&shown).into_owned();
+            if texts.iter().all(|text| shown.contains(text)) {
+                return Ok(None);
+            }
+            if Instant::now() > until {
+                return Ok(Some(shown));
+            }
+            sleep(LOOK);
+        }
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // Without a terminal there is nothing to end.
+        Command::new("tmux").args(["-L", &self.name, "kill-server"]).output().ok();
+    }
+}

@@ -1,0 +1,60 @@
+//! Hostile commands through the whole program, in the long form; `cargo test -p codewright hang` is the short one.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+use codewright_testkit::{Hang, Hung};
+
+/// Commands at work at once unless said otherwise.
+const LANES: usize = 8;
+
+/// Runs the corpus and says whether every promise held.
+pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
+    let mut hang = Hang { binary: Default::default(), every: 1, lanes: LANES };
+    let mut rest = rest.iter();
+    let mut program = None;
+    while let Some(flag) = rest.next() {
+        match flag.as_str() {
+            "--bin" => program = Some(crate::value(flag, &mut rest)?.into()),
+            "--every" => hang.every = number(flag, crate::value(flag, &mut rest)?)?,
+            "--lanes" => hang.lanes = number(flag, crate::value(flag, &mut rest)?)?,
+            other => bail!("`hang` has no `{other}`; `cargo xtask --help` lists what it has"),
+        }
+    }
+    hang.binary = match program {
+        Some(path) => path,
+        None => crate::bench::release("codewright")?,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let begun = Instant::now();
+    let found = runtime.block_on(hang.play())?;
+    std::io::stdout().write_all(report(&found, begun.elapsed().as_secs())?.as_bytes())?;
+    Ok(if found.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn number(flag: &str, text: &str) -> Result<usize> {
+    text.parse().ok().with_context(|| format!("`{flag}` needs a number, not `{text}`"))
+}
+
+fn report(found: &Hung, seconds: u64) -> Result<String> {
+    let mut text = String::new();
+    let longest = found.longest.as_millis();
+    writeln!(text, "{} commands in {seconds} s; the longest turn took {longest} ms", found.commands)?;
+    let [early, end, peak] = found.memory_kib;
+    writeln!(
+        text,
+        "memory of the server: {early} KiB after a fifth, {end} KiB at the end, {peak} KiB at most"
+    )?;
+    for (name, faults) in
+        [("hangs", &found.hangs), ("survivors", &found.survivors), ("other faults", &found.wrong)]
+    {
+        writeln!(text, "{name}: {}", faults.len())?;
+        for fault in faults {
+            writeln!(text, "  {fault}")?;
+        }
+    }
+    Ok(text)
+}
