@@ -14,7 +14,7 @@ use std::time::Duration;
 use codewright_config::{
     AgentSpec, Config, Env, LoadInput, Loaded, Origins, PromptConfig, SkillInput, Worktree, env,
 };
-use codewright_proto::{Action, PathReply, Project, ProjectId, ProjectTime, Session};
+use codewright_proto::{Action, MessagePath, PathReply, Project, ProjectId, ProjectTime, Session};
 use codewright_snapshot::Snapshots;
 use codewright_tools::Skill;
 use serde_json::Value;
@@ -242,6 +242,11 @@ impl Place {
 
     pub(crate) fn worktree_text(&self) -> String {
         self.path.worktree.clone()
+    }
+
+    /// Where turns work, as messages say it.
+    pub(crate) fn message_path(&self) -> MessagePath {
+        MessagePath { cwd: self.directory_text(), root: self.worktree_text() }
     }
 
     /// Every agent there is.

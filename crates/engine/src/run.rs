@@ -256,14 +256,19 @@ impl Run {
     ) -> Result<u64, Error> {
         loop {
             *seen = self.inner.runs.admitted(&self.id);
+            let is_first = known.is_some();
             let (at, mut transcript) = match known.take() {
                 Some(known) => known,
                 None => self.inner.store.transcript_at(&self.id).await?,
             };
+            let next = next(&transcript);
             if self.cancel.is_cancelled() {
+                // Later ones were stopped together with the step that went before.
+                if is_first && matches!(next, Next::Step) {
+                    step::stopped_early(&self.inner, lease, &transcript).await?;
+                }
                 return Ok(at);
             }
-            let next = next(&transcript);
             // Said at every turn of the loop, the last one among them, unless a step has ended the turn itself.
             if !matches!(next, Next::Idle) || ended_by_itself(&transcript) {
                 set_status(&self.inner, &self.id, SessionStatus::Busy);

@@ -170,7 +170,7 @@ pub(crate) async fn compact(
     let place = inner.place(Path::new(&session.directory)).await?;
     let agent = place.agent(AGENT)?.clone();
     let wanted = agent.model.clone().unwrap_or_else(|| prompt.model.clone());
-    let message = message::answer(inner, &place, prompt, (AGENT, &wanted));
+    let message = message::answer(inner, place.message_path(), prompt, (AGENT, &wanted));
     let message = AssistantMessage { summary: Some(true), ..message };
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message);
     step::flush(lease, inner, &mut recorder).await?;

@@ -6,12 +6,11 @@ use codewright_proto::{
 };
 
 use crate::engine::Inner;
-use crate::place::Place;
 
 /// The empty answer of an agent to a prompt.
 pub(crate) fn answer(
     inner: &Inner,
-    place: &Place,
+    path: MessagePath,
     prompt: &UserMessage,
     (agent, model): (&str, &PromptModel),
 ) -> AssistantMessage {
@@ -25,7 +24,7 @@ pub(crate) fn answer(
         provider_id: model.provider_id.clone(),
         mode: agent.to_owned(),
         agent: agent.to_owned(),
-        path: MessagePath { cwd: place.directory_text(), root: place.worktree_text() },
+        path,
         summary: None,
         cost: 0.0,
         tokens: TokenUsage::default(),

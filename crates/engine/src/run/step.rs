@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use codewright_llm::{EventStream, Model, ModelEvent, Request, ToolSpec};
 use codewright_proto::{
-    AssistantMessage, Event, Message, MessageError, MessageWithParts, Part, PartBody, PromptModel, SessionId,
-    SessionStatus, Signal, TokenUsage, ToolPart, ToolState, UserMessage,
+    AssistantMessage, Event, Message, MessageError, MessagePath, MessageWithParts, Part, PartBody,
+    PromptModel, SessionId, SessionStatus, Signal, TokenUsage, ToolPart, ToolState, UserMessage,
 };
 use codewright_store::Lease;
 use codewright_tools::ToldInstructions;
@@ -92,20 +92,18 @@ pub(crate) async fn step(
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
     let id = lease.session();
-    let prompt = transcript.iter().rev().find_map(|message| match &message.info {
-        Message::User(prompt) => Some(prompt.clone()),
-        Message::Assistant(_) => None,
-    });
-    let Some(prompt) = prompt else { return Ok(()) };
+    let Some(prompt) = last_prompt(&transcript).cloned() else { return Ok(()) };
     let session = inner.session(id).await?;
     let place = inner.place(std::path::Path::new(&session.directory));
-    let Some(place) = cancel.run_until_cancelled(place).await else { return Ok(()) };
+    let Some(place) = cancel.run_until_cancelled(place).await else {
+        return stopped_early(inner, lease, &transcript).await;
+    };
     let place = place?;
     let looking = cancel.child_token();
     let _looked = looking.clone().drop_guard();
     let known = left_by_last(&transcript, inner.clock.now_ms());
     let files = Files::begin(&place, &inner.tasks, looking, known);
-    let message = message::answer(inner, &place, &prompt, (&prompt.agent, &prompt.model));
+    let message = message::answer(inner, place.message_path(), &prompt, (&prompt.agent, &prompt.model));
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message);
     flush(lease, inner, &mut recorder).await?;
     summary::keep(inner, lease, &transcript).await?;
@@ -167,6 +165,32 @@ pub(crate) async fn step(
             fail(lease, inner, recorder, known).await
         }
     }
+}
+
+/// Answers a prompt that was stopped before its answer began: whoever waits for it is told, and it is not asked again.
+pub(crate) async fn stopped_early(
+    inner: &Arc<Inner>,
+    lease: &Lease,
+    transcript: &[MessageWithParts],
+) -> Result<(), Error> {
+    let Some(prompt) = last_prompt(transcript) else { return Ok(()) };
+    let session = inner.session(lease.session()).await?;
+    let place = inner.place(std::path::Path::new(&session.directory));
+    let path = match tokio::time::timeout(FILES_GRACE, place).await {
+        Ok(Ok(place)) => place.message_path(),
+        // It may be what took so long that it was stopped.
+        Ok(Err(_)) | Err(_) => MessagePath { cwd: session.directory.clone(), root: session.directory },
+    };
+    let message = message::answer(inner, path, prompt, (&prompt.agent, &prompt.model));
+    let recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message).without_steps();
+    fail(lease, inner, recorder, MessageError::aborted()).await
+}
+
+fn last_prompt(transcript: &[MessageWithParts]) -> Option<&UserMessage> {
+    transcript.iter().rev().find_map(|message| match &message.info {
+        Message::User(prompt) => Some(prompt),
+        Message::Assistant(_) => None,
+    })
 }
 
 /// Records what a stopped step did to files; what takes longer is recorded when it is known.

@@ -51,7 +51,7 @@ pub(crate) async fn subtask(
         super::title::start(inner, &place, &session, transcript);
     }
     let model = model.as_ref().unwrap_or(&prompt.model);
-    let info = super::message::answer(inner, &place, prompt, (agent, model));
+    let info = super::message::answer(inner, place.message_path(), prompt, (agent, model));
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), info).without_steps();
     let mut input = Map::new();
     input.insert("prompt".to_owned(), asked.as_str().into());

@@ -1,5 +1,7 @@
 //! Whole turns: answers, calls, failures, interruptions.
 
+use std::time::Duration;
+
 use codewright_proto::{
     Clock, Event, Fact, Message, MessageError, PartBody, SessionStatus, Signal, ToolState,
 };
@@ -116,7 +118,7 @@ async fn a_broken_stream_is_repeated_without_doubling_text() {
 async fn a_stream_that_breaks_after_a_call_does_not_repeat_the_call() {
     let broken = Turn::steps()
         .tool("bash", json!({ "command": "echo x >> count" }))
-        .delay(std::time::Duration::from_millis(300))
+        .delay(Duration::from_millis(300))
         .disconnect();
     let desk = Desk::new(Script::new().turn(broken).text("went on")).await;
     let session = desk.session().await;
@@ -176,6 +178,28 @@ async fn an_abort_while_the_model_speaks_keeps_what_was_said() {
     assert_eq!(text(&transcript[1]), "Starting to speak");
     assert_eq!(text(&desk.prompt(&session, "again").await), "after");
     desk.assert_clean();
+}
+
+#[tokio::test]
+async fn a_prompt_that_is_stopped_at_once_has_an_answer_that_says_so() {
+    let desk = Desk::new(Script::new().default_turn(Turn::text("late").hang())).await;
+    // However far it has come by then.
+    for pause in [0, 0, 0, 1, 2, 4, 8, 16] {
+        let session = desk.session().await;
+        let asked = desk.engine.prompt(&session.id, prompt("go"));
+        let stopped = async {
+            while desk.engine.statuses().is_empty() {
+                tokio::task::yield_now().await;
+            }
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            desk.engine.abort(&session.id).await.unwrap()
+        };
+        let (answer, stopped) = tokio::join!(asked, stopped);
+        let Message::Assistant(info) = answer.expect("an answer").info else { panic!("an answer") };
+        assert!(stopped && info.error == Some(MessageError::aborted()), "{pause}: {info:?}");
+        assert_eq!(desk.transcript(&session).await.len(), 2);
+        assert!(desk.engine.statuses().is_empty());
+    }
 }
 
 #[tokio::test]
