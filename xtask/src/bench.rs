@@ -12,6 +12,8 @@ pub(crate) mod decode;
 mod place;
 mod prompt;
 mod report;
+mod serve;
+mod served;
 pub(crate) mod snapshot;
 mod spread;
 pub(crate) mod store;
@@ -36,10 +38,11 @@ const RUNS: usize = 7;
 /// More runs say no more.
 const RUNS_LIMIT: usize = 1000;
 /// What is measured of a room and not of the whole program.
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     Part { name: abort::NAME, measured: abort::measured },
     Part { name: decode::NAME, measured: decode::measured },
     Part { name: prompt::NAME, measured: prompt::measured },
+    Part { name: serve::NAME, measured: serve::measured },
     Part { name: snapshot::NAME, measured: snapshot::measured },
     Part { name: undo::NAME, measured: undo::measured },
     Part { name: store::NAME, measured: store::measured },
@@ -50,11 +53,12 @@ const NOTHING: &str = "/bin/true";
 
 struct Part {
     name: &'static str,
-    /// Measures so many runs, some parts beside other programs; the lines to be shown.
-    measured: fn(usize, &[PathBuf]) -> Result<String>,
+    /// Measures as wanted, some parts beside other programs; the lines to be shown.
+    measured: fn(&Wanted) -> Result<String>,
 }
 
-struct Options {
+/// What is to be measured.
+struct Wanted {
     program: Option<PathBuf>,
     against: Vec<PathBuf>,
     runs: usize,
@@ -70,68 +74,75 @@ struct Program {
 
 /// Measures, prints, and says whether every run did its work.
 pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
-    let mut options = Options::parse(rest)?;
-    let named = std::mem::take(&mut options.only);
+    let mut wanted = Wanted::parse(rest)?;
+    let named = std::mem::take(&mut wanted.only);
     let (parts, cases): (Vec<_>, Vec<_>) =
         named.iter().cloned().partition(|name| PARTS.iter().any(|part| part.name == name));
     let parts = PARTS.iter().filter(|part| named.is_empty() || parts.iter().any(|name| name == part.name));
     if !named.is_empty() && cases.is_empty() {
-        print(&report::head(&[], options.runs)?)?;
+        print(&report::head(&[], wanted.runs)?)?;
         for part in parts {
-            print(&(part.measured)(options.runs, &options.against)?)?;
+            print(&(part.measured)(&wanted)?)?;
         }
         print(&report::foot(&[])?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    options.only = cases;
-    let cases = case::chosen(&options.only)?;
-    let ours = match options.program {
-        Some(path) => path,
-        None => release("codewright")?,
-    };
+    wanted.only = cases;
+    let cases = case::chosen(&wanted.only)?;
+    let ours = wanted.program()?;
     let mut model = Model::start()?;
     let mut programs = vec![Program::new("ours", &ours, &model.url)?];
-    for path in &options.against {
+    for path in &wanted.against {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-        let name = if options.against.len() > 1 { format!("{name}#{}", programs.len()) } else { name.into() };
+        let name = if wanted.against.len() > 1 { format!("{name}#{}", programs.len()) } else { name.into() };
         programs.push(Program::new(&name, path, &model.url)?);
     }
-    print(&report::head(&programs, options.runs)?)?;
-    print(&report::floor(&floor(&model.url, options.runs)?))?;
+    print(&report::head(&programs, wanted.runs)?)?;
+    print(&report::floor(&floor(&model.url, wanted.runs)?))?;
     let mut measured = Measured::default();
     for case in cases {
-        let runs = run_case(case, &programs, &mut model, options.runs)?;
+        let runs = run_case(case, &programs, &mut model, wanted.runs)?;
         measured.insert(case, runs);
         print(&report::case(case, &programs, &measured))?;
     }
     for part in parts {
-        print(&(part.measured)(options.runs, &options.against)?)?;
+        print(&(part.measured)(&wanted)?)?;
     }
     let failures = measured.failures(&programs);
     print(&report::foot(&failures)?)?;
     Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-impl Options {
+impl Wanted {
     fn parse(rest: &[String]) -> Result<Self> {
-        let mut options = Self { program: None, against: Vec::new(), runs: RUNS, only: Vec::new() };
+        let mut wanted = Self { program: None, against: Vec::new(), runs: RUNS, only: Vec::new() };
         let mut rest = rest.iter();
         while let Some(flag) = rest.next() {
             match flag.as_str() {
-                "--bin" => options.program = Some(crate::value(flag, &mut rest)?.into()),
-                "--against" => options.against.push(crate::value(flag, &mut rest)?.into()),
-                "--only" => options.only.push(crate::value(flag, &mut rest)?.to_owned()),
+                "--bin" => wanted.program = Some(crate::value(flag, &mut rest)?.into()),
+                "--against" => wanted.against.push(crate::value(flag, &mut rest)?.into()),
+                "--only" => wanted.only.push(crate::value(flag, &mut rest)?.to_owned()),
                 "--runs" => {
                     let written = crate::value(flag, &mut rest)?;
                     let runs = written.parse().ok().filter(|runs| (1..=RUNS_LIMIT).contains(runs));
-                    options.runs = runs.with_context(|| {
+                    wanted.runs = runs.with_context(|| {
                         format!("`--runs {written}` is not a number from 1 to {RUNS_LIMIT}")
                     })?;
                 }
                 other => bail!("`bench` has no flag `{other}`"),
             }
         }
-        Ok(options)
+        Ok(wanted)
+    }
+
+    /// The program that is measured, built for release unless another is named.
+    fn program(&self) -> Result<PathBuf> {
+        match &self.program {
+            Some(path) => {
+                Ok(path.canonicalize().with_context(|| format!("there is no `{}`", path.display()))?)
+            }
+            None => release("codewright"),
+        }
     }
 }
 

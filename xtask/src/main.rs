@@ -33,12 +33,13 @@ Commands:
       --bin PATH      The program; without it the release build, built first
       --against PATH  Another program with the same command line, run in turn
                       with the first; its figures are also shown as ratios, and
-                      `store` asks it for lists, a transcript and an undo
+                      `serve` and `store` ask it the same
       --runs N        Counted runs a case, after one that is not (default 7)
-      --only NAME     version, hi, edit, stream, pipe, size, abort, decode, snapshot, undo, store
-                      or tools; edit, stream and pipe measure hi too, as their figures are
-                      beyond its; abort is how long the one waits who stops a turn, phase by
-                      phase; decode, snapshot, undo, store and tools are not of the program but
+      --only NAME     version, hi, edit, stream, pipe, size, abort, prompt, serve, decode,
+                      snapshot, undo, store or tools; edit, stream and pipe measure hi too, as
+                      their figures are beyond its; abort is how long the one waits who stops a
+                      turn, phase by phase; serve is what a server costs, at rest and under
+                      load; decode, snapshot, undo, store and tools are not of the program but
                       of one room: its decoders, its store, a snapshot beside `git status`,
                       random histories of edits that are undone, searches beside `rg` and an
                       edit of a large file

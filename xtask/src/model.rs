@@ -8,9 +8,10 @@ use std::fs;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use codewright_scripted::{Flood, Kind, Request, Script, Server, Step, Turn};
+use codewright_scripted::{Flood, Kind, Pace, Request, Script, Server, Step, Steps, Turn};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -29,8 +30,45 @@ pub(crate) const EDIT: &str = "scripted-edit";
 pub(crate) const STREAM: &str = "scripted-stream";
 /// The much text.
 pub(crate) const FLOOD: Flood = Flood { bytes: 2_000_000, deltas: 40_000 };
+/// Begins a prompt that asks for one look at the file named after it.
+pub(crate) const LOOK: &str = "scripted-look";
+/// Begins a prompt that asks for the text of many sessions at once.
+pub(crate) const LOAD: &str = "scripted-load";
+/// That text.
+pub(crate) const LOADED: Flood = Flood { bytes: 100_000, deltas: 2000 };
+/// Begins a prompt that asks for words at the pace of a model.
+pub(crate) const PACED: &str = "scripted-paced";
 /// What an edit replaces, and by what.
 pub(crate) const REPLACED: (&str, &str) = ("hello", "HELLO");
+
+/// Words that say when they are due, on the machine's monotonic clock.
+pub(crate) struct Paced;
+
+impl Paced {
+    /// Words of an answer.
+    pub(crate) const COUNT: usize = 200;
+    /// Between two words.
+    const EVERY: Duration = Duration::from_millis(50);
+    /// Digits of a time.
+    const DIGITS: usize = 19;
+
+    /// The words that begin to be said now, each a delta.
+    fn said() -> Steps {
+        let begun = now_ns().unwrap_or_default();
+        let every = i64::try_from(Self::EVERY.as_nanos()).unwrap_or_default();
+        let word = |at: usize| format!("@{:0digits$}@ ", begun + every * at as i64, digits = Self::DIGITS);
+        let text: String = (0..Self::COUNT).map(word).collect();
+        let pace = Pace { chunk_size: Some(Self::DIGITS + 3), chunk_delay: Some(Self::EVERY) };
+        let mut steps = Turn::steps();
+        steps.steps.push(Step::Text { text, pace });
+        steps
+    }
+
+    /// When the words of a text were due.
+    pub(crate) fn stamps(text: &str) -> impl Iterator<Item = i64> {
+        text.split('@').filter(|word| word.len() == Self::DIGITS).filter_map(|word| word.parse().ok())
+    }
+}
 
 /// The requests that came since the model was last asked.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -168,9 +206,25 @@ fn answer(request: &Request) -> Turn {
         steps.steps.push(Step::Flood(FLOOD));
         return steps.into();
     }
-    let Some((_, path)) = said(EDIT) else { return Turn::text(ANSWER).into() };
+    if said(LOAD).is_some() {
+        let mut steps = Turn::steps();
+        steps.steps.push(Step::Flood(LOADED));
+        return steps.into();
+    }
+    if said(PACED).is_some() {
+        return Paced::said().into();
+    }
     // Some programs put a prompt of one argument into quotation marks.
-    let path = path.split_whitespace().next().unwrap_or_default().trim_end_matches('"');
+    let named =
+        |rest: &str| rest.split_whitespace().next().unwrap_or_default().trim_end_matches('"').to_owned();
+    if let Some((_, rest)) = said(LOOK) {
+        return match request.round {
+            0 => Turn::steps().tool("read", json!({"filePath": named(rest)})).into(),
+            _ => Turn::text(ANSWER).into(),
+        };
+    }
+    let Some((_, rest)) = said(EDIT) else { return Turn::text(ANSWER).into() };
+    let path = named(rest);
     let (old, new) = REPLACED;
     match request.round {
         0 => Turn::steps().tool("read", json!({"filePath": path})).into(),

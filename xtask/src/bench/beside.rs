@@ -6,17 +6,15 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::Program;
 use super::abort::ask;
+use super::served::Served;
 use super::spread::Spread;
 use crate::model::{EDIT, Model, REPLACED};
 
@@ -24,8 +22,6 @@ use crate::model::{EDIT, Model, REPLACED};
 const SESSIONS: usize = 1000;
 /// Messages of the transcript that is read.
 const MESSAGES: usize = 200;
-/// How long a server may take to say where it listens.
-const START: Duration = Duration::from_secs(60);
 /// What is timed, in this order.
 const ROWS: [&str; 3] = ["list of 1000 sessions", "transcript of 200 messages", "an edit undone"];
 
@@ -52,7 +48,7 @@ pub(super) fn measured(ours: &Path, against: &[PathBuf], runs: usize) -> Result<
 
 /// The times of each row, in milliseconds; the first run of each warms the machine.
 fn timed(program: &Program, runs: usize) -> Result<[Vec<f64>; ROWS.len()]> {
-    let server = Server::start(program)?;
+    let server = Served::start(program)?;
     let url = server.address.as_str();
     let created = |_| ask(url, "POST", "/session", Some(&json!({})));
     let sessions = (0..SESSIONS).map(created).collect::<Result<Vec<_>>>()?;
@@ -104,40 +100,4 @@ fn clock(work: impl FnOnce() -> Result<Value>) -> Result<(f64, Value)> {
     let begun = Instant::now();
     let answer = work()?;
     Ok((begun.elapsed().as_secs_f64() * 1000.0, answer))
-}
-
-/// A program that serves; it ends with this.
-struct Server {
-    child: Child,
-    address: String,
-}
-
-impl Server {
-    fn start(program: &Program) -> Result<Self> {
-        let mut command = Command::new(&program.path);
-        command.args(["serve", "--port", "0"]).env_clear().envs(program.place.environment());
-        command.env("OPENCODE_DISABLE_LOCAL_SERVERS", "1").current_dir(program.place.project());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut server = Self { child: command.spawn()?, address: String::new() };
-        let output = server.child.stdout.take().context("a pipe")?;
-        let (found, address) = mpsc::channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if let Some((_, address)) = line.split_once("listening on http://") {
-                    // Whoever waited may have given up.
-                    drop(found.send(address.trim().to_owned()));
-                }
-            }
-        });
-        server.address = address.recv_timeout(START).context("the server does not say where it listens")?;
-        Ok(server)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
 }

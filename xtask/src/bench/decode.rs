@@ -6,7 +6,7 @@
 //! measures, whatever built the one that asked.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+
 use std::process::Command;
 use std::time::Instant;
 
@@ -15,6 +15,7 @@ use codewright_llm::ModelEvent;
 use codewright_scripted::bedrock_frame;
 use serde::{Deserialize, Serialize};
 
+use super::Wanted;
 use super::spread::Spread;
 
 /// What it is called on the command line.
@@ -70,9 +71,9 @@ struct Row {
 }
 
 /// Builds the measuring program, lets it measure, and gives back the lines to be shown.
-pub(super) fn measured(runs: usize, _against: &[PathBuf]) -> Result<String> {
+pub(super) fn measured(wanted: &Wanted) -> Result<String> {
     let program = super::release("xtask")?;
-    let output = Command::new(program).args([COMMAND, &runs.to_string()]).output()?;
+    let output = Command::new(program).args([COMMAND, &wanted.runs.to_string()]).output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "the measuring program failed: {}", said.trim());
     let rows: Vec<Row> = serde_json::from_slice(&output.stdout)?;

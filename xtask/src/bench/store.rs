@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use codewright_store::Store;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::Wanted;
 use super::beside;
 use super::spread::Spread;
 
@@ -51,10 +52,10 @@ struct Row {
 }
 
 /// Builds the measuring program, lets it measure, and gives back the lines to be shown.
-pub(super) fn measured(runs: usize, against: &[PathBuf]) -> Result<String> {
-    let program = super::release("codewright")?;
+pub(super) fn measured(wanted: &Wanted) -> Result<String> {
+    let program = wanted.program()?;
     let part = super::release("xtask")?;
-    let output = Command::new(part).arg(COMMAND).arg(&program).arg(runs.to_string()).output()?;
+    let output = Command::new(part).arg(COMMAND).arg(&program).arg(wanted.runs.to_string()).output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "the measuring program failed: {}", said.trim());
     let rows: Vec<Row> = serde_json::from_slice(&output.stdout)?;
@@ -67,8 +68,8 @@ pub(super) fn measured(runs: usize, against: &[PathBuf]) -> Result<String> {
         let range = format!("({:.1} .. {:.1})", spread.least, spread.most);
         writeln!(text, "  {what:<34} {:>9.1} {unit:<9} {range:<22} {bound} {wanted} {mark}", spread.median)?;
     }
-    if !against.is_empty() {
-        text.push_str(&beside::measured(&program, against, runs)?);
+    if !wanted.against.is_empty() {
+        text.push_str(&beside::measured(&program, &wanted.against, wanted.runs)?);
     }
     Ok(text)
 }

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,6 +16,7 @@ use codewright_tools::{AnyTool, ToolCx, builtin};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::Wanted;
 use super::spread::Spread;
 
 /// What it is called on the command line.
@@ -42,9 +43,9 @@ struct Row {
 }
 
 /// Builds the measuring program, lets it measure, and gives back the lines to be shown.
-pub(super) fn measured(runs: usize, _against: &[PathBuf]) -> Result<String> {
+pub(super) fn measured(wanted: &Wanted) -> Result<String> {
     let program = super::release("xtask")?;
-    let output = Command::new(program).args([COMMAND, &runs.to_string()]).output()?;
+    let output = Command::new(program).args([COMMAND, &wanted.runs.to_string()]).output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "the measuring program failed: {}", said.trim());
     let rows: Vec<Row> = serde_json::from_slice(&output.stdout)?;

@@ -4,10 +4,11 @@
 //! only run and counted.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
+use super::Wanted;
 use anyhow::{Context as _, Result, ensure};
 
 /// What it is called on the command line.
@@ -17,8 +18,8 @@ const DONE: &str = "0 differences";
 /// The tests that print such a line.
 const TESTS: usize = 2;
 
-/// Runs the long form once, however many runs are wanted; the lines to be shown.
-pub(super) fn measured(_runs: usize, _against: &[PathBuf]) -> Result<String> {
+/// Runs the long form once, whatever is wanted; the lines to be shown.
+pub(super) fn measured(_wanted: &Wanted) -> Result<String> {
     let cargo = option_env!("CARGO").unwrap_or("cargo");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;
     let begun = Instant::now();

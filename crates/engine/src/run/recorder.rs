@@ -161,6 +161,11 @@ impl Recorder {
         self.records.iter().any(|record| matches!(record, Record::Event(_)))
     }
 
+    /// Whether something waits that is only shown.
+    pub(crate) fn has_deltas(&self) -> bool {
+        self.records.iter().any(|record| matches!(record, Record::Signal(_)))
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.records.is_empty()
     }

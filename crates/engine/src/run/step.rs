@@ -538,7 +538,8 @@ impl<'a> Conversation<'a> {
 
     /// Reads the answer to its end, recording it and starting its calls.
     async fn listen(&mut self, mut stream: EventStream) -> Result<Attempt, Error> {
-        let mut frame = Instant::now() + FRAME;
+        // The first delta of a text is shown at once, and whatever follows within a frame with the next.
+        let mut frame = Instant::now();
         let mut tick = pin!(tokio::time::sleep_until(frame));
         loop {
             // What has arrived already is taken without waiting: most deltas come in bursts.
@@ -557,10 +558,14 @@ impl<'a> Conversation<'a> {
                 }
             }
             if self.recorder.has_events() || !self.unstored.is_empty() || Instant::now() >= frame {
+                // That a text begins is an event; it must not make its first delta wait.
+                let has_shown = self.recorder.has_deltas();
                 self.flush().await?;
                 self.catch_up().await?;
-                frame = Instant::now() + FRAME;
-                tick.as_mut().reset(frame);
+                if has_shown {
+                    frame = Instant::now() + FRAME;
+                    tick.as_mut().reset(frame);
+                }
             }
             tokio::select! {
                 biased;

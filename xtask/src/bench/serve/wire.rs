@@ -1,0 +1,169 @@
+//! Enough HTTP to load a server without being a load oneself: connections that stay, and
+//! streams of events that are read line by line.
+
+use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+/// How long an answer may take before it counts as none.
+const DEADLINE: Duration = Duration::from_secs(300);
+/// More than any answer has.
+const BODY_LIMIT_BYTES: u64 = 256 << 20;
+
+/// A connection that is used again and again.
+pub(super) struct Caller {
+    address: String,
+    stream: BufReader<TcpStream>,
+}
+
+impl Caller {
+    pub(super) fn new(address: &str) -> Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(DEADLINE))?;
+        stream.set_nodelay(true)?;
+        Ok(Self { address: address.to_owned(), stream: BufReader::new(stream) })
+    }
+
+    /// The JSON that a request is answered with.
+    pub(super) fn ask(&mut self, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
+        let bytes = self.bytes(method, path, body)?;
+        Ok(serde_json::from_slice(bytes.trim_ascii())?)
+    }
+
+    /// What a request is answered with, as it came.
+    pub(super) fn bytes(&mut self, method: &str, path: &str, body: Option<&Value>) -> Result<Vec<u8>> {
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\n{kind}Content-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        let head = head(&mut self.stream)?;
+        let mut answer = Vec::new();
+        if head.is_chunked {
+            Chunks::new(&mut self.stream).take(BODY_LIMIT_BYTES).read_to_end(&mut answer)?;
+        } else {
+            (&mut self.stream).take(head.length).read_to_end(&mut answer)?;
+        }
+        let is_good = head.status.starts_with('2');
+        ensure!(is_good, "{method} {path}: {}: {}", head.status, String::from_utf8_lossy(&answer));
+        Ok(answer)
+    }
+}
+
+/// A stream of events; the server says that it is there before anything else.
+pub(super) struct Watcher(BufReader<Chunks<BufReader<TcpStream>>>);
+
+impl Watcher {
+    /// Opens the stream and waits for the greeting.
+    pub(super) fn open(address: &str) -> Result<Self> {
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(DEADLINE))?;
+        write!(stream, "GET /event HTTP/1.1\r\nHost: {address}\r\n\r\n")?;
+        // A thousand of these are open at once, so what they hold is small.
+        let mut stream = BufReader::with_capacity(1024, stream);
+        let head = head(&mut stream)?;
+        ensure!(head.status.starts_with("200") && head.is_chunked, "/event: {}", head.status);
+        let mut watcher = Self(BufReader::with_capacity(1024, Chunks::new(stream)));
+        watcher.until("server.connected")?;
+        Ok(watcher)
+    }
+
+    /// The next line; nothing at the end of the stream.
+    pub(super) fn line(&mut self, line: &mut String) -> Result<bool> {
+        line.clear();
+        Ok(self.0.read_line(line)? > 0)
+    }
+
+    /// Reads until a line has this text.
+    pub(super) fn until(&mut self, text: &str) -> Result<()> {
+        let mut line = String::new();
+        while self.line(&mut line)? {
+            if line.contains(text) {
+                return Ok(());
+            }
+        }
+        anyhow::bail!("the stream ended before `{text}`")
+    }
+}
+
+struct Head {
+    /// The code and its words.
+    status: String,
+    length: u64,
+    is_chunked: bool,
+}
+
+fn head(stream: &mut BufReader<TcpStream>) -> Result<Head> {
+    let mut line = String::new();
+    stream.read_line(&mut line)?;
+    let status = line.trim_end().split_once(' ').context("no answer")?.1.to_owned();
+    let mut head = Head { status, length: 0, is_chunked: false };
+    loop {
+        line.clear();
+        stream.read_line(&mut line)?;
+        let field = line.trim_end().to_ascii_lowercase();
+        match field.split_once(':') {
+            Some(("content-length", length)) => head.length = length.trim().parse()?,
+            Some(("transfer-encoding", coding)) => head.is_chunked = coding.contains("chunked"),
+            Some(_) => {}
+            None => return Ok(head),
+        }
+    }
+}
+
+/// The bytes of a body that comes in chunks.
+struct Chunks<R> {
+    from: R,
+    left: u64,
+    ended: bool,
+}
+
+impl<R> Chunks<R> {
+    fn new(from: R) -> Self {
+        Self { from, left: 0, ended: false }
+    }
+}
+
+impl<R: std::io::BufRead> Read for Chunks<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.left == 0 && !self.ended {
+            let mut line = String::new();
+            self.from.read_line(&mut line)?;
+            self.left = u64::from_str_radix(line.trim(), 16)
+                .map_err(|_| std::io::Error::other(format!("`{}` is no length of a chunk", line.trim())))?;
+            if self.left == 0 {
+                self.ended = true;
+                self.from.read_line(&mut line)?;
+            }
+        }
+        let most = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        if most == 0 {
+            return Ok(0);
+        }
+        let count = self.from.read(&mut buffer[..most])?;
+        self.left -= count as u64;
+        if self.left == 0 {
+            self.from.read_line(&mut String::new())?;
+        }
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_put_together() {
+        let mut text = String::new();
+        let mut chunks = Chunks::new(&b"3\r\nabc\r\nA\r\n0123456789\r\n0\r\n\r\n"[..]);
+        chunks.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "abc0123456789");
+    }
+}

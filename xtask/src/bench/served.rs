@@ -1,0 +1,123 @@
+//! A program that serves, and what it costs.
+//!
+//! The time that a process has used is read from the clock that the kernel keeps of it, to
+//! the nanosecond; that of children it has waited for is known to a hundredth of a second.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::time::TimeValLike as _;
+use nix::time::{clock_getcpuclockid, clock_gettime};
+use nix::unistd::{Pid, SysconfVar, sysconf};
+
+use super::Program;
+
+/// How long a server may take to say where it listens.
+const START: Duration = Duration::from_secs(60);
+/// How long it may take to end.
+const END: Duration = Duration::from_secs(20);
+/// Between two looks whether it has ended.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A program that serves; it ends with this.
+pub(super) struct Served {
+    child: Child,
+    /// Where it listens: a name and a port.
+    pub(super) address: String,
+    /// From its start to the line that says where it listens.
+    pub(super) start: Started,
+}
+
+/// What a start took.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Started {
+    pub(super) wall_ms: f64,
+    pub(super) cpu_ms: f64,
+}
+
+/// The memory of a process.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Memory {
+    pub(super) now_mib: f64,
+    pub(super) peak_mib: f64,
+}
+
+impl Served {
+    /// Starts it and waits until it listens.
+    pub(super) fn start(program: &Program) -> Result<Self> {
+        let mut command = Command::new(&program.path);
+        command.args(["serve", "--port", "0"]).env_clear().envs(program.place.environment());
+        command.env("OPENCODE_DISABLE_LOCAL_SERVERS", "1").current_dir(program.place.project());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let begun = Instant::now();
+        let mut server = Self { child: command.spawn()?, address: String::new(), start: Started::default() };
+        let output = server.child.stdout.take().context("a pipe")?;
+        let (found, address) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if let Some((_, address)) = line.split_once("listening on http://") {
+                    // Whoever waited may have given up.
+                    drop(found.send(address.trim().to_owned()));
+                }
+            }
+        });
+        server.address = address.recv_timeout(START).context("the server does not say where it listens")?;
+        server.start = Started { wall_ms: begun.elapsed().as_secs_f64() * 1e3, cpu_ms: server.own_cpu_ms()? };
+        Ok(server)
+    }
+
+    /// What the process and the children it has waited for have used so far.
+    pub(super) fn cpu_ms(&self) -> Result<f64> {
+        let text = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        // The name may hold anything; behind it stand numbers, and the times of children are the
+        // sixteenth and seventeenth field of the whole.
+        let (_, fields) = text.rsplit_once(')').context("no fields")?;
+        let ticks: f64 =
+            fields.split_whitespace().skip(13).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
+        let a_second = sysconf(SysconfVar::CLK_TCK)?.context("no ticks")? as f64;
+        Ok(self.own_cpu_ms()? + ticks * 1e3 / a_second)
+    }
+
+    /// What the process alone has used so far.
+    pub(super) fn own_cpu_ms(&self) -> Result<f64> {
+        let clock = clock_getcpuclockid(self.pid())?;
+        Ok(clock_gettime(clock)?.num_nanoseconds() as f64 / 1e6)
+    }
+
+    pub(super) fn memory(&self) -> Result<Memory> {
+        let text = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let of = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)).context("no memory")?;
+            let kib: f64 = line.trim().trim_end_matches(" kB").parse()?;
+            anyhow::Ok(kib / 1024.0)
+        };
+        Ok(Memory { now_mib: of("VmRSS:")?, peak_mib: of("VmHWM:")? })
+    }
+
+    /// Ends it as a user does, so that what it holds is written.
+    pub(super) fn end(mut self) -> Result<()> {
+        kill(self.pid(), Signal::SIGTERM)?;
+        let until = Instant::now() + END;
+        while self.child.try_wait()?.is_none() && Instant::now() < until {
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id().cast_signed())
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
