@@ -24,7 +24,7 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
         }
     }
     let program = match program {
-        Some(program) => program,
+        Some(path) => path.canonicalize().with_context(|| format!("there is no `{}`", path.display()))?,
         None => crate::bench::release("codewright")?,
     };
     let folder = contract::folder().context("the recordings are not there")?;
