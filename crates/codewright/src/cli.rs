@@ -133,12 +133,12 @@ pub(crate) enum Format {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServeArgs {
-    /// The port; without one 4096 if it is free, else any
-    #[arg(long, value_name = "PORT", default_value_t = 0)]
-    pub(crate) port: u16,
-    /// The address to listen on; beyond this machine a password is needed
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
-    pub(crate) hostname: String,
+    /// The port; without one, or as 0, that of the global configuration, else 4096 if it is free, else any
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// The address to listen on (127.0.0.1 if nothing else is configured); beyond this machine a password is needed
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) hostname: Option<String>,
     /// Listen on a socket file that you alone may use, instead of an address
     #[arg(long, value_name = "PATH", conflicts_with_all = ["port", "hostname"])]
     pub(crate) socket: Option<PathBuf>,
@@ -360,6 +360,8 @@ pub(crate) enum DebugCommand {
         #[command(flatten)]
         common: Common,
     },
+    /// Print the skills that are found here, with their texts
+    Skill(Common),
     /// Print one agent as it is used here
     Agent {
         /// The agent

@@ -23,6 +23,8 @@ pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
 pub const TMPDIR: &str = "TMPDIR";
 /// Whatever it is set to, output has no colours; programs agree on this name.
 pub const NO_COLOR: &str = "NO_COLOR";
+/// Where programs are looked for.
+pub const PATH: &str = "PATH";
 /// The user's shell, for commands the model runs.
 pub const SHELL: &str = "SHELL";
 /// Where an Ollama server listens; Ollama's own variable.

@@ -41,7 +41,7 @@ const OWN_FILES: [&str; 2] = ["codewright.json", "codewright.jsonc"];
 const PROJECT_FILES: [&str; 4] = ["opencode.json", "opencode.jsonc", "codewright.json", "codewright.jsonc"];
 const DOT_FILES: [&str; 3] = ["config.json", "opencode.json", "opencode.jsonc"];
 /// Keys that have no effect yet, and why.
-const UNUSED: [(&str, &str); 16] = [
+const UNUSED: [(&str, &str); 13] = [
     ("mcp", "tool servers are not connected"),
     ("plugin", "plugins are not run"),
     ("formatter", "files are not formatted"),
@@ -49,11 +49,8 @@ const UNUSED: [(&str, &str); 16] = [
     ("references", "other places are not referred to"),
     ("reference", "other places are not referred to"),
     ("watcher", "files are not watched"),
-    ("shell", "commands run in the shell that `SHELL` names"),
     ("logLevel", "nothing is logged"),
-    ("server", "the flags of `serve` say where it listens"),
     ("attachment", "pictures are sent as they are"),
-    ("tool_output", "outputs are cut at 2000 lines or 50 KB"),
     ("autoshare", "sessions are not shared"),
     ("keybinds", "there is no terminal client"),
     ("theme", "there is no terminal client"),
@@ -396,6 +393,10 @@ fn says_something(value: &Value) -> bool {
 /// Says which keys have no effect, and where they stand.
 fn warn_of_unused(raw: &Map, origins: &Origins, warnings: &mut Vec<String>) {
     let experiments = raw.get("experimental").and_then(Value::as_object);
+    if raw.get("share").and_then(Value::as_str) == Some("auto") {
+        let place = origins.of("share").map_or_else(String::new, |origin| format!("`{origin}`: "));
+        warnings.push(format!("{place}`share` is `auto`, but sessions are not shared in this version"));
+    }
     let plain = UNUSED.iter().map(|(key, why)| (raw.get(*key), (*key).to_owned(), why));
     let tried = UNUSED_EXPERIMENTS
         .iter()

@@ -12,7 +12,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::{Dirs, Env, env, file};
+use crate::{Dirs, Env, env, file, yaml};
 
 /// Skills of one directory; more would fill every request.
 const MAX_SKILLS: usize = 200;
@@ -189,16 +189,37 @@ fn read(path: &Path) -> Result<Skill, String> {
     }
     let (front, body) =
         front_matter(text).ok_or("it does not begin with front matter between lines of `---`")?;
-    let name = value(front, "name").ok_or("`name` is missing")?;
+    let (front, problems) = yaml::parse(front);
+    let value = |key: &str| front.get(key).and_then(text_of);
+    let name = value("name").ok_or_else(|| missing("name", &problems))?;
     let is_plain = |c: char| !c.is_control() && !matches!(c, '<' | '>' | '"');
     if name.is_empty() || name.chars().count() > MAX_NAME_CHARS || !name.chars().all(is_plain) {
         return Err(format!("`name` must have 1 to {MAX_NAME_CHARS} plain characters"));
     }
-    let description = value(front, "description").filter(|description| !description.is_empty());
+    let description = value("description").filter(|description| !description.is_empty());
     if description.as_ref().is_some_and(|description| description.chars().count() > MAX_DESCRIPTION_CHARS) {
         return Err(format!("`description` is longer than {MAX_DESCRIPTION_CHARS} characters"));
     }
     Ok(Skill { name, description, location: Some(path.to_owned()), content: body.to_owned() })
+}
+
+/// The text of a plain value.
+fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.trim().to_owned()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Why a key has no value.
+fn missing(key: &str, problems: &[yaml::Problem]) -> String {
+    let broken = problems.iter().find(|problem| problem.key.as_deref() == Some(key));
+    match broken {
+        // The line of dashes is the first.
+        Some(problem) => format!("line {}: `{key}` {}", problem.line + 1, problem.what),
+        None => format!("`{key}` is missing"),
+    }
 }
 
 /// What stands between the lines of dashes, and what follows them.
@@ -215,56 +236,14 @@ fn front_matter(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The text of a key of front matter: plain, quoted, or in lines that are moved in.
-fn value(front: &str, key: &str) -> Option<String> {
-    let mut lines = front.lines();
-    let first = lines.find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix(':'))?.trim();
-    let more = lines.take_while(|line| line.starts_with([' ', '\t']) || line.trim().is_empty());
-    let more: Vec<&str> = more.map(str::trim).collect();
-    let text = match first.chars().next() {
-        Some('|') => more.join("\n"),
-        Some('>') | None => more.join(" "),
-        Some(quote @ ('"' | '\'')) => {
-            let whole = [first, &more.join(" ")].join(" ");
-            unquoted(whole.trim(), quote)
-        }
-        Some(_) => {
-            let plain = first.split_once(" #").map_or(first, |(plain, _)| plain);
-            [plain, &more.join(" ")].join(" ")
-        }
-    };
-    Some(text.trim().to_owned())
-}
-
-fn unquoted(text: &str, quote: char) -> String {
-    let mut out = String::new();
-    let mut chars = text.chars().skip(1).peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' if quote == '"' => match chars.next() {
-                Some('n') => out.push('\n'),
-                Some('t') => out.push('\t'),
-                Some(other) => out.push(other),
-                None => {}
-            },
-            '\'' if quote == '\'' && chars.peek() == Some(&'\'') => {
-                chars.next();
-                out.push('\'');
-            }
-            c if c == quote => break,
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[track_caller]
     fn check(front: &str, expected: Option<&str>) {
-        assert_eq!(value(front, "description").as_deref(), expected, "{front}");
+        let (map, _) = yaml::parse(front);
+        assert_eq!(map.get("description").and_then(text_of).as_deref(), expected, "{front}");
     }
 
     #[test]
@@ -275,7 +254,7 @@ mod tests {
         check("description: |\n  one\n  two\n", Some("one\ntwo"));
         check("description: \"a \\\"b\\\" c\" # no", Some("a \"b\" c"));
         check("description: 'it''s'", Some("it's"));
-        check("description:\n", Some(""));
+        check("description:\n", None);
         check("descriptions: x", None);
         check("", None);
     }

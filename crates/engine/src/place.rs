@@ -3,6 +3,7 @@
 //! Opened once and then only read; what a place says never changes while it is held.
 
 pub(crate) mod files;
+mod settled;
 pub(crate) mod vcs;
 
 use std::ffi::OsString;
@@ -31,6 +32,7 @@ use crate::request::instructions::{Found, Sources};
 use crate::request::skills::location;
 use crate::toolbox::Switches;
 use crate::{Error, remote};
+use settled::Settled;
 
 /// How long git may take to name the first commit; only asked once for each repository.
 const GIT_DEADLINE: Duration = Duration::from_secs(5);
@@ -60,6 +62,7 @@ pub struct Place {
     instructions: Sources,
     addresses: Addresses,
     plans_into_files: bool,
+    pub(crate) settled: Settled,
     skills: Vec<Skill>,
     raw_config: Value,
     path: PathReply,
@@ -101,6 +104,7 @@ impl Place {
         let models = Models::open(inner, &config, (&credentials, &variables), &looked_for).await;
         warnings.extend(missing(&agents, &commands, &models, &origins));
         let (skills, unskilled) = skills(inner, &worktree, &directory, (&variables, &config.raw));
+        let settled = Settled::read(&config.raw, &variables, &mut warnings);
         let warnings =
             unserved.into_iter().chain(warnings).chain(unskilled).chain(credentials.stored.warnings);
         let warnings = warnings.chain(inner.catalog.open().warning).take(MAX_WARNINGS).collect();
@@ -126,6 +130,7 @@ impl Place {
             instructions,
             addresses: Addresses::default(),
             plans_into_files,
+            settled,
             skills,
             raw_config: config.raw,
             path,

@@ -102,7 +102,8 @@ impl Engine {
             return Err(Error::invalid(format!("there are {MAX_OPEN} terminals already")));
         }
         let id = self.0.ids.pty();
-        let program = input.command.unwrap_or_else(|| self.0.shell.to_string_lossy().into_owned());
+        let shell = place.settled.shell.as_ref().unwrap_or(&self.0.shell);
+        let program = input.command.unwrap_or_else(|| shell.to_string_lossy().into_owned());
         let mut args = input.args.unwrap_or_default();
         if program.ends_with("sh") {
             args.push("-l".to_owned());

@@ -23,6 +23,7 @@ pub(crate) mod summary;
 pub(crate) mod title;
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -34,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Error;
 use crate::engine::Inner;
 use crate::error::is_fenced;
-use next::{Next, next};
+use next::{Next, WhenRefused, next, was_refused};
 
 /// The runs of this process, by session.
 #[derive(Default)]
@@ -261,7 +262,7 @@ impl Run {
                 Some(known) => known,
                 None => self.inner.store.transcript_at(&self.id).await?,
             };
-            let next = next(&transcript);
+            let next = next(&transcript, self.when_refused(&transcript).await?);
             if self.cancel.is_cancelled() {
                 // Later ones were stopped together with the step that went before.
                 if is_first && matches!(next, Next::Step) {
@@ -295,6 +296,16 @@ impl Run {
                 }
             }
         }
+    }
+
+    /// What the configuration says of calls that the user refuses; only asked where there is one.
+    async fn when_refused(&self, transcript: &[MessageWithParts]) -> Result<WhenRefused, Error> {
+        if !was_refused(transcript) {
+            return Ok(WhenRefused::Ends);
+        }
+        let session = self.inner.session(&self.id).await?;
+        let place = self.inner.place(Path::new(&session.directory)).await?;
+        Ok(if place.settled.goes_on_when_refused { WhenRefused::GoesOn } else { WhenRefused::Ends })
     }
 
     fn report(&self, error: &Error) {

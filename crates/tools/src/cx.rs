@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::web::NoWeb;
 use crate::{
-    Effects, Host, KnownFiles, Leave, Nobody, SearchEngine, Skill, ToldInstructions, ToolError, Web,
+    Bounds, Effects, Host, KnownFiles, Leave, Nobody, SearchEngine, Skill, ToldInstructions, ToolError, Web,
 };
 
 /// Entries of free files are removed when the table has grown to this.
@@ -27,6 +27,8 @@ pub struct ToolCx {
     pub worktree: PathBuf,
     /// The home directory, which `~` stands for in commands.
     pub home: Option<PathBuf>,
+    /// How much of an output is shown.
+    pub bounds: Bounds,
     /// Where long outputs are kept whole.
     pub output_dir: PathBuf,
     /// Gives the name of the next such file.
@@ -74,6 +76,7 @@ impl ToolCx {
             directory: directory.to_owned(),
             worktree: directory.to_owned(),
             home: None,
+            bounds: Bounds::default(),
             output_dir: output_dir.to_owned(),
             new_output_id: Arc::new(|| "tool_output".to_owned()),
             cancel: CancellationToken::new(),

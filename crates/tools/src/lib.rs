@@ -55,7 +55,7 @@ pub use tool::webfetch::WebFetch;
 pub use tool::websearch::{CodeSearch, SearchEngine, WebSearch};
 pub use tool::write::Write;
 pub use tool::{AnyTool, Boxed, Tool, erase};
-pub use trim::{MAX_BYTES, MAX_LINES, trim};
+pub use trim::{Bounds, MAX_BYTES, MAX_LINES, trim};
 pub use web::{Sent, Web, WebAnswer, WebError, WebRequest};
 
 /// The tools that are there under conditions: experiments, and those that older versions had.

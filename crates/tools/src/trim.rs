@@ -10,17 +10,32 @@ use codewright_workspace::write_atomic;
 use crate::cx::settled;
 use crate::{Output, ToolCx, ToolError};
 
-/// Lines of an output that are shown.
+/// Lines of an output that are shown, if nothing else is wanted.
 pub const MAX_LINES: usize = 2000;
-/// Bytes of an output that are shown.
+/// Bytes of an output that are shown, if nothing else is wanted.
 pub const MAX_BYTES: usize = 50 * 1024;
+
+/// How much of an output is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Lines, at least one.
+    pub lines: usize,
+    /// Bytes, at least one.
+    pub bytes: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { lines: MAX_LINES, bytes: MAX_BYTES }
+    }
+}
 
 /// Cuts a long output to its head and keeps the whole in a file.
 ///
 /// Meant for every tool but `read` and `bash`, which bound their own output.
 /// Adds the `truncated` fact where the tool gave none.
 pub async fn trim(mut output: Output, cx: &ToolCx) -> Result<Output, ToolError> {
-    let Some((head, left_out)) = head(&output.output) else {
+    let Some((head, left_out)) = head(&output.output, cx.bounds) else {
         output.metadata.entry("truncated").or_insert(false.into());
         return Ok(output);
     };
@@ -43,33 +58,34 @@ fn notice(path: &Path, can_delegate: bool) -> String {
 }
 
 /// The beginning of a long text and how much is missing; `None` if it is short.
-fn head(text: &str) -> Option<(&str, String)> {
+fn head(text: &str, bounds: Bounds) -> Option<(&str, String)> {
     let lines = text.split('\n').count();
-    if lines <= MAX_LINES && text.len() <= MAX_BYTES {
+    if lines <= bounds.lines && text.len() <= bounds.bytes {
         return None;
     }
-    let end = text.match_indices('\n').nth(MAX_LINES - 1).map_or(text.len(), |(at, _)| at);
-    if end <= MAX_BYTES {
-        return Some((&text[..end], format!("{} lines", lines - MAX_LINES)));
+    let end = text.match_indices('\n').nth(bounds.lines - 1).map_or(text.len(), |(at, _)| at);
+    if end <= bounds.bytes {
+        return Some((&text[..end], format!("{} lines", lines - bounds.lines)));
     }
-    let room = text.floor_char_boundary(MAX_BYTES);
+    let room = text.floor_char_boundary(bounds.bytes);
     let end = text[..room].rfind('\n').filter(|end| *end > 0).unwrap_or(room);
     Some((&text[..end], format!("{} bytes", text.len() - end)))
 }
 
 /// The end of a text, within the bounds.
-pub(crate) fn tail(text: &str) -> &str {
-    let start = text.rmatch_indices('\n').nth(MAX_LINES - 1).map_or(0, |(at, _)| at + 1);
-    let room = text.ceil_char_boundary(text.len().saturating_sub(MAX_BYTES));
+pub(crate) fn tail(text: &str, bounds: Bounds) -> &str {
+    let start = text.rmatch_indices('\n').nth(bounds.lines - 1).map_or(0, |(at, _)| at + 1);
+    let room = text.ceil_char_boundary(text.len().saturating_sub(bounds.bytes));
     &text[start.max(room)..]
 }
 
 /// Holds both ends of a text to what is promised of them.
 #[cfg(any(test, feature = "trial"))]
 pub(crate) fn tried(text: &str) {
-    let end = tail(text);
+    let bounds = Bounds::default();
+    let end = tail(text, bounds);
     assert!(text.ends_with(end) && end.len() <= MAX_BYTES, "the end is none");
-    match head(text) {
+    match head(text, bounds) {
         Some((beginning, _)) => {
             assert!(text.starts_with(beginning) && beginning.len() <= MAX_BYTES, "the beginning is none");
             assert!(!beginning.is_empty(), "nothing is shown");
@@ -86,16 +102,26 @@ mod tests {
     #[test]
     fn the_head_is_cut_at_lines_first() {
         let text = "x\n".repeat(4000);
-        let (head, left_out) = head(&text).expect("long");
+        let (head, left_out) = head(&text, Bounds::default()).expect("long");
         assert_eq!((head.lines().count(), left_out.as_str()), (MAX_LINES, "2001 lines"));
     }
 
     #[test]
     fn the_tail_counts_the_empty_line_at_the_end() {
         let text: String = (1..=5000).map(|n| format!("{n}\n")).collect();
-        assert!(tail(&text).starts_with("3002\n"));
-        assert_eq!(tail(&"a".repeat(200_000)).len(), MAX_BYTES);
-        assert_eq!(tail("short\n"), "short\n");
+        assert!(tail(&text, Bounds::default()).starts_with("3002\n"));
+        assert_eq!(tail(&"a".repeat(200_000), Bounds::default()).len(), MAX_BYTES);
+        assert_eq!(tail("short\n", Bounds::default()), "short\n");
+    }
+
+    #[test]
+    fn other_bounds_hold_at_both_ends() {
+        let bounds = Bounds { lines: 2, bytes: 6 };
+        assert_eq!(head("a\nb", bounds), None);
+        assert_eq!(head("a\nb\nc\nd", bounds), Some(("a\nb", "2 lines".to_owned())));
+        assert_eq!(head("abcdefgh\nb", bounds), Some(("abcdef", "4 bytes".to_owned())));
+        assert_eq!(tail("a\nb\nc", bounds), "b\nc");
+        assert_eq!(tail("abcdefgh", bounds), "cdefgh");
     }
 
     proptest! {

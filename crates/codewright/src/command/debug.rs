@@ -18,6 +18,9 @@ pub(crate) fn main(args: &DebugArgs) -> anyhow::Result<ExitCode> {
             let shown = if *origins { Shown::Origins } else { Shown::Config };
             in_place(move |_, place| async move { config(&place, shown) })
         }
+        DebugCommand::Skill(_) => in_place(|_, place| async move {
+            print(&format!("{}\n", serde_json::to_string_pretty(&place.skills_json())?))
+        }),
         DebugCommand::Agent { name, .. } => {
             let name = name.clone();
             in_place(move |_, place| async move {

@@ -2,21 +2,24 @@
 
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use codewright_config::{Env, env};
+use codewright_config::{Dirs, Env, LoadInput, env};
 use codewright_server::Listener;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::ServeArgs;
-use crate::connection::{open_engine, working_directory};
+use crate::connection::{explained, open_engine, working_directory};
 use crate::style;
 
 /// Where clients look for a server first.
 const USUAL_PORT: u16 = 4096;
+/// Where a server listens if nothing else is wanted.
+const LOOPBACK: &str = "127.0.0.1";
 const WORKERS: usize = 2;
 
 pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<ExitCode> {
@@ -26,10 +29,11 @@ pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<ExitCode> {
 
 async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let env = Env::from_process();
+    let Wanted { hostname, port, cors } = wanted(args, &env)?;
     let options = codewright_server::Options {
         username: env.filled(env::SERVER_USERNAME).unwrap_or("opencode").to_owned(),
         password: env.filled(env::SERVER_PASSWORD).map(str::to_owned),
-        cors: args.cors.clone(),
+        cors,
         ..codewright_server::Options::default()
     };
     if args.mdns || args.mdns_domain.is_some() {
@@ -37,8 +41,8 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
             "--mdns is not offered: the server does not announce itself; give clients its address instead",
         );
     }
-    let ip = ip(&args.hostname)?;
-    options.check(SocketAddr::new(ip, args.port)).map_err(|error| match error.hint() {
+    let ip = ip(&hostname)?;
+    options.check(SocketAddr::new(ip, port)).map_err(|error| match error.hint() {
         Some(hint) => anyhow::anyhow!("{error}\n{hint}"),
         None => error.into(),
     })?;
@@ -50,7 +54,7 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
             (listener, format!("unix:{}", path.display()))
         }
         None => {
-            let listener = listen(ip, args.port).await?;
+            let listener = listen(ip, port).await?;
             let address = listener.local_addr().context("the listening address is unknown")?;
             (listener.into(), format!("http://{address}"))
         }
@@ -91,6 +95,34 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Where a server is wanted, and whose pages may use it.
+struct Wanted {
+    hostname: String,
+    port: u16,
+    cors: Vec<String>,
+}
+
+/// What the flags say, and where they say nothing the user's own configuration.
+///
+/// That of a directory has no say: a repository must not open its reader's machine to others.
+fn wanted(args: &ServeArgs, env: &Env) -> anyhow::Result<Wanted> {
+    let dirs = Dirs::new(env).map_err(|error| explained(error.into()))?;
+    let nowhere = Path::new("/");
+    let input = LoadInput { directory: nowhere, worktree: nowhere, env, dirs: &dirs };
+    let config = codewright_config::global(input).map_err(|error| explained(error.into()))?;
+    let server = &config["server"];
+    let port = match args.port {
+        None | Some(0) => {
+            server["port"].as_u64().map_or(Ok(0), u16::try_from).context("`server.port` is no port")?
+        }
+        Some(port) => port,
+    };
+    let hostname = args.hostname.as_deref().or(server["hostname"].as_str()).unwrap_or(LOOPBACK).to_owned();
+    let more = server["cors"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
+    let cors = args.cors.iter().cloned().chain(more.map(str::to_owned)).collect();
+    Ok(Wanted { hostname, port, cors })
+}
+
 /// Ends the server in order, or at once when the signal comes again.
 async fn stop(
     cancel: &CancellationToken,
@@ -124,6 +156,6 @@ async fn listen(ip: IpAddr, port: u16) -> anyhow::Result<TcpListener> {
 /// The name that the program was started under: existing clients start `opencode` and wait for that name.
 fn program_name() -> &'static str {
     let first = std::env::args_os().next().unwrap_or_default();
-    let name = std::path::Path::new(&first).file_stem().unwrap_or_default();
+    let name = Path::new(&first).file_stem().unwrap_or_default();
     if name == "opencode" { "opencode" } else { "codewright" }
 }

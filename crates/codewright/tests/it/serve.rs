@@ -112,3 +112,19 @@ fn under_the_name_of_the_original_it_says_what_clients_wait_for() -> Result<()> 
     check_has(&line, &["opencode server listening on http://127.0.0.1:"]);
     Ok(())
 }
+
+#[test]
+fn the_users_own_configuration_says_where_a_server_listens_and_a_repositorys_does_not() -> Result<()> {
+    let stage = Stage::plain(Script::new())?;
+    let free = std::net::TcpListener::bind("127.0.0.2:0")?.local_addr()?.port();
+    let global = stage.project.home().join(".config/opencode");
+    std::fs::create_dir_all(&global)?;
+    let written = json!({"server": {"hostname": "127.0.0.2", "port": free}});
+    std::fs::write(global.join("opencode.json"), written.to_string())?;
+    stage.project.write("codewright.json", r#"{"server": {"hostname": "0.0.0.0", "port": 1}}"#)?;
+    let (_server, url) = serve(program(&stage.project, ["serve"]))?;
+    assert_eq!(url, format!("http://127.0.0.2:{free}"));
+    let (_server, url) = serve(program(&stage.project, ["serve", "--hostname", "127.0.0.1"]))?;
+    assert_eq!(url, format!("http://127.0.0.1:{free}"));
+    Ok(())
+}

@@ -182,8 +182,11 @@ fn skills_are_told_of_listed_and_loaded() -> Result<()> {
         results[1],
         "Skill \"hidden-one\" not found. Available skills: cskill, customize-opencode, myskill"
     );
+    let printed: Value =
+        serde_json::from_str(&stage.program(["debug", "skill"]).finish()?.success()?.stdout)?;
     let (server, url) = stage.serve()?;
     let listed = get(&url, "/skill")?;
+    assert_eq!(printed, listed);
     let names: Vec<_> = listed.as_array().unwrap().iter().map(|skill| skill["name"].clone()).collect();
     assert_eq!(names, ["customize-opencode", "cskill", "hidden-one", "myskill"]);
     assert_eq!(listed[0]["location"], "<built-in>");

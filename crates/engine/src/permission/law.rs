@@ -99,6 +99,9 @@ pub(crate) async fn law(inner: &Inner, place: &Place, session: &Session, agent: 
 fn rules(place: &Place, session: &Session, agent: &str) -> Result<Vec<Rule>, Error> {
     let mut rules = place.agent(agent)?.permission.clone();
     rules.extend(session.permission.iter().flatten().cloned());
+    if session.parent_id.is_some() {
+        rules.extend(place.settled.rules_below());
+    }
     Ok(rules)
 }
 

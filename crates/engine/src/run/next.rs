@@ -14,6 +14,15 @@ pub(crate) const REJECTED: &str = "The user rejected permission to use this spec
 /// What a question ends with that the user would not answer. The turn ends with it.
 const DISMISSED: &str = "The user dismissed this question";
 
+/// What becomes of a turn when the user refuses a call without a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WhenRefused {
+    /// It ends.
+    Ends,
+    /// The model is told, and goes on.
+    GoesOn,
+}
+
 /// The next thing to do in a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Next {
@@ -38,7 +47,7 @@ pub(crate) enum Next {
 /// A summary that was asked for goes before everything else. A prompt that came after the last
 /// answer is always answered. A turn goes on
 /// while the model calls tools, and ends when it stops, fails or is refused.
-pub(crate) fn next(transcript: &[MessageWithParts]) -> Next {
+pub(crate) fn next(transcript: &[MessageWithParts], when_refused: WhenRefused) -> Next {
     let prompt = transcript.iter().rev().find(|message| matches!(message.info, Message::User(_)));
     let Some(prompt) = prompt else { return Next::Idle };
     if let Some(asked) = open_request(transcript) {
@@ -64,12 +73,13 @@ pub(crate) fn next(transcript: &[MessageWithParts]) -> Next {
         PartBody::Tool(call) => Some(&call.state),
         _ => None,
     });
-    let mut called = false;
+    let (mut called, mut refused) = (false, false);
     for state in calls {
         called = true;
-        if is_refused(state) {
-            return Next::Idle;
-        }
+        refused |= is_refused(state);
+    }
+    if refused && when_refused == WhenRefused::Ends {
+        return Next::Idle;
     }
     let answers = transcript.iter().filter(
         |message| matches!(&message.info, Message::Assistant(info) if info.parent_id == *prompt.info.id()),
@@ -96,6 +106,12 @@ fn is_command(prompt: &MessageWithParts) -> bool {
 /// Whether the user refused a call without a word, which ends the turn.
 pub(crate) fn is_refused(state: &ToolState) -> bool {
     matches!(state, ToolState::Error { error, .. } if error == REJECTED || error == DISMISSED)
+}
+
+/// Whether the user refused a call of the last answer without a word.
+pub(crate) fn was_refused(transcript: &[MessageWithParts]) -> bool {
+    let parts = transcript.last().into_iter().flat_map(|last| &last.parts);
+    parts.into_iter().any(|part| matches!(&part.body, PartBody::Tool(call) if is_refused(&call.state)))
 }
 
 /// The work that a prompt hands to other agents, in order.
@@ -239,7 +255,7 @@ mod tests {
 
     #[track_caller]
     fn check(talk: Talk, expected: Next) {
-        assert_eq!(next(&talk.messages), expected);
+        assert_eq!(next(&talk.messages, WhenRefused::Ends), expected);
     }
 
     #[test]
@@ -282,6 +298,8 @@ mod tests {
             Talk::new().user().answer(Some("tool-calls"), None, vec![done(), failed(REJECTED)]),
             Next::Idle,
         );
+        let refused = Talk::new().user().answer(Some("tool-calls"), None, vec![done(), failed(REJECTED)]);
+        assert_eq!(next(&refused.messages, WhenRefused::GoesOn), Next::Step);
     }
 
     #[test]

@@ -375,7 +375,6 @@ fn long_document(messages: usize) -> String {
 }
 
 #[tokio::test]
-#[ignore = "takes a minute; `cargo test -p codewright-engine -- --ignored five_thousand` runs it"]
 async fn a_session_of_five_thousand_messages_goes_on_within_a_small_window() {
     const CONTEXT: u64 = 24_000;
     const PROMPTS: usize = 24;

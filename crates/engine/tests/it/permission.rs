@@ -97,6 +97,35 @@ async fn a_refusal_ends_the_turn_and_a_word_with_it_does_not() {
 }
 
 #[tokio::test]
+async fn a_turn_goes_on_after_a_refusal_where_that_is_configured() {
+    let config = json!({"permission": {"bash": "ask"}, "experimental": {"continue_loop_on_deny": true}});
+    let desk = Desk::with(Script::new().turn(bash("echo one")).text("without it, then"), config).await;
+    let session = desk.session().await;
+    let mut feed = desk.engine.subscribe();
+    desk.engine.prompt_async(&session.id, prompt("go")).await.unwrap();
+    let request = asked(&mut feed).await;
+    desk.engine.answer_permission(&request.id, answer(PermissionReply::Reject, None)).await.unwrap();
+    idle(&mut feed).await;
+    assert_eq!(text(desk.transcript(&session).await.last().unwrap()), "without it, then");
+    desk.assert_clean();
+}
+
+#[tokio::test]
+async fn the_configuration_says_how_much_of_an_output_is_shown_and_in_which_shell_it_is_made() {
+    let config = json!({"tool_output": {"max_lines": 3}, "shell": "bash"});
+    let script = Script::new().turn(bash("echo ${BASH_VERSION:+bash}; seq 100")).text("seen");
+    let desk = Desk::with(script, config).await;
+    let session = desk.session().await;
+    desk.prompt(&session, "go").await;
+    let calls = calls(&desk.transcript(&session).await);
+    let ToolState::Completed { output, metadata, .. } = &calls[0].1 else { panic!("{calls:?}") };
+    assert!(output.ends_with("\n99\n100\n") && !output.contains("\n98\n"), "{output}");
+    let whole = std::fs::read_to_string(metadata["outputPath"].as_str().unwrap()).unwrap();
+    assert!(whole.starts_with("bash\n1\n2\n"), "{whole}");
+    desk.assert_clean();
+}
+
+#[tokio::test]
 async fn a_rule_that_forbids_is_told_and_the_turn_goes_on() {
     let desk = Desk::new(Script::new().turn(bash("echo one")).text("understood")).await;
     let rules = vec![Rule::new("bash", "echo *", Action::Deny)];

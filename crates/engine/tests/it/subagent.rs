@@ -124,6 +124,27 @@ async fn a_subagent_works_in_a_session_of_its_own_in_the_recorded_shapes() {
 }
 
 #[tokio::test]
+async fn tools_for_those_whom_people_talk_to_are_kept_from_subagents() {
+    let script = Script::new()
+        .session("SUBTASK look", [Turn::text("Looked.")])
+        .tool("task", task("look around", "SUBTASK look around", "general"))
+        .text("done");
+    let desk = Desk::with(script, json!({"experimental": {"primary_tools": ["bash", "webfetch"]}})).await;
+    let session = desk.session().await;
+    desk.prompt(&session, "go").await;
+    let requests = desk.server.main_requests();
+    let offers = |at: usize, name: &str| {
+        let tools = requests[at].body["tools"].as_array().unwrap();
+        tools.iter().any(|tool| tool["function"]["name"] == name)
+    };
+    for name in ["bash", "webfetch"] {
+        assert!(offers(0, name) && !offers(1, name), "{name}");
+    }
+    assert!(offers(1, "read"));
+    desk.assert_clean();
+}
+
+#[tokio::test]
 async fn an_unknown_agent_is_told_and_general_may_not_hand_on() {
     let script = Script::new()
         .session("SUBTASK do", [Turn::text("Sub finished.")])

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use self::parse::{Line, parse};
 use crate::ask::inside_of;
-use crate::trim::{MAX_BYTES, MAX_LINES, tail};
+use crate::trim::{Bounds, MAX_BYTES, MAX_LINES, tail};
 use crate::{Ask, Output, Tool, ToolCx, ToolError, render};
 
 const DESCRIPTION: &str = include_str!("bash.txt");
@@ -154,7 +154,7 @@ async fn execute(input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
         confinement: cx.confinement.clone(),
     };
     let spill = cx.new_output_path();
-    let limits = Limits { timeout: input.timeout(), lines: MAX_LINES, bytes: MAX_BYTES, spill };
+    let limits = Limits { timeout: input.timeout(), lines: cx.bounds.lines, bytes: cx.bounds.bytes, spill };
     let mut watch = |output: &codewright_workspace::Output| {
         report(cx, shown(&output.tail(SHOWN_BYTES), output.bytes()));
     };
@@ -162,7 +162,7 @@ async fn execute(input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
     if let Some(rest) = ended.rest.take() {
         cx.background.spawn(rest.end());
     }
-    Ok(finished(&input, &ended))
+    Ok(finished(&input, &ended, cx.bounds))
 }
 
 fn unattended() -> impl Iterator<Item = (String, String)> {
@@ -182,10 +182,10 @@ fn shown(text: &str, bytes: u64) -> String {
     format!("...\n\n{}", &text[start..])
 }
 
-fn finished(input: &Input, ended: &Ended) -> Output {
+fn finished(input: &Input, ended: &Ended, bounds: Bounds) -> Output {
     let output = &ended.output;
     let raw = output.text();
-    let mut text = if raw.is_empty() { NO_OUTPUT.to_owned() } else { body(output, &raw) };
+    let mut text = if raw.is_empty() { NO_OUTPUT.to_owned() } else { body(output, &raw, bounds) };
     let (exit, note) = match ended.end {
         End::Exited(code) => (Some(code), None),
         End::Cancelled => (None, Some("User aborted the command".to_owned())),
@@ -214,7 +214,7 @@ fn finished(input: &Input, ended: &Ended) -> Output {
     }
 }
 
-fn body(output: &codewright_workspace::Output, raw: &str) -> String {
+fn body(output: &codewright_workspace::Output, raw: &str, bounds: Bounds) -> String {
     if !output.is_long() {
         return raw.to_owned();
     }
@@ -223,7 +223,7 @@ fn body(output: &codewright_workspace::Output, raw: &str) -> String {
         Some(path) => format!("The beginning of the output is saved to: {}\n\n", path.display()),
         None => String::new(),
     };
-    format!("...output truncated...\n\n{saved}{}", tail(raw))
+    format!("...output truncated...\n\n{saved}{}", tail(raw, bounds))
 }
 
 /// The ask for the commands of a line; changing the directory alone needs none.
