@@ -2,4 +2,5 @@
 
 pub(crate) mod evaluate;
 pub(crate) mod gate;
+pub(crate) mod implied;
 pub(crate) mod law;

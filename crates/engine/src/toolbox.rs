@@ -565,6 +565,7 @@ fn doom_loop(tool: &str, input: &Value) -> Ask {
         patterns: vec![tool.to_owned()],
         always: vec![tool.to_owned()],
         metadata,
+        implied: Vec::new(),
     }
 }
 

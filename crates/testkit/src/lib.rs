@@ -25,6 +25,7 @@
 mod blocking;
 pub mod contract;
 mod crash;
+pub mod escape;
 mod hang;
 mod project;
 mod run;

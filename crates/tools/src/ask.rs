@@ -14,6 +14,36 @@ pub struct Ask {
     pub always: Vec<String>,
     /// What helps a person to decide.
     pub metadata: Map<String, Value>,
+    /// What else comes with it; that can only make the answer stricter.
+    pub implied: Vec<Implied>,
+}
+
+/// Stands in the pattern of an [`Implied`] for a text that only the run tells.
+pub const UNKNOWN: char = '\0';
+
+/// Something that would happen with what is asked for, and is not asked for by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Implied {
+    /// The kind of leave, as in [`Ask`].
+    pub permission: String,
+    /// What exactly would happen, perhaps with [`UNKNOWN`] parts.
+    pub pattern: String,
+    /// The pattern of which this is another spelling. Rules that match that one have been heard there.
+    pub spelled: Option<String>,
+    /// The wider pattern that an answer of "always" would allow, if there is a sensible one.
+    pub always: Option<String>,
+}
+
+impl Implied {
+    /// Something that happens besides.
+    pub fn new(permission: &str, pattern: &str) -> Self {
+        Self { permission: permission.to_owned(), pattern: pattern.to_owned(), spelled: None, always: None }
+    }
+
+    /// The pattern as a person is shown it.
+    pub fn shown(&self) -> String {
+        self.pattern.replace(UNKNOWN, "\u{2026}")
+    }
 }
 
 impl Ask {
@@ -24,7 +54,13 @@ impl Ask {
     /// An ask for some patterns, of which "always" would allow all.
     pub fn new(permission: &str, patterns: Vec<String>) -> Self {
         let always = vec!["*".to_owned()];
-        Self { permission: permission.to_owned(), patterns, always, metadata: Map::new() }
+        Self {
+            permission: permission.to_owned(),
+            patterns,
+            always,
+            metadata: Map::new(),
+            implied: Vec::new(),
+        }
     }
 
     /// The same with something to show.
@@ -57,6 +93,7 @@ impl Ask {
                 ("filepath".to_owned(), json!(place.path.to_string_lossy())),
                 ("parentDir".to_owned(), json!(parent.to_string_lossy())),
             ]),
+            implied: Vec::new(),
         })
     }
 }

@@ -10,6 +10,7 @@ mod config;
 mod contract;
 mod crash;
 mod demo;
+mod escape;
 mod faults;
 mod gitlab;
 mod hang;

@@ -13,7 +13,7 @@ use codewright_proto::{
     ToolRef,
 };
 use codewright_store::{Published, Store};
-use codewright_tools::Ask;
+use codewright_tools::{Ask, Implied};
 use tokio_util::sync::CancellationToken;
 
 use super::evaluate::{evaluate, is_named, strictest};
@@ -67,11 +67,48 @@ impl Gate {
             strictest(patterns.iter().map(|pattern| {
                 self.decide(asker.law, (&ask.permission, pattern), needs_name(&ask.metadata))
             }));
-        match action {
-            Action::Allow => Ok(Verdict::Granted),
-            Action::Deny => Ok(Verdict::Denied(asker.law.about(&ask.permission))),
-            Action::Ask => self.ask(ask, asker).await,
+        let mut open = Vec::new();
+        for implied in &ask.implied {
+            match asker.law.judge(implied) {
+                Action::Deny if action != Action::Deny => {
+                    return Ok(Verdict::Denied(asker.law.about(&implied.permission)));
+                }
+                Action::Ask if !self.is_remembered(implied) => open.push(implied),
+                Action::Allow | Action::Ask | Action::Deny => {}
+            }
         }
+        match action {
+            Action::Allow => self.ask_implied(ask, &open, asker).await,
+            Action::Deny => Ok(Verdict::Denied(asker.law.about(&ask.permission))),
+            // Who is shown the whole command answers for what comes with it, too.
+            Action::Ask => self.ask(&with_implied(ask, &open), asker).await,
+        }
+    }
+
+    /// Asks about what comes with something that is allowed, one question for each kind of leave.
+    async fn ask_implied(&self, ask: &Ask, open: &[&Implied], asker: &Asker<'_>) -> Result<Verdict, Error> {
+        let mut kinds: Vec<&str> = open.iter().map(|implied| implied.permission.as_str()).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        for kind in kinds {
+            let mut question = Ask { metadata: ask.metadata.clone(), ..Ask::new(kind, Vec::new()) };
+            question.always.clear();
+            for implied in open.iter().filter(|implied| implied.permission == kind) {
+                add_to(&mut question, implied);
+            }
+            match self.ask(&question, asker).await? {
+                Verdict::Granted => {}
+                other => return Ok(other),
+            }
+        }
+        Ok(Verdict::Granted)
+    }
+
+    /// Whether a user has allowed for good what comes with a call.
+    fn is_remembered(&self, implied: &Implied) -> bool {
+        let allows =
+            |pattern: &str| self.remembered((&implied.permission, pattern), Name::Optional) == Action::Allow;
+        allows(&implied.pattern) || implied.spelled.as_deref().is_some_and(allows)
     }
 
     /// The questions that can be answered, oldest first: they are in the log, and their calls wait
@@ -250,6 +287,25 @@ impl Gate {
                 }
             }
         }
+    }
+}
+
+/// The question about a call and the other commands that come with it.
+fn with_implied(ask: &Ask, open: &[&Implied]) -> Ask {
+    let mut question = ask.clone();
+    for implied in open.iter().filter(|implied| implied.permission == ask.permission) {
+        add_to(&mut question, implied);
+    }
+    question
+}
+
+fn add_to(question: &mut Ask, implied: &Implied) {
+    let shown = implied.shown();
+    if !question.patterns.contains(&shown) {
+        question.patterns.push(shown);
+    }
+    if let Some(always) = implied.always.as_ref().filter(|always| !question.always.contains(always)) {
+        question.always.push(always.clone());
     }
 }
 

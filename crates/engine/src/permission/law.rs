@@ -6,8 +6,10 @@
 use std::sync::Arc;
 
 use codewright_proto::{Action, Rule, Session};
+use codewright_tools::Implied;
 
 use super::evaluate::{evaluate, is_named, is_off, matches, strictest};
+use super::implied::judge;
 use crate::Error;
 use crate::engine::Inner;
 use crate::place::Place;
@@ -53,6 +55,11 @@ impl Law {
             let named = rules.iter().filter(|rule| is_named(rule));
             evaluate(named, permission, pattern).map_or(Action::Ask, |rule| rule.action)
         }))
+    }
+
+    /// Decides about something that comes with a call: the strictest layer holds.
+    pub(crate) fn judge(&self, implied: &Implied) -> Action {
+        strictest(self.0.iter().map(|rules| judge(rules, implied)))
     }
 
     /// Whether something is switched off altogether, so that the model need not see it.

@@ -1,8 +1,13 @@
 //! Runs a command line.
 
 mod arity;
+mod beneath;
+mod git;
 mod parse;
 mod reach;
+mod touch;
+mod word;
+mod wrapper;
 
 use std::path::Path;
 use std::time::Duration;
@@ -102,7 +107,10 @@ impl Tool for Bash {
         cx.reading(move || {
             let line = parse(&input.command, inner.home.as_deref());
             let workdir = input.workdir(&inner)?;
-            let directories = reach::outside(&inner.workspace()?, &workdir, &line)?;
+            let mut beneath = beneath::look(&input.command, &line, inner.home.as_deref());
+            let reached = reach::reached(&inner.workspace()?, &workdir, &beneath)?;
+            let directories = reached.outside;
+            beneath.implied.extend(reached.implied);
             let mut asks = Vec::new();
             if !directories.is_empty() {
                 let patterns: Vec<String> =
@@ -115,7 +123,9 @@ impl Tool for Bash {
                         .with("patterns", patterns),
                 );
             }
-            asks.extend(command_ask(&input.command, &line));
+            asks.extend(
+                command_ask(&input.command, &line).map(|ask| Ask { implied: beneath.implied, ..ask }),
+            );
             Ok(asks)
         })
         .await
@@ -238,7 +248,7 @@ fn command_ask(command: &str, line: &Line) -> Option<Ask> {
             ask.always.push(always);
         }
     };
-    for simple in line.commands.iter().filter(|simple| simple.redirected || simple.name() != Some("cd")) {
+    for simple in line.commands.iter().filter(|simple| !simple.only_moves()) {
         let always = arity::prefix(&simple.words).map_or_else(|| simple.text.clone(), |prefix| prefix + " *");
         add(simple.text.clone(), always);
     }

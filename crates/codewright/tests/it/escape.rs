@@ -1,0 +1,170 @@
+//! Ways around permission rules, played through the program.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use anyhow::{Context, Result, ensure};
+use codewright_testkit::escape::{Attempt, Fate, GROUPS, Group};
+use codewright_testkit::{BlockingServer, Project, Script, Turn};
+use serde_json::{Value, json};
+
+use crate::support::{Stage, check_code, lines, of_type, text_of};
+
+/// What is in every file that must not be shown.
+const SECRET: &str = "hush-hush-hush";
+/// Calls that one answer makes.
+const CALLS: usize = 16;
+
+/// A project with everything that the attempts are about.
+fn project(attempts: usize) -> Result<Project> {
+    let project = Project::git()?;
+    let outside = project.directory().parent().context("no parent")?.join("outside");
+    fs::create_dir(&outside)?;
+    fs::write(outside.join("x.txt"), "outside\n")?;
+    for name in [".env", ".env.local", "sub/.env", "secret.env", "secrets/key.txt"] {
+        project.write(name, format!("HUSH={SECRET}\n"))?;
+    }
+    for name in [".env.example", "tool.txt", "script.sh", "show.py", "yarn.lock", "Makefile"] {
+        project.write(name, "all:\n")?;
+    }
+    project.write("locked/a.txt", "kept\n")?;
+    project.write("tool", "#!/bin/sh\n")?;
+    fs::set_permissions(project.path("tool"), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    for (to, link) in [
+        (".env", "envlink"),
+        ("secrets/key.txt", "keylink"),
+        ("locked/a.txt", "lockedlink"),
+        ("locked", "lockeddir"),
+        ("../outside", "link"),
+        ("../outside/new.txt", "dangling"),
+    ] {
+        symlink(to, project.path(link))?;
+    }
+    for number in 0..attempts {
+        project.write(victim(number), "gold\n")?;
+    }
+    Ok(project)
+}
+
+fn victim(number: usize) -> String {
+    format!("victim{number}.txt")
+}
+
+fn input(project: &Project, attempt: &Attempt, number: usize) -> Result<Value> {
+    let outside = project.directory().parent().context("no parent")?.join("outside");
+    let text = attempt.input.replace("@V", &victim(number));
+    let text = text.replace("@O", &outside.display().to_string());
+    let text = text.replace("@P", &project.directory().display().to_string());
+    let is_command = attempt.tool == "bash" && !text.starts_with("{\"command\"");
+    Ok(if is_command { json!({ "command": text }) } else { serde_json::from_str(&text)? })
+}
+
+/// What became of a call, by what is recorded of it.
+fn fate(state: &Value) -> Option<Fate> {
+    let error = text_of(&state["error"]);
+    match state["status"].as_str()? {
+        "completed" => Some(Fate::Done),
+        _ if error.starts_with("A permission rule forbids this call.") => Some(Fate::Denied),
+        _ if error.starts_with("The user rejected permission") => Some(Fate::Asked),
+        _ => None,
+    }
+}
+
+/// Plays some attempts as the calls of one answer; returns those that ended otherwise than they must.
+fn play(group: &Group, attempts: &[Attempt]) -> Result<Vec<String>> {
+    let project = project(attempts.len())?;
+    let inputs: Vec<Value> = attempts
+        .iter()
+        .enumerate()
+        .map(|(number, attempt)| input(&project, attempt, number))
+        .collect::<Result<_>>()?;
+    let calls = attempts.iter().zip(&inputs).map(|(attempt, input)| (attempt.tool, input.clone()));
+    let server = BlockingServer::start(Script::new().turn(Turn::tools(calls)).text("Done."))?;
+    let mut config = Project::config(&server.url());
+    config["permission"] = serde_json::from_str(group.rules)?;
+    config["provider"]["mock"]["models"]["gpt-5"] =
+        json!({"name": "gpt-5", "limit": {"context": 200_000, "output": 32_000}});
+    project.write_config(&config)?;
+    let stage = Stage { server, project };
+    let done = stage.run(["--format", "json", "--agent", group.agent, "--model", group.model, "go"])?;
+    check_code(&done, 0);
+    let told = lines(&done)?;
+    let mut wrong = Vec::new();
+    for (number, (attempt, input)) in attempts.iter().zip(&inputs).enumerate() {
+        let calls = of_type(&told, "tool_use");
+        let state = calls.iter().map(|call| &call["part"]["state"]).find(|state| state["input"] == *input);
+        let Some(state) = state else {
+            wrong.push(format!("{input}: was not called"));
+            continue;
+        };
+        if fate(state) != Some(attempt.fate) {
+            wrong.push(format!("{input}: {:?} expected, {state}", attempt.fate));
+        }
+        if attempt.fate == Fate::Done {
+            continue;
+        }
+        if stage.project.read(victim(number)).unwrap_or_default() != "gold\n" {
+            wrong.push(format!("{input}: the file is gone"));
+        }
+        if state.to_string().contains(SECRET) {
+            wrong.push(format!("{input}: the secret is told"));
+        }
+    }
+    if stage.project.read("locked/a.txt").unwrap_or_default() != "kept\n" && group.rules.contains("locked") {
+        wrong.push("a locked file was changed".to_owned());
+    }
+    Ok(wrong)
+}
+
+fn check(names: &[&str]) -> Result<()> {
+    let groups: Vec<&Group> =
+        GROUPS.iter().filter(|group| names.iter().any(|name| group.name.starts_with(name))).collect();
+    ensure!(!groups.is_empty(), "there is no such group");
+    let mut wrong = Vec::new();
+    for group in groups {
+        for attempts in group.attempts.chunks(CALLS) {
+            wrong.extend(play(group, attempts)?.into_iter().map(|line| format!("{}: {line}", group.name)));
+        }
+    }
+    ensure!(wrong.is_empty(), "{} attempts:\n{}", wrong.len(), wrong.join("\n"));
+    Ok(())
+}
+
+#[test]
+fn no_spelling_of_a_forbidden_command_runs_it() -> Result<()> {
+    check(&["a command is forbidden"])
+}
+
+#[test]
+fn what_is_allowed_brings_nothing_with_it() -> Result<()> {
+    check(&["some commands are allowed"])
+}
+
+#[test]
+fn environment_files_and_places_outside_ask_whoever_reaches_for_them() -> Result<()> {
+    check(&["without rules", "nothing outside"])
+}
+
+#[test]
+fn files_are_read_and_written_by_commands_only_where_tools_may() -> Result<()> {
+    check(&["files may not", "nothing may be written"])
+}
+
+#[test]
+fn where_everything_is_allowed_nothing_is_asked() -> Result<()> {
+    check(&["only commands", "everything"])
+}
+
+#[test]
+fn the_corpus_has_every_attempt_once_and_enough_of_them() {
+    let mut all: Vec<(&str, &str, &str)> = GROUPS
+        .iter()
+        .flat_map(|group| group.attempts.iter().map(|attempt| (group.rules, group.agent, attempt.input)))
+        .collect();
+    let count = all.len();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), count, "an attempt is there twice");
+    let hostile = GROUPS.iter().flat_map(|group| group.attempts).filter(|attempt| attempt.fate != Fate::Done);
+    assert!(hostile.count() >= 150);
+}
