@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::{Context as _, Result};
-use codewright_testkit::{Script, Turn};
+use codewright_testkit::{Project, Script, Turn};
 use serde_json::{Value, json};
 
 use crate::support::{Stage, check_code, check_has, get, new_session, of_type, post, said, text_of};
@@ -179,5 +179,24 @@ fn agents_and_models_that_are_not_there_are_named_with_their_place() -> Result<(
             "`default_agent`: the agent `biuld` does not exist; did you mean `build`?; `build` begins instead",
         ],
     );
+    stage.no_problems()
+}
+
+#[test]
+fn the_projects_claude_memory_and_commands_are_used_only_when_asked_for() -> Result<()> {
+    let stage = Stage::git(Script::new().text("fixed").text("plain"))?;
+    stage.project.write(".claude/CLAUDE.md", "MEMORY of another program")?;
+    stage.project.write(".claude/commands/fix.md", "---\ndescription: Fixes\n---\nFix issue $ARGUMENTS.")?;
+    let fix = || stage.program(["run", "--command", "fix", "12"]);
+    let refused = fix().finish()?;
+    check_code(&refused, 1);
+    check_has(&refused.stderr, &["command `fix` not found"]);
+    let mut config = Project::config(&stage.server.url());
+    config["prompt"] = json!({"claude": true});
+    stage.project.write_config(&config)?;
+    fix().finish()?.success()?;
+    let messages = stage.messages(0)?;
+    check_has(&messages[0]["content"].to_string(), &["MEMORY of another program"]);
+    check_has(&messages[1]["content"].to_string(), &["Fix issue 12."]);
     stage.no_problems()
 }
