@@ -3,14 +3,15 @@
 //! A prompt is stored whole or not at all. Files of text and directories are read
 //! now, by the same tool a model would use, so that the model sees what the user saw.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use codewright_proto::{
-    CreatedTime, MessageId, ModelRef, PartBody, PartId, PartInput, PromptInput, PromptModel, Session,
-    TextPart, UserMessage,
+    Action, CreatedTime, MessageId, ModelRef, PartBody, PartId, PartInput, PromptInput, PromptModel, Rule,
+    Session, TextPart, UserMessage,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -50,6 +51,7 @@ pub(crate) async fn admit(
     }
     let id = input.message_id.unwrap_or_else(|| inner.ids.message());
     let now = inner.clock.now_ms();
+    let rules = tool_rules(input.tools.as_ref());
     let message = UserMessage {
         id: id.clone(),
         session_id: session.id.clone(),
@@ -73,11 +75,26 @@ pub(crate) async fn admit(
                 provider_id: model.provider_id.clone(),
                 variant: Some(model.variant.clone().unwrap_or_else(|| "default".to_owned())),
             });
+            if !rules.is_empty() {
+                // A child's own rules are its caller's word, which no prompt takes back.
+                let own = session.permission.take().filter(|_| session.parent_id.is_some());
+                session.permission = Some(own.into_iter().flatten().chain(rules.clone()).collect());
+            }
             session.time.updated = now;
         })
         .await?;
     inner.store.append(message::prompted(inner, message, parts)).await?;
     Ok(id)
+}
+
+/// The rules that a prompt's switches of tools are; they take the place of the session's own, for later
+/// prompts as well.
+fn tool_rules(tools: Option<&BTreeMap<String, bool>>) -> Vec<Rule> {
+    let rule = |(tool, on): (&String, &bool)| {
+        let action = if *on { Action::Allow } else { Action::Deny };
+        Rule { permission: tool.clone(), pattern: "*".to_owned(), action }
+    };
+    tools.into_iter().flatten().map(rule).collect()
 }
 
 /// The prompt's model, else the agent's, the session's, or the configured one.

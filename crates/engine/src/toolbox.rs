@@ -204,8 +204,8 @@ impl CallCx {
             return self.hand_in(&call, input.clone(), schema, start).await;
         }
         let last = match (self.offered.find(&call.name), input) {
-            (None, _) => self.invalid(&call, unavailable(&call.name, &self.offered.shown), start),
-            (Some(_), Err(error)) => self.invalid(&call, error, start),
+            (None, _) => self.invalid(&call, unavailable(&call.name, &self.offered.shown), start).await,
+            (Some(_), Err(error)) => self.invalid(&call, error, start).await,
             (Some(tool), Ok(input)) => {
                 let (stored, recorded) = oneshot::channel();
                 let running = self.running(&call, &tool, &input, start);
@@ -434,20 +434,26 @@ impl CallCx {
     }
 
     /// Records a call that cannot be understood as a completed call of `invalid`.
-    fn invalid(&self, call: &Call, error: String, start: u64) -> CallUpdate {
+    async fn invalid(&self, call: &Call, error: String, start: u64) -> CallUpdate {
+        let input = serde_json::json!({ "tool": call.name, "error": error });
+        let update =
+            |state| CallUpdate { call_id: call.id.clone(), tool: INVALID.to_owned(), state, stored: None };
+        let time = Span { start, end: None };
+        let running = ToolState::Running { input: input.clone(), title: None, metadata: None, time };
+        self.report(update(running)).await;
         let output = format!("The arguments provided to the tool are invalid: {error}");
         let mut metadata = Map::new();
         metadata.insert("truncated".to_owned(), Value::Bool(false));
         let time = ToolSpan { start, end: self.inner.clock.now_ms(), compacted: None };
         let state = ToolState::Completed {
-            input: serde_json::json!({ "tool": call.name, "error": error }),
+            input,
             output,
             title: "Invalid Tool".to_owned(),
             metadata,
             time,
             attachments: None,
         };
-        CallUpdate { call_id: call.id.clone(), tool: INVALID.to_owned(), state, stored: None }
+        update(state)
     }
 
     async fn report(&self, update: CallUpdate) {

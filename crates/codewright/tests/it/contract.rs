@@ -6,12 +6,15 @@ use std::thread;
 use codewright_testkit::contract::{folder, play};
 
 /// Cases in which nothing may differ; `cargo xtask contract` tells of all.
-const EXACT: [&str; 17] = [
+const EXACT: [&str; 23] = [
     "bash-stream",
+    "command-init",
     "doom-loop",
     "error-length",
     "external-directory",
     "no-reply",
+    "overflow-error-compaction",
+    "parallel-tools",
     "permission-always",
     "permission-once",
     "permission-reject",
@@ -21,7 +24,10 @@ const EXACT: [&str; 17] = [
     "reasoning-text",
     "retry-429",
     "session-crud",
+    "shell",
     "simple-text",
+    "summarize",
+    "task",
     "task-general",
     "todowrite",
 ];

@@ -23,7 +23,7 @@ use codewright_store::Lease;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::files::Done;
+use super::files::{Done, Files, left_by_last};
 use super::message;
 use super::recorder::{Record, Recorder};
 use super::step::{self, Attempt, Step};
@@ -170,10 +170,15 @@ pub(crate) async fn compact(
     let place = inner.place(Path::new(&session.directory)).await?;
     let agent = place.agent(AGENT)?.clone();
     let wanted = agent.model.clone().unwrap_or_else(|| prompt.model.clone());
+    let looking = cancel.child_token();
+    let _looked = looking.clone().drop_guard();
+    let known = left_by_last(&transcript[..asked], inner.clock.now_ms());
+    let files = Files::begin(&place, &inner.tasks, looking, known);
     let message = message::answer(inner, place.message_path(), prompt, (AGENT, &wanted));
     let message = AssistantMessage { summary: Some(true), ..message };
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message);
     step::flush(lease, inner, &mut recorder).await?;
+    lease.append(vec![without_changes(prompt)]).await?;
     let model = match place.models.find(&wanted.provider_id, &wanted.model_id) {
         Ok(model) => model,
         Err(error) => {
@@ -190,10 +195,13 @@ pub(crate) async fn compact(
         let half = told / 2;
         let request = summary_request(&session, &agent, &model, conversation);
         let step = Step::without_tools(place.clone(), model.clone(), request);
+        let step = Step { files: Some(files.clone()), ..step };
         match step::answer(inner, (lease, &step), &mut recorder, cancel).await? {
             Attempt::Answered => {
                 let asked = Asked { message: &transcript[asked], bytes: told };
-                return finish((inner, lease), &model, recorder, (&plan, asked)).await;
+                let done = files.close().await;
+                recorder.began_with(files.first());
+                return finish((inner, lease), &model, (recorder, done), (&plan, asked)).await;
             }
             Attempt::Aborted => return step::fail(lease, inner, recorder, MessageError::aborted()).await,
             Attempt::Failed(codewright_llm::Error::Overflow { .. })
@@ -252,7 +260,7 @@ fn summary_request(
 async fn finish(
     (inner, lease): (&Arc<Inner>, &Lease),
     model: &Model,
-    mut recorder: Recorder,
+    (mut recorder, done): (Recorder, Done),
     (plan, asked): (&Plan<'_>, Asked<'_>),
 ) -> Result<(), Error> {
     step::flush(lease, inner, &mut recorder).await?;
@@ -276,7 +284,7 @@ async fn finish(
             .await;
     }
     let cost = step::cost(model, &recorder.message().tokens);
-    recorder.finish(cost, None, Done::default());
+    recorder.finish(cost, None, done);
     let mut events = Vec::new();
     for record in recorder.take() {
         match record {
@@ -295,6 +303,13 @@ async fn finish(
 struct Asked<'a> {
     message: &'a MessageWithParts,
     bytes: usize,
+}
+
+/// Whoever asks for a summary has changed no file, which is said of every prompt.
+fn without_changes(prompt: &UserMessage) -> Event {
+    let summary = prompt.summary.clone().unwrap_or_default();
+    let info = Message::User(UserMessage { summary: Some(summary), ..prompt.clone() });
+    Event::MessageUpdated { session_id: prompt.session_id.clone(), info }
 }
 
 /// Notes with the request for a summary which messages stay beside it.

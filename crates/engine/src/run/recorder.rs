@@ -74,6 +74,8 @@ pub(crate) struct Recorder {
     step_start: Option<(PartId, bool)>,
     /// The tree of the directory when the step began.
     tree: Option<String>,
+    /// The value that the prompt asked for; told with the end of the message.
+    value: Option<Value>,
     block: Option<Block>,
     /// Texts of this attempt that are closed: they are emptied if it is given up.
     closed: Vec<(PartId, bool, Span)>,
@@ -135,6 +137,7 @@ impl Recorder {
             step_open: false,
             step_start: None,
             tree: None,
+            value: None,
             block: None,
             closed: Vec::new(),
             calls: Vec::new(),
@@ -273,7 +276,7 @@ impl Recorder {
         call.progress = None;
         let mut state = update.state;
         if let Some(value) = structured::captured(&call.tool, &state) {
-            self.message.structured.get_or_insert(value);
+            self.value.get_or_insert(value);
         }
         match &mut state {
             ToolState::Running { input, time, metadata, .. } => {
@@ -360,7 +363,7 @@ impl Recorder {
 
     /// Whether the model handed in a value that was refused.
     pub(crate) fn has_refused_value(&self) -> bool {
-        self.message.structured.is_none() && self.calls.iter().any(|call| call.tool == structured::TOOL)
+        self.value.is_none() && self.calls.iter().any(|call| call.tool == structured::TOOL)
     }
 
     /// Ends every open part and the message itself.
@@ -387,6 +390,7 @@ impl Recorder {
             self.record_call(at, state);
         }
         self.message.error = error;
+        self.message.structured = self.value.take();
         self.message.time.completed = Some(now);
         self.message_updated();
     }

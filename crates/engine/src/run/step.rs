@@ -107,7 +107,7 @@ pub(crate) async fn step(
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message);
     flush(lease, inner, &mut recorder).await?;
     summary::keep(inner, lease, &transcript).await?;
-    if transcript.len() == 1 {
+    if super::title::is_wanted(&transcript) {
         super::title::start(inner, &place, &session, &transcript);
     }
     let Some(instructions) = cancel.run_until_cancelled(place.instructions(inner)).await else {

@@ -99,7 +99,10 @@ fn diff(name: String, before: Option<&[u8]>, after: Option<&[u8]>) -> FileDiff {
     let text = |bytes: Option<&[u8]>| std::str::from_utf8(bytes.unwrap_or_default()).ok().map(str::to_owned);
     let diff = text(before).zip(text(after));
     let diff = diff.map(|(before, after)| codewright_workspace::unified(&name, &before, &after));
-    let patch = diff.as_ref().map(|diff| diff.patch.clone()).filter(|patch| patch.len() <= MAX_PATCH_BYTES);
+    // Where a date may stand the original leaves its place, and nothing in it.
+    let (bare, dated) = (format!("--- {name}\n+++ {name}\n"), format!("--- {name}\t\n+++ {name}\t\n"));
+    let patch = diff.as_ref().map(|diff| diff.patch.replacen(&bare, &dated, 1));
+    let patch = patch.filter(|patch| patch.len() <= MAX_PATCH_BYTES);
     FileDiff {
         file: Some(name),
         patch: Some(patch.unwrap_or_default()),

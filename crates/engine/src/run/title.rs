@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use codewright_config::AgentSpec;
 use codewright_llm::{Message, Model, ModelEvent, Protocol, Request, UserContent, family};
-use codewright_proto::{MessageWithParts, PartBody, Session};
+use codewright_proto::{MessageWithParts, Part, PartBody, Session};
 
 use crate::engine::{DEFAULT_TITLE, Inner};
 use crate::models::merge;
@@ -23,6 +23,19 @@ const MAX_TITLE_CHARS: usize = 100;
 const MAX_ANSWER_BYTES: usize = 16 * 1024;
 /// What is sent of the first prompt at most.
 const MAX_PROMPT_BYTES: usize = 16 * 1024;
+
+/// Whether the last message is the first one that a user wrote; a user's own commands do not count.
+pub(crate) fn is_wanted(transcript: &[MessageWithParts]) -> bool {
+    let mut prompts = transcript.iter().filter(|message| is_prompt(message));
+    let first = prompts.next();
+    first.is_some() && prompts.next().is_none() && transcript.last().is_some_and(is_prompt)
+}
+
+fn is_prompt(message: &MessageWithParts) -> bool {
+    let is_written =
+        |part: &Part| !matches!(&part.body, PartBody::Text(text) if text.synthetic == Some(true));
+    matches!(message.info, codewright_proto::Message::User(_)) && message.parts.iter().any(is_written)
+}
 
 /// Begins to name the session, if it has no name yet.
 pub(crate) fn start(
@@ -59,7 +72,7 @@ pub(crate) fn start(
 }
 
 fn first_text(transcript: &[MessageWithParts]) -> Option<String> {
-    let parts = transcript.first()?.parts.iter();
+    let parts = transcript.last()?.parts.iter();
     let texts = parts.filter_map(|part| match &part.body {
         PartBody::Text(text) if text.synthetic != Some(true) && text.ignored != Some(true) => {
             Some(&*text.text)

@@ -110,6 +110,8 @@ async fn a_summary_that_is_asked_for_takes_the_place_of_the_conversation() {
         "message.part.updated",
         "session.status",
         "message.updated",
+        // What asked for the summary has changed no file.
+        "message.updated",
         "session.status",
         "message.part.updated",
         "message.part.updated",

@@ -1,7 +1,8 @@
 //! Questions and answers: once, always, reject, reject with a word, rules that forbid.
 
 use codewright_proto::{
-    Action, Event, Fact, PermissionAnswer, PermissionReply, PermissionRequest, Rule, SessionInput, ToolState,
+    Action, Event, Fact, PermissionAnswer, PermissionReply, PermissionRequest, PromptInput, Rule,
+    SessionInput, ToolState,
 };
 use codewright_scripted::{Script, Turn};
 use serde_json::json;
@@ -189,4 +190,20 @@ async fn idle(feed: &mut codewright_engine::Subscription) {
         _ => None,
     })
     .await;
+}
+
+#[tokio::test]
+async fn switches_of_tools_become_the_rules_of_the_session() {
+    let desk = Desk::with(Script::new().text("one").text("two"), json!({})).await;
+    let edit = Rule::new("edit", "*", Action::Ask);
+    let input = SessionInput { permission: Some(vec![edit.clone()]), ..SessionInput::default() };
+    let session = desk.engine.create_session(&desk.place, input).await.unwrap();
+    let rules = async || desk.engine.session(&session.id).await.unwrap().permission.unwrap_or_default();
+    desk.engine.prompt(&session.id, prompt("go")).await.unwrap();
+    assert_eq!(rules().await, [edit]);
+    let tools = [("bash".to_owned(), false), ("write".to_owned(), true)];
+    let switched = PromptInput { tools: Some(tools.into()), ..prompt("go on") };
+    desk.engine.prompt(&session.id, switched).await.unwrap();
+    let expected = [Rule::new("bash", "*", Action::Deny), Rule::new("write", "*", Action::Allow)];
+    assert_eq!(rules().await, expected);
 }

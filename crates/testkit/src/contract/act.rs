@@ -25,7 +25,12 @@ pub(super) fn act(stage: &Stage, recording: &Recording) -> Result<()> {
             expect(stage, "/shell", &call)?;
             prompts.iter().try_for_each(|body| say(stage, body))
         }
-        "command-init" => expect(stage, "/command", &json!({"command": "init", "arguments": ""})),
+        "command-init" => {
+            let done = recording.events.iter().find(|event| event["type"] == "command.executed");
+            let done = done.context("no command was executed")?;
+            let arguments = &done["properties"]["arguments"];
+            expect(stage, "/command", &json!({"command": "init", "arguments": arguments}))
+        }
         "abort-stream" => {
             start(stage, &prompts)?;
             stage.until("a delta", |event| event["type"] == "message.part.delta")?;

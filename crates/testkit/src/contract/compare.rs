@@ -175,7 +175,8 @@ fn lane_of(kind: &str, properties: &Value, prompts: &mut Vec<String>) -> (String
         }
         // Calls of one step run at once.
         "message.part.updated" if properties["part"]["type"] == "tool" => {
-            (format!("call {}", properties["part"]["callID"].as_str().unwrap_or_default()), false)
+            let id = properties["part"]["callID"].as_str().unwrap_or_default();
+            (format!("call {}", VARYING.replace_all(id, mark)), false)
         }
         _ => ("course".to_owned(), false),
     }
@@ -214,6 +215,16 @@ fn plain(value: &Value, key: &str, places: &[(String, &str)]) -> Value {
             for (name, value) in map {
                 if !LEFT_OUT.contains(&name.as_str()) {
                     out.insert(name.clone(), plain(value, name, places));
+                }
+            }
+            if out.get("tool").is_some_and(|tool| tool == "glob") {
+                // The original lists files in an order that varies from run to run.
+                if let Some(Value::String(list)) =
+                    out.get_mut("state").and_then(|state| state.get_mut("output"))
+                {
+                    let mut lines: Vec<&str> = list.lines().collect();
+                    lines.sort_unstable();
+                    *list = lines.join("\n");
                 }
             }
             out.into()

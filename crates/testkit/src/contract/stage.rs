@@ -25,6 +25,10 @@ const QUIET: Duration = Duration::from_millis(700);
 const UTIL: &str = "def add(a, b):\n    return a + b\n\n\ndef sub(a, b):\n    return a - b\n";
 const MAIN: &str = "import sys\nfrom util import add\n\n\ndef main():\n    print(add(1, 2))\n";
 
+/// What the project held besides, when one case was recorded.
+const MORE_TEXTS: [&str; 6] =
+    ["AGENTS.md", "CLAUDE.md", "docs/guide.md", "pkg/AGENTS.md", "pkg/inner/CLAUDE.md", "t/sub/deep/x.md"];
+
 /// What the program said.
 pub(super) struct Played {
     pub(super) events: Vec<Value>,
@@ -61,6 +65,9 @@ pub(super) fn play(program: &Path, recording: &Recording) -> Result<Played> {
     let project = Project::git()?;
     let work = project.directory().parent().context("a project has no parent")?.to_owned();
     furnish(&project, &work)?;
+    if recording.name == "doom-loop-same-step" {
+        MORE_TEXTS.iter().try_for_each(|name| project.write(name, "text\n").map(drop))?;
+    }
     let places = vec![
         (project.directory().display().to_string(), "$PROJECT"),
         (project.home().display().to_string(), "$HOME"),
