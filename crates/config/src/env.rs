@@ -135,6 +135,8 @@ pub const EXPERIMENTAL_LSP_TOOL: &str = "OPENCODE_EXPERIMENTAL_LSP_TOOL";
 pub const EXPERIMENTAL_PLAN_MODE: &str = "OPENCODE_EXPERIMENTAL_PLAN_MODE";
 /// Whether the model may propose to make a plan first.
 pub const EXPERIMENTAL_PLAN_ENTER: &str = "OPENCODE_EXPERIMENTAL_PLAN_ENTER";
+/// Whether commands can be begun in the background.
+pub const EXPERIMENTAL_BACKGROUND: &str = "OPENCODE_EXPERIMENTAL_BACKGROUND_COMMANDS";
 /// On, model servers on this machine are not looked for.
 pub const DISABLE_LOCAL_SERVERS: &str = "OPENCODE_DISABLE_LOCAL_SERVERS";
 
@@ -157,6 +159,7 @@ pub const OWN: &[(&str, &str)] = &[
     (EXPERIMENTAL, "switch every experiment on"),
     (EXPERIMENTAL_LSP_TOOL, "offer the language server tool"),
     (EXPERIMENTAL_PLAN_MODE, "plan into a file"),
+    (EXPERIMENTAL_BACKGROUND, "offer commands in the background"),
     (DISABLE_LOCAL_SERVERS, "do not look for model servers on this machine"),
     ("OPENCODE_API_KEY", "the key of OpenCode Zen"),
 ];

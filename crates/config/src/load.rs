@@ -57,8 +57,7 @@ const UNUSED: [(&str, &str); 13] = [
     ("tui", "there is no terminal client"),
 ];
 /// Keys of `experimental` that have no effect yet, and why.
-const UNUSED_EXPERIMENTS: [(&str, &str); 5] = [
-    ("batch_tool", "there is no batch tool; calls of one answer run side by side"),
+const UNUSED_EXPERIMENTS: [(&str, &str); 4] = [
     ("openTelemetry", "nothing is measured for others"),
     ("mcp_timeout", "tool servers are not connected"),
     ("policies", "policies are not known"),

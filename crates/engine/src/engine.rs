@@ -17,7 +17,7 @@ use codewright_proto::{
     SessionInput, SessionStatus, Signal,
 };
 use codewright_store::{Claim, Condition, Incoming, Logged, Salvage, SessionFilter, Store, Subscription};
-use codewright_tools::{Environment, FileLocks, SearchEngine, Web};
+use codewright_tools::{Environment, FileLocks, Jobs, SearchEngine, Web};
 use codewright_workspace::Confinement;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -110,6 +110,7 @@ pub(crate) struct Inner {
     pub(crate) locks: FileLocks,
     pub(crate) journal: Journal,
     pub(crate) known: Known,
+    pub(crate) jobs: Jobs,
     pub(crate) catalog: Source,
     pub(crate) child_env: Environment,
     pub(crate) shell: PathBuf,
@@ -176,6 +177,7 @@ impl Engine {
             search,
             locks: FileLocks::default(),
             known: Known::default(),
+            jobs: Jobs::default(),
             child_env,
             shell,
             confinement,
@@ -385,6 +387,7 @@ impl Engine {
     /// Lets background work end for a moment, stops what is left and closes the store.
     pub async fn close(self) -> Result<(), Error> {
         self.0.tasks.close();
+        self.0.jobs.close();
         // Titles may still arrive; whoever does not make it in time is cancelled.
         let _ = tokio::time::timeout(CLOSE_GRACE, self.0.tasks.wait()).await;
         self.0.cancel.cancel();

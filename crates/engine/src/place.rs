@@ -191,6 +191,7 @@ impl Place {
         let configured = self.raw_config.get("tools").and_then(Value::as_object).into_iter().flatten();
         // What is off here is a rule already, which an agent's own rules may overrule.
         let on = configured.filter(|(_, on)| **on == true).map(|(tool, _)| (tool.clone(), true));
+        let on = on.chain(self.settled.batches.then(|| ("batch".to_owned(), true)));
         on.chain(prompt.into_iter().flatten().map(|(tool, on)| (tool.clone(), *on))).collect()
     }
 

@@ -95,12 +95,14 @@ impl Engine {
 
     /// Puts a directory away; its next request opens it anew, with its files as they are then.
     pub async fn dispose(&self, place: &Place) {
+        self.0.jobs.end_in(&place.directory);
         self.0.forget_place(&place.directory).await;
         self.0.store.signal(Signal::InstanceDisposed { directory: place.path().directory });
     }
 
     /// Puts all directories away.
     pub async fn dispose_all(&self) {
+        self.0.jobs.end_all();
         self.0.forget_places().await;
         self.0.store.signal(Signal::GlobalDisposed {});
     }

@@ -4,6 +4,7 @@
 //! contains any. A call always ends in a state that the model can be told, whatever
 //! it was called with and however it fails.
 
+mod batch;
 mod host;
 mod selection;
 
@@ -11,15 +12,17 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codewright_config::env::{EXPERIMENTAL, EXPERIMENTAL_PLAN_ENTER, EXPERIMENTAL_PLAN_MODE};
+use codewright_config::env::{
+    EXPERIMENTAL, EXPERIMENTAL_BACKGROUND, EXPERIMENTAL_PLAN_ENTER, EXPERIMENTAL_PLAN_MODE,
+};
 use codewright_config::{AgentMode, Env};
 use codewright_llm::ToolSpec;
 use codewright_proto::{
     Action, Event, FileAttachment, Map, MessageId, SessionId, Signal, Span, ToolRef, ToolSpan, ToolState,
 };
 use codewright_tools::{
-    AnyTool, Ask, Effects, KnownFiles, Leave, Nobody, Output, Progress, Task, ToldInstructions, ToolCx,
-    ToolError, conditional, erase, trim,
+    AnyTool, Ask, Batch, Effects, KnownFiles, Leave, Nobody, Output, OwnJobs, Progress, Task,
+    ToldInstructions, Tool as _, ToolCx, ToolError, conditional, erase, trim,
 };
 use futures_util::FutureExt as _;
 use serde_json::Value;
@@ -65,12 +68,18 @@ impl Toolbox {
             "question" => asks,
             "plan_exit" => asks && plans,
             "plan_enter" => asks && plans && env.is_on(EXPERIMENTAL_PLAN_ENTER),
+            "background" => env.is_on(EXPERIMENTAL_BACKGROUND),
             "task" => false,
             _ => true,
         });
         tools.push(erase(Task { background: env.is_on(EXPERIMENTAL) }));
         tools.sort_by_key(|tool| tool.name().to_lowercase());
         Self { tools, experiments: Experiments::of(env) }
+    }
+
+    /// Whether a tool came with the program.
+    fn has(&self, name: &str) -> bool {
+        self.tools.iter().any(|tool| tool.name() == name)
     }
 
     /// The tool that hands work to other agents.
@@ -136,6 +145,7 @@ fn writes_patches(model: &str) -> bool {
 fn permission_key(tool: &str) -> &str {
     match tool {
         "apply_patch" | "edit" | "multiedit" | "write" => "edit",
+        "background" => "bash",
         other => other,
     }
 }
@@ -242,29 +252,29 @@ impl CallCx {
         input: Value,
         start: u64,
     ) -> Result<Output, Failure> {
-        let mut cx = self.tool_cx(call, tool, &input, start);
-        if tool.name() == "todoread" {
-            cx.todos = self.todos().await?;
-        }
         if self.repeated >= DOOM_LOOP {
             self.gate(&doom_loop(tool.name(), &input), None).await?;
         }
-        let tool_ref = ToolRef { message_id: self.message_id.clone(), call_id: call.id.clone() };
-        let asks = within(ASKS_DEADLINE, tool.name(), tool.asks(&input, &cx)).await?;
-        for ask in asks.map_err(failure)? {
-            if ask.permission == "task" && ask.patterns.iter().all(|agent| self.caller.named.contains(agent))
-            {
-                // The user named the agent, which is leave enough to call it. It works under our law all the same.
-                continue;
-            }
-            self.gate(&ask, Some(tool_ref.clone())).await?;
+        if tool.name() == Batch::NAME {
+            return within(tool.deadline(), tool.name(), self.batch((call, recorded), input)).await?;
         }
-        // An effect never precedes its record; a step that cannot record is over.
+        let cx = self.call_cx(call, tool, self.progress(call, tool, &input, start)).await?;
+        self.granted(call, tool, &input, &cx).await?;
+        self.until_recorded(recorded).await?;
+        within(tool.deadline(), tool.name(), self.effect(tool, input, &cx)).await?
+    }
+
+    /// An effect never precedes its record; a step that cannot record is over.
+    async fn until_recorded(&self, recorded: oneshot::Receiver<()>) -> Result<(), Failure> {
         let recorded = self.cancel.run_until_cancelled(recorded).await;
         if !matches!(recorded, Some(Ok(()))) || self.cancel.is_cancelled() {
             return Err(Failure::Aborted);
         }
-        within(tool.deadline(), tool.name(), self.effect(tool, input, &cx)).await?
+        Ok(())
+    }
+
+    fn tool_ref(&self, call: &Call) -> ToolRef {
+        ToolRef { message_id: self.message_id.clone(), call_id: call.id.clone() }
     }
 
     /// Does what leave was given for.
@@ -321,40 +331,53 @@ impl CallCx {
         })
     }
 
-    fn tool_cx(&self, call: &Call, tool: &Arc<dyn AnyTool>, input: &Value, start: u64) -> ToolCx {
+    /// Shows how far a call is.
+    fn progress(&self, call: &Call, tool: &Arc<dyn AnyTool>, input: &Value, start: u64) -> Progress {
         let (updates, call_id, name, input) =
             (self.updates.clone(), call.id.clone(), tool.name().to_owned(), input.clone());
-        let progress = Progress::new(move |metadata, title| {
+        Progress::new(move |metadata, title| {
             let time = Span { start, end: None };
             let state = ToolState::Running { input: input.clone(), title, metadata: Some(metadata), time };
             let update = CallUpdate { call_id: call_id.clone(), tool: name.clone(), state, stored: None };
             // Progress that nobody has time for is left out; the end is always reported.
             drop(updates.try_send(update));
-        });
+        })
+    }
+
+    /// What a call is given.
+    async fn call_cx(
+        &self,
+        call: &Call,
+        tool: &Arc<dyn AnyTool>,
+        progress: Progress,
+    ) -> Result<ToolCx, Failure> {
         let host = Arc::new(CallHost {
             inner: self.inner.clone(),
             place: self.place.clone(),
             caller: self.caller.clone(),
             progress: progress.clone(),
             session_id: self.session_id.clone(),
-            tool: ToolRef { message_id: self.message_id.clone(), call_id: call.id.clone() },
+            tool: self.tool_ref(call),
             cancel: self.cancel.clone(),
         });
         let effects = self.files.as_ref().map_or_else(Effects::none, Files::effects);
-        let leave = self.leave(ToolRef { message_id: self.message_id.clone(), call_id: call.id.clone() });
+        let leave = self.leave(self.tool_ref(call));
+        let todos = if tool.name() == "todoread" { self.todos().await? } else { Arc::default() };
         let skills = self.place.skills(&self.caller.law).into();
         let (known, told) = (self.inner.known.of(&self.session_id), self.told.clone());
         let can_delegate = self.offered.shown.iter().any(|tool| tool.name() == "task");
-        ToolCx {
+        Ok(ToolCx {
             effects,
             leave,
             skills,
+            todos,
             known,
+            jobs: self.inner.jobs.of(self.session_id.as_str(), &self.place.directory),
             told,
             host,
             can_delegate,
             ..tool_cx(&self.inner, &self.place, self.cancel.clone(), progress)
-        }
+        })
     }
 
     /// Tells clients which files a call changed.
@@ -537,6 +560,7 @@ pub(crate) fn tool_cx(inner: &Inner, place: &Place, cancel: CancellationToken, p
         todos: Arc::default(),
         engine: inner.search.clone(),
         known: KnownFiles::default(),
+        jobs: OwnJobs::default(),
         told: ToldInstructions::default(),
         env: inner.child_env.clone(),
         locks: inner.locks.clone(),

@@ -12,7 +12,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::web::NoWeb;
 use crate::{
-    Bounds, Effects, Host, KnownFiles, Leave, Nobody, SearchEngine, Skill, ToldInstructions, ToolError, Web,
+    Bounds, Effects, Host, KnownFiles, Leave, Nobody, OwnJobs, SearchEngine, Skill, ToldInstructions,
+    ToolError, Web,
 };
 
 /// Entries of free files are removed when the table has grown to this.
@@ -51,6 +52,8 @@ pub struct ToolCx {
     pub todos: Arc<[Value]>,
     /// Where searches of the web go.
     pub engine: SearchEngine,
+    /// The session's commands in the background.
+    pub jobs: OwnJobs,
     /// What the session knows of files.
     pub known: KnownFiles,
     /// The instruction files that the model has been told.
@@ -88,6 +91,7 @@ impl ToolCx {
             skills: Arc::default(),
             todos: Arc::default(),
             engine: SearchEngine::default(),
+            jobs: OwnJobs::default(),
             known: KnownFiles::default(),
             told: ToldInstructions::default(),
             env: Environment::default(),

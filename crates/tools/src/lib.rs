@@ -11,6 +11,7 @@ mod cx;
 mod effect;
 mod error;
 mod host;
+mod jobs;
 mod known;
 mod leave;
 mod output;
@@ -30,6 +31,7 @@ pub use cx::{Environment, FileLocks, Progress, ToolCx};
 pub use effect::{Effects, FileEffect};
 pub use error::ToolError;
 pub use host::{Answers, Choice, Handed, Host, Nobody, Question as UserQuestion, Work};
+pub use jobs::{Jobs, OwnJobs};
 pub use known::KnownFiles;
 pub use leave::Leave;
 pub use output::{Attachment, Output};
@@ -37,7 +39,9 @@ pub use render::{Unfilled, render};
 pub use schema::conform;
 pub use skill::Skill;
 pub use tool::apply_patch::ApplyPatch;
+pub use tool::background::Background;
 pub use tool::bash::{Bash, run_for_user};
+pub use tool::batch::{Batch, BatchCall};
 pub use tool::edit::Edit;
 pub use tool::glob::Glob;
 pub use tool::grep::Grep;
@@ -63,6 +67,8 @@ pub use web::{Sent, Web, WebAnswer, WebError, WebRequest};
 /// `year` is told to models that search the web.
 pub fn conditional(year: u64) -> Vec<Arc<dyn AnyTool>> {
     vec![
+        erase(Background),
+        erase(Batch),
         erase(CodeSearch),
         erase(List),
         erase(Lsp),

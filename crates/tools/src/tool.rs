@@ -1,7 +1,9 @@
 //! The trait of a tool, and its erased twin.
 
 pub(crate) mod apply_patch;
+pub(crate) mod background;
 pub(crate) mod bash;
+pub(crate) mod batch;
 pub(crate) mod edit;
 pub(crate) mod glob;
 pub(crate) mod grep;

@@ -6,6 +6,8 @@
 mod abort;
 mod anthropic;
 mod attach;
+mod background;
+mod batch;
 mod config;
 mod contract;
 mod crash;

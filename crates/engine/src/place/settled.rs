@@ -21,6 +21,8 @@ pub(crate) struct Settled {
     pub(crate) bounds: Bounds,
     /// Whether a turn goes on when the user refuses a call without a word.
     pub(crate) goes_on_when_refused: bool,
+    /// Whether several calls can be made as one.
+    pub(crate) batches: bool,
     /// Tools that subagents never have.
     primary_tools: Vec<String>,
 }
@@ -41,6 +43,7 @@ impl Settled {
             shell,
             bounds: bounds(&config["tool_output"]),
             goes_on_when_refused: experiments["continue_loop_on_deny"] == true,
+            batches: experiments["batch_tool"] == true,
             primary_tools: tools.filter_map(Value::as_str).map(str::to_owned).collect(),
         }
     }

@@ -85,6 +85,7 @@ impl Engine {
         let events = gone.map(|info| Event::SessionDeleted { session_id: info.id.clone(), info }).collect();
         self.0.store.append(events).await?;
         for id in &known {
+            self.0.jobs.end(id.as_str());
             crate::transfer::forget(&self.0, id).await;
         }
         Ok(true)

@@ -78,8 +78,18 @@ pub(crate) async fn delegate(call: Call<'_>, work: Work) -> Result<Handed, ToolE
         begin_in_background(&call, child.id, prompt, work.description).await?;
         return Ok(Handed { task_id, result: None, metadata });
     }
+    let _ended = EndsJobs(call.inner, child.id.clone());
     let result = foreground(&call, &child.id, prompt).await?;
     Ok(Handed { task_id, result: Some(result), metadata })
+}
+
+/// What a subagent began in the background ends with its work: nobody else knows of it.
+struct EndsJobs<'a>(&'a Inner, SessionId);
+
+impl Drop for EndsJobs<'_> {
+    fn drop(&mut self) {
+        self.0.jobs.end(self.1.as_str());
+    }
 }
 
 /// The variant of the agent's own model.
@@ -253,6 +263,7 @@ async fn begin_in_background(
         if let Some(turn) = turn {
             turn.ended().await;
         }
+        inner.jobs.end(child.as_str());
         if noted.silenced.is_cancelled() || inner.cancel.is_cancelled() {
             return;
         }

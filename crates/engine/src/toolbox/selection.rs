@@ -90,6 +90,7 @@ pub(super) fn presence(
         "websearch" | "codesearch" => Presence::Absent,
         "lsp" if experiments.lsp => Presence::Shown,
         "lsp" => Presence::Absent,
+        "batch" if !is_on => Presence::Absent,
         "list" | "multiedit" | "todoread" if !is_on => Presence::Known,
         _ => Presence::Shown,
     }

@@ -56,6 +56,32 @@ pub struct Input {
 }
 
 impl Input {
+    /// A command line, and where it starts if that is not the project.
+    pub(crate) fn new(command: &str, workdir: Option<&str>) -> Self {
+        Self { command: command.to_owned(), timeout: None, workdir: workdir.map(str::to_owned) }
+    }
+
+    pub(crate) fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// The program that runs it.
+    pub(crate) fn prepared(&self, cx: &ToolCx) -> Result<Command, ToolError> {
+        let workdir = self.workdir(cx)?;
+        if !workdir.real.is_dir() {
+            let path = workdir.path.display();
+            return Err(ToolError::Model(format!("NotFound: FileSystem.access ({path})")));
+        }
+        Ok(Command {
+            program: cx.shell.clone(),
+            args: vec!["-c".into(), (&self.command).into()],
+            directory: workdir.real,
+            env: cx.env.set.iter().cloned().chain(unattended()).collect(),
+            env_remove: cx.env.remove.clone(),
+            confinement: cx.confinement.clone(),
+        })
+    }
+
     fn timeout(&self) -> Duration {
         self.timeout.map_or(DEFAULT_TIMEOUT, Duration::from_millis).min(MAX_TIMEOUT)
     }
@@ -150,19 +176,7 @@ pub async fn run_for_user(command: String, cx: &ToolCx) -> Result<Output, ToolEr
 }
 
 async fn execute(input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
-    let workdir = input.workdir(cx)?;
-    if !workdir.real.is_dir() {
-        let path = workdir.path.display();
-        return Err(ToolError::Model(format!("NotFound: FileSystem.access ({path})")));
-    }
-    let command = Command {
-        program: cx.shell.clone(),
-        args: vec!["-c".into(), (&input.command).into()],
-        directory: workdir.real,
-        env: cx.env.set.iter().cloned().chain(unattended()).collect(),
-        env_remove: cx.env.remove.clone(),
-        confinement: cx.confinement.clone(),
-    };
+    let command = input.prepared(cx)?;
     let spill = cx.new_output_path();
     let limits = Limits { timeout: input.timeout(), lines: cx.bounds.lines, bytes: cx.bounds.bytes, spill };
     let mut watch = |output: &codewright_workspace::Output| {

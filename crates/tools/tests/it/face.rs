@@ -31,7 +31,10 @@ fn names_are_unique_and_every_tool_is_described() {
     );
     let names: BTreeSet<String> = conditional(2026).iter().map(|tool| tool.name().to_owned()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    assert_eq!(names, ["codesearch", "list", "lsp", "multiedit", "todoread", "websearch"]);
+    assert_eq!(
+        names,
+        ["background", "batch", "codesearch", "list", "lsp", "multiedit", "todoread", "websearch"]
+    );
     for tool in builtin().into_iter().chain(conditional(2026)) {
         let description = tool.description();
         assert!((200..=2200).contains(&description.len()), "{}: {}", tool.name(), description.len());

@@ -1,0 +1,119 @@
+//! Several calls as one: each takes the same road as any call, side by side.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use codewright_tools::{AnyTool, Batch, BatchCall, Bounds, Output, Progress, Tool as _, ToolCx};
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::{ASKS_DEADLINE, CallCx, Failure, failure, unavailable, within};
+use crate::run::next::REJECTED;
+use crate::run::recorder::Call;
+
+/// How much more all results together may show than one alone.
+const MORE: usize = 2;
+/// The least that each of the results may show.
+const LEAST: Bounds = Bounds { lines: 100, bytes: 4 * 1024 };
+
+/// A call that may begin, or why it may not.
+type Ready = Result<(Arc<dyn AnyTool>, Value, ToolCx), String>;
+
+impl CallCx {
+    /// Makes the calls of a batch, once leave was given for all of them and the batch is recorded.
+    ///
+    /// Leave is asked first and one after the other: whoever refuses a call without a word ends the
+    /// turn, and finds nothing of the batch done.
+    pub(super) async fn batch(
+        &self,
+        (call, recorded): (&Call, oneshot::Receiver<()>),
+        input: Value,
+    ) -> Result<Output, Failure> {
+        let calls = Batch::calls(input).map_err(failure)?;
+        let bounds = share(self.place.settled.bounds, calls.len().min(Batch::MOST));
+        let mut ready = Vec::new();
+        for (number, inner) in calls.into_iter().enumerate() {
+            let name = inner.tool.clone();
+            let one = if number < Batch::MOST {
+                self.prepared(call, inner, bounds).await?
+            } else {
+                Err(format!("A batch has {} calls at most; this one was not made.", Batch::MOST))
+            };
+            ready.push((name, one));
+        }
+        self.until_recorded(recorded).await?;
+        let made = ready.into_iter().map(|(name, ready)| async {
+            let result = match ready {
+                Ok((tool, input, cx)) => self.made(&tool, input, &cx).await?,
+                Err(error) => Err(error),
+            };
+            Ok::<_, Failure>((name, result))
+        });
+        let results: Result<Vec<_>, Failure> = join_all(made).await.into_iter().collect();
+        Ok(Batch::joined(results?))
+    }
+
+    /// Asks for leave; the inner error is told as the result of the call, the outer one ends the batch.
+    async fn prepared(&self, call: &Call, inner: BatchCall, bounds: Bounds) -> Result<Ready, Failure> {
+        let tool = self.offered.find(&inner.tool).filter(|tool| tool.name() != Batch::NAME);
+        let tool = tool.filter(|tool| self.inner.toolbox.has(tool.name()));
+        let Some(tool) = tool else {
+            let may =
+                |tool: &&Arc<dyn AnyTool>| tool.name() != Batch::NAME && self.inner.toolbox.has(tool.name());
+            let may: Vec<_> = self.offered.shown.iter().filter(may).cloned().collect();
+            return Ok(Err(unavailable(&inner.tool, &may)));
+        };
+        let input = Value::Object(inner.parameters);
+        let cx = self.call_cx(call, &tool, Progress::none()).await?;
+        let cx = ToolCx { bounds, ..cx };
+        match self.granted(call, &tool, &input, &cx).await {
+            Ok(()) => Ok(Ok((tool, input, cx))),
+            Err(Failure::Told(error)) if error != REJECTED => Ok(Err(error)),
+            Err(ended) => Err(ended),
+        }
+    }
+
+    async fn made(
+        &self,
+        tool: &Arc<dyn AnyTool>,
+        input: Value,
+        cx: &ToolCx,
+    ) -> Result<Result<Output, String>, Failure> {
+        let effect = AssertUnwindSafe(self.effect(tool, input, cx)).catch_unwind();
+        let name = tool.name();
+        match within(tool.deadline(), name, effect).await {
+            Ok(Ok(Ok(output))) => Ok(Ok(output)),
+            Ok(Ok(Err(Failure::Aborted))) | Err(Failure::Aborted) => Err(Failure::Aborted),
+            Ok(Ok(Err(Failure::Told(error)))) | Err(Failure::Told(error)) => Ok(Err(error)),
+            Ok(Err(_)) => Ok(Err(format!("The {name} tool failed: this is a bug in Codewright."))),
+        }
+    }
+
+    /// Asks for everything that a call needs leave for.
+    pub(super) async fn granted(
+        &self,
+        call: &Call,
+        tool: &Arc<dyn AnyTool>,
+        input: &Value,
+        cx: &ToolCx,
+    ) -> Result<(), Failure> {
+        let asks = within(ASKS_DEADLINE, tool.name(), tool.asks(input, cx)).await?;
+        for ask in asks.map_err(failure)? {
+            if ask.permission == "task" && ask.patterns.iter().all(|agent| self.caller.named.contains(agent))
+            {
+                // The user named the agent, which is leave enough to call it. It works under our law all the same.
+                continue;
+            }
+            self.gate(&ask, Some(self.tool_ref(call))).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The part of the bounds that each of so many results has.
+fn share(all: Bounds, calls: usize) -> Bounds {
+    let part = |all: usize, least: usize| (all * MORE / calls.max(1)).clamp(least.min(all), all);
+    Bounds { lines: part(all.lines, LEAST.lines), bytes: part(all.bytes, LEAST.bytes) }
+}

@@ -1,0 +1,235 @@
+//! Commands that work in the background, beyond the call that began them.
+//!
+//! They are bounded in number, in time and in what is kept of their output, and end with whoever
+//! owns them: a session, its directory, the server. Each is held as every command is.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use codewright_workspace::{Command, End, Limits, run};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::ToolError;
+
+/// Commands of one session at work at once.
+pub(crate) const MAX_OF_SESSION: usize = 8;
+/// Commands of all sessions at work at once.
+const MAX_OF_ALL: usize = 32;
+/// Commands of a session that are remembered after their end.
+const MAX_ENDED: usize = 16;
+/// Bytes of the end of an output that are kept for reading.
+const KEPT_BYTES: usize = 50 * 1024;
+
+/// All background commands of a server.
+#[derive(Debug, Clone, Default)]
+pub struct Jobs(Arc<Mutex<Table>>);
+
+#[derive(Debug, Default)]
+struct Table {
+    last: u64,
+    is_closed: bool,
+    owners: BTreeMap<String, Owner>,
+}
+
+#[derive(Debug, Default)]
+struct Owner {
+    directory: PathBuf,
+    /// In the order they were begun.
+    jobs: VecDeque<Arc<Job>>,
+}
+
+/// The background commands of one session.
+#[derive(Debug, Clone, Default)]
+pub struct OwnJobs {
+    all: Jobs,
+    owner: String,
+    directory: PathBuf,
+}
+
+/// One command.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) id: String,
+    pub(crate) command: String,
+    stop: CancellationToken,
+    state: watch::Sender<State>,
+}
+
+/// How far a command is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct State {
+    /// Why and how it ended, if it has.
+    pub(crate) end: Option<Ending>,
+    /// The end of what it printed.
+    pub(crate) text: String,
+    /// Everything that it printed, in bytes.
+    pub(crate) bytes: u64,
+    /// Where the whole is, if it is long.
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Exited(i32),
+    TimedOut,
+    Stopped,
+    /// It could not be run.
+    Failed(String),
+}
+
+impl Jobs {
+    /// Those of one session that works in a directory.
+    pub fn of(&self, owner: &str, directory: &Path) -> OwnJobs {
+        OwnJobs { all: self.clone(), owner: owner.to_owned(), directory: directory.to_owned() }
+    }
+
+    /// Ends all commands of a session and forgets them.
+    pub fn end(&self, owner: &str) {
+        if let Some(owner) = self.lock().owners.remove(owner) {
+            owner.stop();
+        }
+    }
+
+    /// Ends all commands of the sessions of a directory, and forgets them.
+    pub fn end_in(&self, directory: &Path) {
+        self.lock().owners.retain(|_, owner| {
+            let is_there = owner.directory == directory;
+            if is_there {
+                owner.stop();
+            }
+            !is_there
+        });
+    }
+
+    /// Ends all commands, and forgets them.
+    pub fn end_all(&self) {
+        std::mem::take(&mut self.lock().owners).values().for_each(Owner::stop);
+    }
+
+    /// Ends all commands for good: none begins after that.
+    pub fn close(&self) {
+        self.lock().is_closed = true;
+        self.end_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        // Every change under the lock is one insertion or removal: a poisoned table is whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Owner {
+    fn stop(&self) {
+        self.jobs.iter().for_each(|job| job.stop.cancel());
+    }
+
+    fn at_work(&self) -> usize {
+        self.jobs.iter().filter(|job| job.is_at_work()).count()
+    }
+}
+
+impl OwnJobs {
+    /// Begins a command; `tasks` waits for its end.
+    pub(crate) fn begin(
+        &self,
+        line: &str,
+        (command, limits): (Command, Limits),
+        tasks: &TaskTracker,
+    ) -> Result<Arc<Job>, ToolError> {
+        let job = {
+            let mut table = self.all.lock();
+            let all: usize = table.owners.values().map(Owner::at_work).sum();
+            let own = table.owners.get(&self.owner).map_or(0, Owner::at_work);
+            if table.is_closed || own >= MAX_OF_SESSION || all >= MAX_OF_ALL {
+                return Err(ToolError::Model(format!(
+                    "Too many commands work in the background: at most {MAX_OF_SESSION} of one session, \
+                     {MAX_OF_ALL} of all. Stop one first."
+                )));
+            }
+            table.last += 1;
+            let id = format!("job_{}", table.last);
+            let stop = CancellationToken::new();
+            let job = Job { id, command: line.to_owned(), stop, state: watch::Sender::default() };
+            let job = Arc::new(job);
+            let owner = table.owners.entry(self.owner.clone()).or_default();
+            owner.directory.clone_from(&self.directory);
+            owner.jobs.push_back(job.clone());
+            while owner.jobs.len() - owner.at_work() > MAX_ENDED
+                && let Some(oldest) = owner.jobs.iter().position(|job| !job.is_at_work())
+            {
+                owner.jobs.remove(oldest);
+            }
+            job
+        };
+        tasks.spawn(work(job.clone(), command, limits));
+        Ok(job)
+    }
+
+    /// The commands of the session, in the order they were begun.
+    pub(crate) fn list(&self) -> Vec<Arc<Job>> {
+        let table = self.all.lock();
+        table.owners.get(&self.owner).map(|owner| owner.jobs.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    /// The command of that id, if it is one of the session's.
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<Job>> {
+        self.list().into_iter().find(|job| job.id == id)
+    }
+}
+
+impl Job {
+    /// How far it is now.
+    pub(crate) fn state(&self) -> State {
+        self.state.borrow().clone()
+    }
+
+    /// Asks it to end.
+    pub(crate) fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Waits for its end, but not longer than this.
+    pub(crate) async fn ended(&self, limit: Duration) {
+        let mut state = self.state.subscribe();
+        let ended = state.wait_for(|state| state.end.is_some());
+        // Whoever waited looks at the state in either case.
+        drop(tokio::time::timeout(limit, ended).await);
+    }
+
+    fn is_at_work(&self) -> bool {
+        self.state.borrow().end.is_none()
+    }
+}
+
+/// Runs a command to its end.
+async fn work(job: Arc<Job>, command: Command, limits: Limits) {
+    let keep = |output: &codewright_workspace::Output, end: Option<Ending>| {
+        let file = output.file().map(Path::to_owned);
+        let text = output.tail(KEPT_BYTES);
+        job.state.send_replace(State { end, text, bytes: output.bytes(), file });
+    };
+    let ended = run(command, limits, &job.stop, &mut |output| keep(output, None)).await;
+    match ended {
+        Ok(mut ended) => {
+            // It has ended only when nothing of it is left.
+            if let Some(rest) = ended.rest.take() {
+                rest.end().await;
+            }
+            let end = match ended.end {
+                End::Exited(code) => Ending::Exited(code),
+                End::TimedOut => Ending::TimedOut,
+                End::Cancelled => Ending::Stopped,
+            };
+            keep(&ended.output, Some(end));
+        }
+        Err(error) => {
+            let end = Some(Ending::Failed(error.to_string()));
+            job.state.send_replace(State { end, ..State::default() });
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Several calls as one. What a call is belongs to whoever runs them; here is only how they are written.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::{Ask, Output, Tool, ToolCx, ToolError, render, schema};
+
+const DESCRIPTION: &str = include_str!("batch.txt");
+
+/// Makes several calls at once.
+pub struct Batch;
+
+/// The calls.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Input {
+    tool_calls: Vec<BatchCall>,
+}
+
+/// One of the calls.
+#[derive(Debug, Clone, Deserialize)]
+pub struct BatchCall {
+    /// The tool's name.
+    pub tool: String,
+    /// Its arguments.
+    pub parameters: Map<String, Value>,
+}
+
+impl Batch {
+    /// Calls of one batch; those beyond fail.
+    pub const MOST: usize = 25;
+
+    /// The calls that an input asks for.
+    pub fn calls(input: Value) -> Result<Vec<BatchCall>, ToolError> {
+        let input: Input = schema::decode(Self::NAME, &Self.parameters(), input)?;
+        Ok(input.tool_calls)
+    }
+
+    /// What came of the calls, as one result.
+    pub fn joined(results: Vec<(String, Result<Output, String>)>) -> Output {
+        let total = results.len();
+        let (mut text, mut facts, mut attachments) = (String::new(), Vec::new(), Vec::new());
+        let mut failed = 0;
+        for (number, (tool, result)) in (1..).zip(results) {
+            let (status, said) = match result {
+                Ok(output) => {
+                    attachments.extend(output.attachments);
+                    facts.push(json!({
+                        "tool": tool, "status": "completed", "title": output.title, "metadata": output.metadata,
+                    }));
+                    ("completed", output.output)
+                }
+                Err(error) => {
+                    failed += 1;
+                    facts.push(json!({ "tool": tool, "status": "error", "error": error }));
+                    ("error", error)
+                }
+            };
+            // A name comes from the model, too.
+            let tool: String = tool.chars().filter(|c| c.is_alphanumeric() || "_-.".contains(*c)).collect();
+            text += &format!(
+                "\n\n<call number=\"{number}\" tool=\"{tool}\" status=\"{status}\">\n{said}\n</call>"
+            );
+        }
+        let done = total - failed;
+        let output = format!("{done} of {total} calls were made without an error.{text}");
+        Output { title: format!("{done} of {total} calls"), output, attachments, ..Output::default() }
+            .with("total", total)
+            .with("failed", failed)
+            .with("calls", facts)
+            .with("truncated", false)
+    }
+}
+
+impl Tool for Batch {
+    const NAME: &'static str = "batch";
+    type Input = Input;
+
+    fn description(&self) -> String {
+        render(DESCRIPTION, &[("most", &Self::MOST.to_string())]).expect("a test renders every description")
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {
+                "tool_calls": {
+                    "type": "array",
+                    "minItems": 1,
+                    "description": "The calls",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "tool": {"type": "string", "description": "The name of the tool"},
+                            "parameters": {"type": "object", "description": "Its arguments", "additionalProperties": true},
+                        },
+                        "required": ["tool", "parameters"],
+                    },
+                },
+            },
+            "required": ["tool_calls"],
+        })
+    }
+
+    async fn asks(&self, _input: &Input, _cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
+        // Each call asks for itself.
+        Ok(Vec::new())
+    }
+
+    async fn run(&self, _input: Input, _cx: &ToolCx) -> Result<Output, ToolError> {
+        Err(ToolError::model("calls can only be made together inside of a session"))
+    }
+}
