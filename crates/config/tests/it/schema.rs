@@ -77,7 +77,7 @@ fn a_key_without_effect_is_named_with_its_file_and_the_reason() {
         ("lsp", r#"{"x": {"command": ["x"]}}"#),
         ("watcher", r#"{"ignore": ["x"]}"#),
         ("keybinds", r#"{"leader": "x"}"#),
-        ("experimental.batch_tool", "true"),
+        ("experimental.openTelemetry", "true"),
     ] {
         let text = match key.split_once('.') {
             Some((section, key)) => format!(r#"{{"{section}": {{"{key}": {value}}}}}"#),
