@@ -17,7 +17,7 @@ use codewright_proto::{
     ApiError, CommandInput, FileDiff, HealthReply, KeptFile, MessageId, MessageWithParts, Part, PartId,
     PathReply, PermissionAnswer, PermissionId, PermissionRequest, Project, PromptInput, QuestionAnswers,
     QuestionId, QuestionRequest, RevertInput, Session, SessionId, SessionInput, SessionPatch, SessionStatus,
-    SummarizeInput, Todo, UnrevertInput,
+    ShellInput, SummarizeInput, Todo, UnrevertInput, VcsReply,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
@@ -161,6 +161,25 @@ impl Client {
         self.0.value(call).await
     }
 
+    /// A page of a session's messages, oldest first, and the cursor of the page before it.
+    ///
+    /// Without a cursor it is the last page.
+    pub async fn messages_page(
+        &self,
+        id: &SessionId,
+        limit: usize,
+        before: Option<&str>,
+    ) -> Result<(Vec<MessageWithParts>, Option<String>), Error> {
+        let mut query = vec![("limit", limit.to_string())];
+        query.extend(before.map(|before| ("before", before.to_owned())));
+        let call = Call { query, ..Call::new(Method::GET, &session_path(id, "/message")) };
+        let answer = self.0.exchange(call, Patience::Whole(DEADLINE)).await?;
+        let next = answer.headers.get("x-next-cursor").and_then(|next| next.to_str().ok()).map(str::to_owned);
+        let messages = serde_json::from_slice(&answer.bytes)
+            .map_err(|error| self.0.not_understood("GET messages", &answer, &error))?;
+        Ok((messages, next))
+    }
+
     /// One message.
     pub async fn message(&self, id: &SessionId, message: &MessageId) -> Result<MessageWithParts, Error> {
         self.get(&message_path(id, message, "")).await
@@ -181,6 +200,49 @@ impl Client {
         let call = Call::new(Method::POST, &session_path(id, "/command")).with_body(input);
         let answer = self.0.exchange(call, Patience::Silence(SILENCE)).await?;
         serde_json::from_slice(&answer.bytes).map_err(|error| self.0.late_error(&answer, &error))
+    }
+
+    /// Runs a command line of the user's and waits until it has ended, however long that takes.
+    pub async fn shell(&self, id: &SessionId, input: &ShellInput) -> Result<(), Error> {
+        let call = Call::new(Method::POST, &session_path(id, "/shell")).with_body(input);
+        let answer = self.0.exchange(call, Patience::Silence(SILENCE)).await?;
+        match serde_json::from_slice::<MessageWithParts>(&answer.bytes) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.0.late_error(&answer, &error)),
+        }
+    }
+
+    /// Files and directories whose names resemble a text, the most alike first.
+    pub async fn find_files(&self, query: &str, limit: usize) -> Result<Vec<String>, Error> {
+        let query = vec![("query", query.to_owned()), ("limit", limit.to_string())];
+        self.0.value(Call { query, ..Call::new(Method::GET, "/find/file") }).await
+    }
+
+    /// The branches of the directory.
+    pub async fn vcs(&self) -> Result<VcsReply, Error> {
+        self.get("/vcs").await
+    }
+
+    /// The skills that the directory knows.
+    pub async fn skills(&self) -> Result<Value, Error> {
+        self.get("/skill").await
+    }
+
+    /// The tool servers and how they are.
+    pub async fn mcp(&self) -> Result<Value, Error> {
+        self.get("/mcp").await
+    }
+
+    /// All providers there are, and which of them can be used.
+    pub async fn all_providers(&self) -> Result<Value, Error> {
+        self.get("/provider").await
+    }
+
+    /// Stores a key for a provider.
+    pub async fn put_key(&self, provider: &str, key: &str) -> Result<bool, Error> {
+        let body = serde_json::json!({"type": "api", "key": key});
+        let path = format!("/auth/{}", escape(provider));
+        self.0.value(Call::new(Method::PUT, &path).with_body(&body)).await
     }
 
     /// The commands that the directory knows.

@@ -13,10 +13,14 @@ pub(crate) struct Cli {
     pub(crate) version: bool,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) tui: TuiArgs,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Open the terminal client on a running server
+    Attach(AttachArgs),
     /// Work on a prompt and print the answer
     Run(RunArgs),
     /// Start a server that clients attach to
@@ -57,6 +61,86 @@ pub(crate) struct Common {
     /// Run without external plugins
     #[arg(long)]
     pub(crate) pure: bool,
+}
+
+/// Which session the terminal client opens.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct OpenArgs {
+    /// Continue the last session of this directory
+    #[arg(short, long = "continue")]
+    pub(crate) continue_last: bool,
+    /// Continue a session
+    #[arg(short, long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Fork the session before continuing it
+    #[arg(long)]
+    pub(crate) fork: bool,
+    /// Not in this version
+    #[arg(long)]
+    pub(crate) mini: bool,
+    /// Accepted for compatibility
+    #[arg(long)]
+    pub(crate) no_replay: bool,
+    /// Accepted for compatibility
+    #[arg(long, value_name = "N")]
+    pub(crate) replay_limit: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct TuiArgs {
+    /// The directory to work in; without a command the terminal client is opened there
+    pub(crate) project: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) open: OpenArgs,
+    /// The model, as provider/model
+    #[arg(short, long, value_name = "PROVIDER/MODEL")]
+    pub(crate) model: Option<String>,
+    /// What stands in the prompt
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prompt: Option<String>,
+    /// The agent
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Allow every call that would ask for permission; denials still hold
+    #[arg(long)]
+    pub(crate) auto: bool,
+    /// Accepted for compatibility: the client needs no port (`serve` opens one)
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// Accepted for compatibility, as `--port`
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) hostname: Option<String>,
+    /// Accepted for compatibility, as `--port`
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) cors: Vec<String>,
+    /// Accepted for compatibility, as `--port`
+    #[arg(long)]
+    pub(crate) mdns: bool,
+    /// Accepted for compatibility, as `--port`
+    #[arg(long, value_name = "DOMAIN")]
+    pub(crate) mdns_domain: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AttachArgs {
+    /// The server, such as http://localhost:4096
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+    /// The directory to work in, on the server's machine
+    #[arg(long, value_name = "PATH")]
+    pub(crate) dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) open: OpenArgs,
+    /// The server's password (else OPENCODE_SERVER_PASSWORD)
+    #[arg(short, long, value_name = "PASSWORD")]
+    pub(crate) password: Option<String>,
+    /// The server's user name (else OPENCODE_SERVER_USERNAME or `opencode`)
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) username: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 #[derive(Debug, Clone, Default, Args)]

@@ -12,3 +12,4 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod session;
 pub(crate) mod stats;
+pub(crate) mod tui;

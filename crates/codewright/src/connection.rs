@@ -32,6 +32,15 @@ pub(crate) struct Credentials {
 impl Connection {
     /// An engine in this process, called without a socket.
     pub(crate) async fn local(env: Env, directory: &Path) -> anyhow::Result<Self> {
+        let (connection, warnings) = Self::local_quietly(env, directory).await?;
+        for warning in &warnings {
+            crate::style::warning(warning);
+        }
+        Ok(connection)
+    }
+
+    /// The same for who tells the warnings in another place.
+    pub(crate) async fn local_quietly(env: Env, directory: &Path) -> anyhow::Result<(Self, Vec<String>)> {
         let engine = open_engine(env, directory).await?;
         // The directory is opened at once: what is wrong with its configuration is said before anything else.
         let place = match engine.place(engine.default_directory()).await {
@@ -39,12 +48,10 @@ impl Connection {
             Err(error) => return Err(explained(error)),
         };
         let warnings = place.warnings();
-        for warning in &warnings {
-            crate::style::warning(warning);
-        }
         let options = codewright_server::Options::default();
         let client = Client::in_process(codewright_server::router(engine.clone(), options));
-        Ok(Self { client, engine: Some(engine), told: Some((place, warnings.len())) })
+        let connection = Self { client, engine: Some(engine), told: Some((place, warnings.len())) };
+        Ok((connection, warnings))
     }
 
     /// A server at an address.
@@ -59,6 +66,11 @@ impl Connection {
         let auth = password.map(|password| (username.unwrap_or_else(|| "opencode".to_owned()), password));
         let name = directory.as_ref().map(|path| path.to_string_lossy().into_owned());
         Ok(Self { client: Client::http(url, auth, name).map_err(client_error)?, engine: None, told: None })
+    }
+
+    /// The engine of this process, if it is one.
+    pub(crate) fn engine(&self) -> Option<&Engine> {
+        self.engine.as_ref()
     }
 
     /// Ends what runs in this process.

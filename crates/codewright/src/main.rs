@@ -4,7 +4,6 @@
 //! act on; the exit code is 0 for a turn that was answered, 1 for a failure, and 130
 //! or 143 for one that was interrupted.
 
-mod clean;
 mod cli;
 mod command;
 mod connection;
@@ -14,10 +13,11 @@ mod style;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use clap::Parser as _;
 use clap::error::ErrorKind;
-use clap::{CommandFactory as _, Parser as _};
 
 use cli::{Cli, Command};
+use codewright_tui::clean;
 
 fn main() -> ExitCode {
     // Before anything else: every command of a model starts the program this way.
@@ -37,12 +37,19 @@ fn main() -> ExitCode {
     if cli.version {
         return print(&format!("{}\n", connection::VERSION));
     }
-    let Some(command) = cli.command else {
-        style::error_text("the terminal client is not in this version yet; the commands are:");
-        print(&Cli::command().render_help().to_string());
-        return ExitCode::FAILURE;
+    let result = match cli.command {
+        None => command::tui::main(cli.tui),
+        Some(command) => run(command),
     };
-    let result = match command {
+    result.unwrap_or_else(|error| {
+        style::error(&error);
+        ExitCode::FAILURE
+    })
+}
+
+fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Attach(args) => command::tui::attach(args),
         Command::Run(args) => command::run::main(args),
         Command::Serve(args) => command::serve::main(&args),
         Command::Providers(args) => command::providers::main(args),
@@ -55,11 +62,7 @@ fn main() -> ExitCode {
         Command::Agent(args) => command::agent::main(&args),
         Command::Debug(args) => command::debug::main(&args),
         Command::Demo(args) => command::demo::main(args),
-    };
-    result.unwrap_or_else(|error| {
-        style::error(&error);
-        ExitCode::FAILURE
-    })
+    }
 }
 
 fn print(text: &str) -> ExitCode {

@@ -140,6 +140,21 @@ pub const EXPERIMENTAL_BACKGROUND: &str = "OPENCODE_EXPERIMENTAL_BACKGROUND_COMM
 /// On, model servers on this machine are not looked for.
 pub const DISABLE_LOCAL_SERVERS: &str = "OPENCODE_DISABLE_LOCAL_SERVERS";
 
+/// A file for the terminal client, over all others.
+pub const TUI_CONFIG: &str = "OPENCODE_TUI_CONFIG";
+/// The kind of terminal.
+pub const TERM: &str = "TERM";
+/// Whether the terminal has all colours.
+pub const COLORTERM: &str = "COLORTERM";
+/// The terminal's own colours of text and background.
+pub const COLORFGBG: &str = "COLORFGBG";
+/// Set within tmux.
+pub const TMUX: &str = "TMUX";
+/// The user's editor for whole screens.
+pub const VISUAL: &str = "VISUAL";
+/// The user's editor.
+pub const EDITOR: &str = "EDITOR";
+
 /// The variables of this program, each with a `CODEWRIGHT_` twin, and what they are for.
 pub const OWN: &[(&str, &str)] = &[
     (CONFIG, "a configuration file, after the global ones"),
@@ -161,6 +176,7 @@ pub const OWN: &[(&str, &str)] = &[
     (EXPERIMENTAL_PLAN_MODE, "plan into a file"),
     (EXPERIMENTAL_BACKGROUND, "offer commands in the background"),
     (DISABLE_LOCAL_SERVERS, "do not look for model servers on this machine"),
+    (TUI_CONFIG, "a file for the terminal client, over all others"),
     ("OPENCODE_API_KEY", "the key of OpenCode Zen"),
 ];
 

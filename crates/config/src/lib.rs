@@ -22,6 +22,7 @@ mod ordered;
 mod origins;
 mod permission;
 mod skills;
+mod terminal;
 mod worktree;
 mod yaml;
 
@@ -42,4 +43,5 @@ pub use ordered::Ordered;
 pub use origins::Origins;
 pub use permission::permission_rules;
 pub use skills::{Skill, SkillInput, skills};
+pub use terminal::{TerminalConfig, terminal_config};
 pub use worktree::{Worktree, find_worktree};

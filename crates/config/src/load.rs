@@ -41,7 +41,7 @@ const OWN_FILES: [&str; 2] = ["codewright.json", "codewright.jsonc"];
 const PROJECT_FILES: [&str; 4] = ["opencode.json", "opencode.jsonc", "codewright.json", "codewright.jsonc"];
 const DOT_FILES: [&str; 3] = ["config.json", "opencode.json", "opencode.jsonc"];
 /// Keys that have no effect yet, and why.
-const UNUSED: [(&str, &str); 13] = [
+const UNUSED: [(&str, &str); 11] = [
     ("mcp", "tool servers are not connected"),
     ("plugin", "plugins are not run"),
     ("formatter", "files are not formatted"),
@@ -52,16 +52,14 @@ const UNUSED: [(&str, &str); 13] = [
     ("logLevel", "nothing is logged"),
     ("attachment", "pictures are sent as they are"),
     ("autoshare", "sessions are not shared"),
-    ("keybinds", "there is no terminal client"),
-    ("theme", "there is no terminal client"),
-    ("tui", "there is no terminal client"),
+    ("tui", "`tui.json` says how the terminal client scrolls and draws"),
 ];
 /// Keys of `experimental` that have no effect yet, and why.
 const UNUSED_EXPERIMENTS: [(&str, &str); 4] = [
     ("openTelemetry", "nothing is measured for others"),
     ("mcp_timeout", "tool servers are not connected"),
     ("policies", "policies are not known"),
-    ("disable_paste_summary", "there is no terminal client"),
+    ("disable_paste_summary", "long pasted text is always shown by its size"),
 ];
 
 /// What decides which configuration holds.

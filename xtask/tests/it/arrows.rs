@@ -45,6 +45,7 @@ const ROOMS: &[Room] = &[
         tests: &["codewright-client", "codewright-config"],
     },
     room("codewright-client", &["codewright-proto"]),
+    room("codewright-tui", &["codewright-proto", "codewright-client"]),
     room(
         "codewright",
         &[
@@ -57,6 +58,7 @@ const ROOMS: &[Room] = &[
             "codewright-engine",
             "codewright-server",
             "codewright-client",
+            "codewright-tui",
             "codewright-scripted",
         ],
     ),

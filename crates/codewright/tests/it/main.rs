@@ -44,6 +44,7 @@ mod title;
 mod together;
 mod tools;
 mod transfer;
+mod tui;
 mod undo;
 mod web;
 mod well_known;

@@ -5,7 +5,7 @@
 //! only line feeds and tabs survive of all control characters.
 
 /// Removes control sequences and control characters from a whole text.
-pub(crate) fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     if !text.chars().any(is_control) {
         return text.to_owned();
     }
@@ -26,14 +26,14 @@ pub(crate) fn clean(text: &str) -> String {
 }
 
 /// Makes a text safe to show within a line: what is in a file's name cannot begin a line of its own.
-pub(crate) fn clean_line(text: &str) -> String {
+pub fn clean_line(text: &str) -> String {
     clean(text).replace(['\n', '\t'], " ")
 }
 
 /// Removes control characters from a piece of a stream, whose sequences may be cut anywhere.
 ///
 /// Without its escape character a sequence is only odd text.
-pub(crate) fn clean_piece(text: &str) -> std::borrow::Cow<'_, str> {
+pub fn clean_piece(text: &str) -> std::borrow::Cow<'_, str> {
     if is_plain(text) {
         return text.into();
     }

@@ -1,0 +1,186 @@
+//! The terminal client: on an engine in this process, or on a server.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use codewright_config::{Dirs, Env, TerminalConfig, env, terminal_config};
+use codewright_proto::Clock;
+use codewright_tui::{Depth, Ended, First, Mode, Options};
+
+use crate::cli::{AttachArgs, OpenArgs, TuiArgs};
+use crate::connection::{Connection, Credentials, VERSION, client_error, interrupted, working_directory};
+use crate::style;
+
+/// How many threads serve the client and its engine: drawing must not wait for a turn's work.
+const THREADS: usize = 2;
+
+pub(crate) fn main(args: TuiArgs) -> anyhow::Result<ExitCode> {
+    let env = Env::from_process();
+    let directory = project(args.project.as_deref())?;
+    check(&env, &args.open)?;
+    block_on(local(args, env, directory))
+}
+
+pub(crate) fn attach(args: AttachArgs) -> anyhow::Result<ExitCode> {
+    let env = Env::from_process();
+    check(&env, &args.open)?;
+    block_on(remote(args, env))
+}
+
+fn block_on(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
+    let code = runtime.block_on(work);
+    // Reads of the keyboard never end and must not hold the program.
+    runtime.shutdown_background();
+    code
+}
+
+/// The directory that the user names, which is easily a command that does not exist.
+fn project(wanted: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let directory = working_directory(wanted)?;
+    if let Some(wanted) = wanted.filter(|_| !directory.is_dir()) {
+        bail!(
+            "there is no directory `{}`, and no command of that name; `--help` lists the commands",
+            wanted.display()
+        );
+    }
+    directory.canonicalize().with_context(|| format!("cannot work in `{}`", directory.display()))
+}
+
+/// Says what to do instead where the client cannot be shown.
+fn check(env: &Env, open: &OpenArgs) -> anyhow::Result<()> {
+    if open.fork && !open.continue_last && open.session.is_none() {
+        bail!("--fork requires --continue or --session");
+    }
+    let instead = "for a single prompt use `run \"...\"`, for other clients `serve`";
+    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+        bail!("the terminal client needs a terminal for its input and output; {instead}");
+    }
+    if env.get(env::TERM).is_some_and(|term| term == "dumb") {
+        bail!("this terminal (TERM=dumb) cannot show the terminal client; {instead}");
+    }
+    if open.mini {
+        style::warning("--mini is not in this version: the whole client is opened");
+    }
+    Ok(())
+}
+
+async fn local(args: TuiArgs, env: Env, directory: PathBuf) -> anyhow::Result<ExitCode> {
+    let (connection, notes) = Connection::local_quietly(env.clone(), &directory).await?;
+    let mut options = options(&env, &directory, &args.open)?;
+    options.notes.extend(notes);
+    options.prompt = args.prompt;
+    options.agent = args.agent;
+    options.model = args.model;
+    options.auto = args.auto;
+    if let Some(engine) = connection.engine() {
+        engine.recover();
+    }
+    let ended = {
+        let client = codewright_tui::run(connection.client.clone(), options, Clock::system());
+        match connection.engine().cloned() {
+            None => client.await,
+            Some(engine) => tokio::select! {
+                never = engine.keep_models_fresh() => match never {},
+                ended = client => ended,
+            },
+        }
+    };
+    connection.close().await;
+    leave(ended)
+}
+
+async fn remote(args: AttachArgs, env: Env) -> anyhow::Result<ExitCode> {
+    let credentials = Credentials { username: args.username, password: args.password };
+    let connection = Connection::remote(&env, &args.url, credentials, args.dir)?;
+    // What is wrong with the address or the password is said before the screen is taken.
+    let path = connection.client.path().await.map_err(client_error)?;
+    let here = working_directory(None)?;
+    let mut options = options(&env, &here, &args.open)?;
+    options.directory = path.directory;
+    let ended = codewright_tui::run(connection.client.clone(), options, Clock::system()).await;
+    connection.close().await;
+    leave(ended)
+}
+
+fn options(env: &Env, directory: &Path, open: &OpenArgs) -> anyhow::Result<Options> {
+    let dirs = Dirs::new(env)?;
+    let TerminalConfig { value, themes, wrong } = terminal_config(&dirs, env, directory);
+    let fork = open.fork;
+    let first = match (&open.session, open.continue_last) {
+        (Some(id), _) => First::Session { id: id.clone(), fork },
+        (None, true) => First::Last { fork },
+        (None, false) => First::Home,
+    };
+    let editor = [env::VISUAL, env::EDITOR].into_iter().find_map(|name| env.filled(name));
+    Ok(Options {
+        version: VERSION,
+        directory: directory.to_string_lossy().into_owned(),
+        home: dirs.home.to_string_lossy().into_owned(),
+        state: dirs.state,
+        themes,
+        config: value,
+        depth: depth(env),
+        mode: mode(env),
+        editor: editor.map(str::to_owned),
+        multiplexer: env.filled(env::TMUX).is_some(),
+        first,
+        prompt: None,
+        agent: None,
+        model: None,
+        auto: false,
+        notes: wrong,
+    })
+}
+
+/// How many colours the terminal has.
+fn depth(env: &Env) -> Depth {
+    if env.filled(env::NO_COLOR).is_some() {
+        return Depth::None;
+    }
+    let says = |name: &str, words: &[&str]| {
+        env.filled(name).is_some_and(|value| words.iter().any(|word| value.contains(word)))
+    };
+    let is_full = says(env::COLORTERM, &["truecolor", "24bit"])
+        || says(env::TERM, &["direct", "kitty", "ghostty", "alacritty", "wezterm"]);
+    if is_full { Depth::Full } else { Depth::Palette }
+}
+
+/// What lies behind the text, where the terminal says so.
+fn mode(env: &Env) -> Option<Mode> {
+    let back: u8 = env.filled(env::COLORFGBG)?.rsplit(';').next()?.parse().ok()?;
+    Some(if matches!(back, 7 | 9..=15) { Mode::Light } else { Mode::Dark })
+}
+
+/// Says how to come back, once the terminal is as it was.
+fn leave(ended: Result<Ended, codewright_tui::Error>) -> anyhow::Result<ExitCode> {
+    let ended = ended?;
+    if let Some((id, title)) = ended.session {
+        let title = crate::clean::clean_line(&title);
+        let text = format!("\n  {title}\n  codewright -s {id}\n\n");
+        // Nobody is left to be told when this fails.
+        drop(std::io::stdout().write_all(text.as_bytes()));
+    }
+    Ok(ended.signal.map_or(ExitCode::SUCCESS, interrupted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_told_by_the_variables() {
+        for (variables, expected) in [
+            (&[("COLORTERM", "truecolor")][..], Depth::Full),
+            (&[("TERM", "xterm-256color")], Depth::Palette),
+            (&[("COLORTERM", "truecolor"), ("NO_COLOR", "1")], Depth::None),
+        ] {
+            assert_eq!(depth(&Env::from_pairs(variables.iter().copied())), expected, "{variables:?}");
+        }
+        for (value, expected) in [("0;15", Some(Mode::Light)), ("15;0", Some(Mode::Dark)), ("x", None)] {
+            assert_eq!(mode(&Env::from_pairs([("COLORFGBG", value)])), expected);
+        }
+    }
+}

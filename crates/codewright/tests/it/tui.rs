@@ -1,0 +1,303 @@
+//! The terminal client on a real pseudo-terminal, read as a terminal shows it.
+
+use std::io::{Read as _, Write};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use codewright_testkit::{Script, Turn};
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use serde_json::json;
+
+use crate::support::{DEADLINE, Stage, check_has};
+
+const ROWS: u16 = 40;
+const COLUMNS: u16 = 110;
+/// How often the screen is looked at.
+const POLL: Duration = Duration::from_millis(20);
+const ENTER: &str = "\r";
+const ESCAPE: &str = "\u{1b}";
+
+/// What the program wrote, as a terminal understands it.
+struct Seen {
+    parser: vt100::Parser,
+    bytes: Vec<u8>,
+}
+
+/// The program on a terminal of its own.
+struct Terminal {
+    seen: Arc<Mutex<Seen>>,
+    writer: Box<dyn Write + Send>,
+    child: Box<dyn Child + Send + Sync>,
+    master: Box<dyn MasterPty + Send>,
+}
+
+impl Terminal {
+    fn start(stage: &Stage, args: &[&str]) -> Result<Self> {
+        Self::start_with(stage, args, &[])
+    }
+
+    fn start_with(stage: &Stage, args: &[&str], variables: &[(&str, &str)]) -> Result<Self> {
+        let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size)?;
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_codewright"));
+        command.args(args);
+        command.cwd(stage.project.directory());
+        command.env_clear();
+        for (name, value) in stage.project.environment() {
+            command.env(name, value);
+        }
+        for (name, value) in [
+            ("TERM", "xterm-256color"),
+            ("OPENCODE_DISABLE_LOCAL_SERVERS", "1"),
+            ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+        ] {
+            command.env(name, value);
+        }
+        for (name, value) in variables {
+            command.env(name, value);
+        }
+        let child = pair.slave.spawn_command(command)?;
+        drop(pair.slave);
+        let mut reader = pair.master.try_clone_reader()?;
+        let writer = pair.master.take_writer()?;
+        let seen =
+            Arc::new(Mutex::new(Seen { parser: vt100::Parser::new(ROWS, COLUMNS, 0), bytes: Vec::new() }));
+        let shared = Arc::clone(&seen);
+        thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = reader.read(&mut buffer) {
+                let mut seen = shared.lock().unwrap();
+                seen.parser.process(&buffer[..count]);
+                seen.bytes.extend_from_slice(&buffer[..count]);
+            }
+        });
+        Ok(Self { seen, writer, child, master: pair.master })
+    }
+
+    fn screen(&self) -> String {
+        self.seen.lock().unwrap().parser.screen().contents()
+    }
+
+    fn send(&mut self, keys: &str) -> Result<()> {
+        self.writer.write_all(keys.as_bytes())?;
+        self.writer.flush()?;
+        Ok(())
+    }
+
+    /// Waits until the screen shows something.
+    fn shows(&self, text: &str) -> Result<String> {
+        self.until(text, |screen| screen.contains(text))
+    }
+
+    fn until(&self, what: &str, holds: impl Fn(&str) -> bool) -> Result<String> {
+        let until = Instant::now() + DEADLINE;
+        loop {
+            let screen = self.screen();
+            if holds(&screen) {
+                return Ok(screen);
+            }
+            if Instant::now() > until {
+                bail!("`{what}` did not come within {DEADLINE:?}:\n{screen}");
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    /// Waits until the program has ended; its exit code, and all it wrote.
+    fn ended(mut self) -> Result<(u32, String)> {
+        let until = Instant::now() + DEADLINE;
+        let status = loop {
+            if let Some(status) = self.child.try_wait()? {
+                break status;
+            }
+            if Instant::now() > until {
+                self.child.kill()?;
+                bail!("the program did not end:\n{}", self.screen());
+            }
+            thread::sleep(POLL);
+        };
+        // What it wrote last is still on its way.
+        thread::sleep(Duration::from_millis(200));
+        let seen = self.seen.lock().unwrap();
+        Ok((status.exit_code(), String::from_utf8_lossy(&seen.bytes).into_owned()))
+    }
+
+    fn pid(&self) -> Result<u32> {
+        self.child.process_id().context("the program has no process")
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // It has usually ended by then.
+        drop(self.child.kill());
+    }
+}
+
+/// Fails unless everything that was switched on was switched off again.
+#[track_caller]
+fn check_restored(written: &str) {
+    for (on, off) in [
+        ("\u{1b}[?1049h", "\u{1b}[?1049l"),
+        ("\u{1b}[?2004h", "\u{1b}[?2004l"),
+        ("\u{1b}[?1000h", "\u{1b}[?1000l"),
+        ("\u{1b}[>1u", "\u{1b}[<1u"),
+    ] {
+        let (on_at, off_at) = (written.rfind(on), written.rfind(off));
+        assert!(on_at.is_some() && on_at < off_at, "{on:?} is not followed by {off:?}");
+    }
+    assert!(written.rfind("\u{1b}[?25h") > written.rfind("\u{1b}[?25l"), "the cursor stays hidden");
+}
+
+#[test]
+fn a_prompt_is_answered_a_call_is_allowed_and_the_terminal_is_given_back() -> Result<()> {
+    let script = Script::new()
+        .turn(
+            Turn::text("Working on it.")
+                .tool("bash", json!({"command": "echo from-the-shell", "description": "x"})),
+        )
+        .turn(Turn::text("# Heading\n\nAll **done**, see `total.sh`.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"));
+    let stage = Stage::git(script)?;
+    let mut config = codewright_testkit::Project::config(&stage.server.url());
+    config["permission"] = json!({"bash": "ask"});
+    stage.project.write_config(&config)?;
+    let mut terminal = Terminal::start(&stage, &[])?;
+    let home = terminal.shows("plain-model")?;
+    check_has(&home, &["Ask anything…", "Build", "Mock", "ctrl+p commands", ":main"]);
+    terminal.send("please do it")?;
+    terminal.shows("please do it")?;
+    terminal.send(ENTER)?;
+    let asked = terminal.shows("Permission required")?;
+    check_has(&asked, &["Working on it.", "$ echo from-the-shell", "[Allow once]", "Allow always", "Reject"]);
+    terminal.send(ENTER)?;
+    let done = terminal.shows("▣  Build · plain-model ·")?;
+    check_has(&done, &["please do it", "from-the-shell", "Heading", "All done, see total.sh.", "│1  │2  │"]);
+    assert!(!done.contains("**") && !done.contains("Permission required"), "{done}");
+    terminal.send("/exit")?;
+    terminal.send(ENTER)?;
+    let (code, written) = terminal.ended()?;
+    assert_eq!(code, 0);
+    check_restored(&written);
+    let last = written.rsplit("\u{1b}[?25h").next().unwrap_or_default();
+    check_has(last, &["codewright -s ses_"]);
+    stage.no_problems()
+}
+
+#[test]
+fn a_turn_is_interrupted_by_two_escapes() -> Result<()> {
+    let stage = Stage::plain(Script::new().turn(Turn::text("Begun.\n").hang()))?;
+    let mut terminal = Terminal::start(&stage, &["--prompt", "go"])?;
+    terminal.shows("plain-model")?;
+    terminal.send(ENTER)?;
+    terminal.shows("Begun.")?;
+    terminal.shows("esc interrupt")?;
+    terminal.send(ESCAPE)?;
+    terminal.shows("esc again to interrupt")?;
+    terminal.send(ESCAPE)?;
+    terminal.shows("interrupted")?;
+    // With nothing written the key leaves.
+    terminal.send("\u{3}")?;
+    let (code, written) = terminal.ended()?;
+    assert_eq!(code, 0);
+    check_restored(&written);
+    Ok(())
+}
+
+#[test]
+fn a_question_is_answered_on_the_screen() -> Result<()> {
+    let questions = json!({"questions": [{
+        "question": "Which colour?", "header": "Colour",
+        "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}],
+    }]});
+    let stage = Stage::plain(Script::new().tool("question", questions).text("Noted."))?;
+    let mut terminal = Terminal::start(&stage, &["--prompt", "ask me"])?;
+    terminal.shows("plain-model")?;
+    terminal.send(ENTER)?;
+    let asked = terminal.shows("Which colour?")?;
+    check_has(&asked, &["1. Red", "warm", "2. Blue", "3. Type your own answer"]);
+    terminal.send("2")?;
+    let done = terminal.shows("Noted.")?;
+    check_has(&done, &["# Questions", "Blue"]);
+    check_has(&stage.results(1)?[0], &["Blue"]);
+    Ok(())
+}
+
+#[test]
+fn a_signal_leaves_the_terminal_as_it_was() -> Result<()> {
+    let stage = Stage::plain(Script::new())?;
+    let terminal = Terminal::start(&stage, &[])?;
+    terminal.shows("plain-model")?;
+    let pid = terminal.pid()?;
+    std::process::Command::new("kill").args(["-TERM", &pid.to_string()]).status()?;
+    let (code, written) = terminal.ended()?;
+    assert_eq!(code, 143);
+    check_restored(&written);
+    Ok(())
+}
+
+#[test]
+fn nothing_from_a_model_or_a_tool_reaches_the_terminal_as_a_command() -> Result<()> {
+    let evil = "one\u{1b}]0;owned\u{7}two\u{1b}[2Jthree\u{9b}31m\u{202e}four";
+    let script = Script::new()
+        .tool("bash", json!({"command": "printf 'a\\033]52;c;aGk=\\007b\\033[2Jc'", "description": "x"}))
+        .turn(Turn::text(evil));
+    let stage = Stage::plain(script)?;
+    let mut terminal = Terminal::start(&stage, &["--prompt", "go"])?;
+    terminal.shows("plain-model")?;
+    terminal.send(ENTER)?;
+    terminal.until("the answer", |screen| screen.contains("onetwothree") && screen.contains("abc"))?;
+    terminal.send("\u{3}")?;
+    let (_, written) = terminal.ended()?;
+    for harmful in ["owned\u{7}", "\u{1b}]52", "\u{9b}", "\u{202e}"] {
+        assert!(!written.contains(harmful), "{harmful:?} was written");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_server_is_attached_to_and_its_session_continued() -> Result<()> {
+    let stage = Stage::plain(Script::new().text("First answer.").text("Second answer."))?;
+    let (_server, url) = stage.serve()?;
+    stage.run(["--attach", &url, "hello"])?.success()?;
+    let mut terminal = Terminal::start(&stage, &["attach", &url, "--continue"])?;
+    let screen = terminal.shows("First answer.")?;
+    check_has(&screen, &["hello"]);
+    terminal.send("more")?;
+    terminal.send(ENTER)?;
+    terminal.shows("Second answer.")?;
+    terminal.send("\u{3}")?;
+    assert_eq!(terminal.ended()?.0, 0);
+    Ok(())
+}
+
+#[test]
+fn without_a_terminal_it_is_said_what_to_do_instead() -> Result<()> {
+    let stage = Stage::plain(Script::new())?;
+    let done = stage.program([]).finish()?;
+    crate::support::check_code(&done, 1);
+    check_has(&done.stderr, &["needs a terminal", "run \"...\""]);
+    let done = stage.program(["sevre"]).finish()?;
+    crate::support::check_code(&done, 1);
+    check_has(&done.stderr, &["no directory `sevre`", "--help"]);
+    let terminal = Terminal::start_with(&stage, &[], &[("TERM", "dumb")])?;
+    let (code, written) = terminal.ended()?;
+    assert_eq!(code, 1);
+    check_has(&written, &["TERM=dumb", "run \"...\""]);
+    Ok(())
+}
+
+#[test]
+fn a_resized_terminal_is_drawn_anew() -> Result<()> {
+    let stage = Stage::plain(Script::new())?;
+    let terminal = Terminal::start(&stage, &[])?;
+    terminal.shows("plain-model")?;
+    let size = PtySize { rows: 12, cols: 50, pixel_width: 0, pixel_height: 0 };
+    terminal.seen.lock().unwrap().parser.screen_mut().set_size(12, 50);
+    terminal.master.resize(size)?;
+    terminal.until("the smaller home", |screen| {
+        screen.contains("Ask anything…") && screen.lines().count() <= 12
+    })?;
+    Ok(())
+}

@@ -1,0 +1,290 @@
+//! The loop: what comes in is applied, what is to be done is begun, what changed is drawn.
+//!
+//! Frames are drawn only when something changed, sixty a second at most; while nothing
+//! happens nothing wakes up.
+
+use std::io;
+use std::time::Duration;
+
+use codewright_client::Client;
+use codewright_proto::{Clock, Fact, Notice, Signal};
+use crossterm::event::{Event, EventStream};
+use futures_util::StreamExt as _;
+use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use crate::local::Files;
+use crate::msg::{Cmd, Msg, Reply};
+use crate::runner::Runner;
+use crate::state::{Options, State};
+use crate::terminal::{Terminal, give_back};
+use crate::update::update;
+use crate::{Error, local};
+
+/// How long a frame stands at least.
+const FRAME: Duration = Duration::from_millis(16);
+/// How many messages wait for the loop at most; who has more waits.
+const MAX_WAITING: usize = 1_024;
+/// How many messages are applied before a frame is drawn.
+const MAX_AT_ONCE: usize = 2_048;
+
+/// How the client ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// The session that was on the screen: its id and its title.
+    pub session: Option<(String, String)>,
+    /// The signal that ended it.
+    pub signal: Option<u8>,
+}
+
+/// Opens the client on this terminal and runs it to its end.
+pub async fn run(client: Client, options: Options, clock: Clock) -> Result<Ended, Error> {
+    let files = Files::new(options.state.clone());
+    let (choices, broken) = files.choices();
+    let (themes, wrong) = local::themes(&options.themes);
+    let mouse = options.config["mouse"].as_bool().or(choices.mouse).unwrap_or(true);
+    let mut state = State::new(options, choices, themes);
+    state.now = clock.now_ms();
+    state.prompt.history = files.history();
+    for note in broken.into_iter().chain(wrong) {
+        state.warn(note);
+    }
+    let signals = Signals::new().map_err(Error::Terminal)?;
+    let terminal = Terminal::take(mouse, state.options.multiplexer).map_err(Error::Terminal)?;
+    let (sender, receiver) = mpsc::channel(MAX_WAITING);
+    let runner = Runner::new(client, state.options.first.clone(), sender);
+    let app = App {
+        state,
+        terminal,
+        runner,
+        receiver,
+        input: Some(EventStream::new()),
+        signals,
+        files,
+        clock,
+        dirty: true,
+        drawn: None,
+        quit: false,
+    };
+    app.run().await.map_err(Error::Terminal)
+}
+
+struct App {
+    state: State,
+    terminal: Terminal,
+    runner: Runner,
+    receiver: mpsc::Receiver<Msg>,
+    /// The keyboard; none while another program has it.
+    input: Option<EventStream>,
+    signals: Signals,
+    files: Files,
+    clock: Clock,
+    dirty: bool,
+    drawn: Option<Instant>,
+    quit: bool,
+}
+
+/// What woke the loop.
+enum Woken {
+    Input(Option<io::Result<Event>>),
+    Msg(Option<Msg>),
+    Time,
+    Signal(u8),
+}
+
+impl App {
+    async fn run(mut self) -> io::Result<Ended> {
+        let mut ended = Ended::default();
+        self.runner.watch();
+        while !self.quit {
+            self.draw()?;
+            match self.wait().await {
+                Woken::Input(Some(event)) => self.event(event?).await?,
+                // The terminal is gone.
+                Woken::Input(None) | Woken::Msg(None) => break,
+                Woken::Msg(Some(msg)) => self.messages(msg).await?,
+                Woken::Time if self.dirty => {}
+                Woken::Time => self.apply(Msg::Tick).await?,
+                Woken::Signal(signal) => {
+                    ended.signal = Some(signal);
+                    break;
+                }
+            }
+        }
+        ended.session = self.state.session().map(|session| (session.id.to_string(), session.title.clone()));
+        self.runner.close().await;
+        Ok(ended)
+    }
+
+    async fn wait(&mut self) -> Woken {
+        let until = self.next_wake();
+        let Some(input) = &mut self.input else { return Woken::Time };
+        tokio::select! {
+            event = input.next() => Woken::Input(event),
+            msg = self.receiver.recv() => Woken::Msg(msg),
+            signal = self.signals.next() => Woken::Signal(signal),
+            () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => Woken::Time,
+        }
+    }
+
+    /// When something is to be drawn, or changes by itself.
+    fn next_wake(&self) -> Option<Instant> {
+        let now = Instant::now();
+        if self.dirty {
+            return Some(self.drawn.map_or(now, |drawn| drawn + FRAME));
+        }
+        let change = self.state.next_change()?;
+        Some(now + Duration::from_millis(change.saturating_sub(self.clock.now_ms()).max(1)))
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        let due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= FRAME);
+        if self.dirty && due {
+            self.terminal.draw(&mut self.state)?;
+            self.dirty = false;
+            self.drawn = Some(Instant::now());
+        }
+        Ok(())
+    }
+
+    async fn event(&mut self, event: Event) -> io::Result<()> {
+        let msg = match event {
+            Event::Key(key) => Msg::Key(key),
+            Event::Paste(text) => Msg::Paste(text),
+            Event::Mouse(mouse) => Msg::Mouse(mouse),
+            Event::Resize(width, height) => Msg::Resize(width, height),
+            Event::FocusGained | Event::FocusLost => return Ok(()),
+        };
+        self.apply(msg).await
+    }
+
+    /// Applies a message and those that wait behind it.
+    async fn messages(&mut self, first: Msg) -> io::Result<()> {
+        let mut next = Some(first);
+        for _ in 0..MAX_AT_ONCE {
+            let Some(msg) = next.take() else { break };
+            self.apply(msg).await?;
+            next = self.receiver.try_recv().ok();
+        }
+        if let Some(msg) = next {
+            self.apply(msg).await?;
+        }
+        Ok(())
+    }
+
+    async fn apply(&mut self, msg: Msg) -> io::Result<()> {
+        self.dirty |= matters(&self.state, &msg);
+        let cmds = update(&mut self.state, msg, self.clock.now_ms());
+        for cmd in cmds {
+            self.execute(cmd).await?;
+        }
+        Ok(())
+    }
+
+    /// Does what concerns the terminal and the user's files; the rest asks the server.
+    async fn execute(&mut self, cmd: Cmd) -> io::Result<()> {
+        match cmd {
+            Cmd::Quit => self.quit = true,
+            Cmd::Title(title) => self.terminal.set_title(&title)?,
+            Cmd::Mouse(on) => self.terminal.set_mouse(on)?,
+            Cmd::Copy(text) => {
+                use codewright_proto::ToastVariant;
+                if self.terminal.copy(&text)? {
+                    self.state.tell("handed to the terminal's clipboard", ToastVariant::Success);
+                } else {
+                    self.state.warn("too long for a terminal's clipboard; /export opens it in your editor");
+                }
+            }
+            Cmd::Save(choices) => {
+                if let Err(error) = self.files.save(&choices) {
+                    self.state.warn(format!("your choices could not be kept: {error}"));
+                }
+            }
+            Cmd::Remember(_) => {
+                if let Err(error) = self.files.remember(&self.state.prompt.history) {
+                    self.state.warn(format!("the prompt could not be kept: {error}"));
+                }
+            }
+            Cmd::Edit(text) => self.edit(&text).await?,
+            Cmd::Suspend => self.suspend()?,
+            other => self.runner.begin(other),
+        }
+        Ok(())
+    }
+
+    /// Lets the user write in an editor.
+    async fn edit(&mut self, text: &str) -> io::Result<()> {
+        let Some(editor) = self.state.options.editor.clone() else {
+            self.state.warn("no editor is named: set VISUAL or EDITOR");
+            return Ok(());
+        };
+        self.input = None;
+        self.terminal.lend();
+        let written = crate::runner::edit(&editor, text).await;
+        self.terminal.retake()?;
+        self.input = Some(EventStream::new());
+        self.dirty = true;
+        let reply = match written {
+            Ok(text) => Reply::Edited(text),
+            Err(error) => Reply::Failed(format!("the editor `{editor}` could not be used: {error}")),
+        };
+        // What an editor left asks for nothing further.
+        drop(update(&mut self.state, Msg::Reply(reply), self.clock.now_ms()));
+        Ok(())
+    }
+
+    /// Stops until the shell lets the program go on.
+    fn suspend(&mut self) -> io::Result<()> {
+        self.input = None;
+        self.terminal.lend();
+        nix::sys::signal::raise(nix::sys::signal::Signal::SIGTSTP)?;
+        self.terminal.retake()?;
+        self.input = Some(EventStream::new());
+        self.dirty = true;
+        Ok(())
+    }
+}
+
+impl Drop for App {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+/// Whether a message changes what is on the screen.
+fn matters(state: &State, msg: &Msg) -> bool {
+    let Msg::Notice(notice) = msg else { return true };
+    let Notice { fact, .. } = notice.as_ref();
+    match fact {
+        Fact::Signal(Signal::ServerHeartbeat {} | Signal::ServerConnected {}) => false,
+        // Of other sessions only their state is shown.
+        Fact::Signal(Signal::PartDelta { session_id, .. }) => state.session_id() == Some(session_id),
+        Fact::Event(_) | Fact::Signal(_) => true,
+    }
+}
+
+/// The signals that end the client.
+struct Signals {
+    interrupt: UnixSignal,
+    terminate: UnixSignal,
+    hangup: UnixSignal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.interrupt.recv() => 2,
+            _ = self.terminate.recv() => 15,
+            _ = self.hangup.recv() => 1,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! A unified diff with line numbers and colours.
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use crate::clean::clean;
+use crate::highlight::{self, Inside};
+use crate::theme::Theme;
+use crate::wrap;
+
+/// How many lines of a diff are read at most.
+const MAX_LINES: usize = 20_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Added,
+    Removed,
+    Both,
+}
+
+/// What of a diff is shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) theme: &'a Theme,
+    pub(crate) width: usize,
+    /// How many lines at most; the rest is counted.
+    pub(crate) limit: usize,
+}
+
+/// The lines of a diff. `language` is that of the file.
+pub(crate) fn lines(patch: &str, language: &str, view: View<'_>) -> Vec<Line<'static>> {
+    let patch = clean(patch);
+    let digits = digits(&patch);
+    let mut lines = Vec::new();
+    let (mut old, mut new) = (0_usize, 0_usize);
+    let mut in_hunk = false;
+    let mut hidden = 0;
+    for text in patch.lines().take(MAX_LINES) {
+        if let Some((before, after)) = hunk(text) {
+            if in_hunk && lines.len() < view.limit {
+                let gap = format!("{:>digits$} ⋮", "");
+                lines.push(Line::from(Span::styled(gap, Style::new().fg(view.theme.diff_hunk))));
+            }
+            (old, new, in_hunk) = (before, after, true);
+            continue;
+        }
+        let (side, code) = match text.chars().next() {
+            _ if !in_hunk => continue,
+            Some('+') => (Side::Added, &text[1..]),
+            Some('-') => (Side::Removed, &text[1..]),
+            Some(' ') => (Side::Both, &text[1..]),
+            None => (Side::Both, text),
+            // `\ No newline at end of file`, or the head of the next file.
+            Some(_) => {
+                in_hunk = text.starts_with('\\');
+                continue;
+            }
+        };
+        let number = if side == Side::Removed { old } else { new };
+        old += usize::from(side != Side::Added);
+        new += usize::from(side != Side::Removed);
+        if lines.len() < view.limit {
+            lines.extend(line(side, (number, digits), (code, language), view));
+        } else {
+            hidden += 1;
+        }
+    }
+    if hidden > 0 {
+        let more = format!("… {hidden} more lines");
+        lines.push(Line::from(Span::styled(more, Style::new().fg(view.theme.muted))));
+    }
+    lines
+}
+
+/// How many cells the longest line number takes.
+fn digits(patch: &str) -> usize {
+    let last = patch.lines().filter_map(hunk).map(|(old, new)| old.max(new)).max().unwrap_or(0);
+    (last + patch.lines().count().min(MAX_LINES)).to_string().len().max(2)
+}
+
+/// Where a hunk begins in the old and in the new file.
+fn hunk(line: &str) -> Option<(usize, usize)> {
+    let mut words = line.strip_prefix("@@ -")?.split(' ');
+    let first = |range: &str| range.split(',').next()?.parse().ok();
+    let old = first(words.next()?)?;
+    let new = first(words.next()?.strip_prefix('+')?)?;
+    Some((old, new))
+}
+
+fn line(
+    side: Side,
+    (number, digits): (usize, usize),
+    (code, language): (&str, &str),
+    view: View<'_>,
+) -> Vec<Line<'static>> {
+    let theme = view.theme;
+    let (mark, colour, back) = match side {
+        Side::Added => ('+', theme.diff_added, theme.diff_added_back),
+        Side::Removed => ('-', theme.diff_removed, theme.diff_removed_back),
+        Side::Both => (' ', theme.diff_context, theme.diff_context_back),
+    };
+    let room = view.width.saturating_sub(digits + 3).max(4);
+    let (spans, _) = highlight::line(language, Inside::Code, code, theme);
+    // Without a background of its own the mark's colour is what tells the sides apart.
+    let plain = back == ratatui::style::Color::Reset && side != Side::Both;
+    let spans = spans.into_iter().map(|span| if plain { span.style(Style::new().fg(colour)) } else { span });
+    let wrapped = wrap::exact(&spans.collect::<Vec<_>>(), room);
+    let head = |at: usize| {
+        let number = if at == 0 { format!("{number:>digits$} ") } else { " ".repeat(digits + 1) };
+        let mark = if at == 0 { mark } else { ' ' };
+        [
+            Span::styled(number, Style::new().fg(theme.diff_number)),
+            Span::styled(format!("{mark} "), Style::new().fg(colour)),
+        ]
+    };
+    let filled = |(at, line): (usize, Line<'static>)| {
+        let blank = room.saturating_sub(line.width());
+        let mut spans = head(at).to_vec();
+        spans.extend(line.spans);
+        if back != ratatui::style::Color::Reset {
+            spans.push(Span::raw(" ".repeat(blank)));
+        }
+        Line::from(spans).style(Style::new().bg(back))
+    };
+    wrapped.into_iter().enumerate().map(filled).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theme::{Mode, built_in};
+
+    #[test]
+    fn lines_are_numbered_on_their_side() {
+        let patch = "Index: a.rs\n===\n--- a.rs\n+++ a.rs\n@@ -8,4 +8,4 @@ fn\n a\n-old\u{1b}[2J\n+new\n b\n\\ No newline at end of file\n@@ -90 +90,2 @@\n c\n+d\n";
+        let theme = Theme::parse(&built_in::file(built_in::DEFAULT).unwrap(), Mode::Dark).unwrap();
+        let shown = |limit| {
+            let lines = lines(patch, "rs", View { theme: &theme, width: 20, limit });
+            lines.iter().map(|line| line.to_string().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+        };
+        assert_eq!(shown(99), "  8   a\n  9 - old\n  9 + new\n 10   b\n    ⋮\n 90   c\n 91 + d");
+        assert_eq!(shown(3), "  8   a\n  9 - old\n  9 + new\n… 3 more lines");
+    }
+}

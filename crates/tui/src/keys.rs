@@ -1,0 +1,447 @@
+//! What can be done, by which keys, and under which name.
+//!
+//! One table: the name that a configuration's `keybinds` uses, the keys that hold without
+//! one, the name that a server's `tui.command.execute` and the palette use, and the slash
+//! command. Everything else reads it from here.
+
+use std::collections::BTreeMap;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use serde_json::Value;
+
+/// One stroke: a key with what is held down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Stroke {
+    code: KeyCode,
+    modifiers: KeyModifiers,
+}
+
+/// A stroke that does something, alone or after the leader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Binding {
+    leader: bool,
+    stroke: Stroke,
+}
+
+/// Where the palette shows an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Group {
+    Session,
+    Prompt,
+    Agent,
+    System,
+    /// Nowhere: it is done by keys only.
+    Keys,
+}
+
+impl Group {
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Session => "Session",
+            Self::Prompt => "Prompt",
+            Self::Agent => "Agent",
+            Self::System => "System",
+            Self::Keys => "Keys",
+        }
+    }
+}
+
+/// One action as the table has it.
+pub(crate) struct Row {
+    pub(crate) action: Action,
+    /// The key of `keybinds`.
+    pub(crate) name: &'static str,
+    keys: &'static str,
+    /// The name that a server uses.
+    pub(crate) command: &'static str,
+    pub(crate) slash: &'static [&'static str],
+    pub(crate) title: &'static str,
+    pub(crate) group: Group,
+}
+
+macro_rules! actions {
+    ($($action:ident $group:ident $name:literal $keys:literal $command:literal [$($slash:literal)*] $title:literal;)*) => {
+        /// What can be done.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub(crate) enum Action { $($action,)* }
+
+        pub(crate) const ACTIONS: &[Row] = &[$(Row {
+            action: Action::$action, name: $name, keys: $keys, command: $command,
+            slash: &[$($slash),*], title: $title, group: Group::$group,
+        },)*];
+    };
+}
+
+actions! {
+    SessionList Session "session_list" "<leader>l" "session.list" ["sessions" "resume" "continue"] "Switch session";
+    SessionNew Session "session_new" "<leader>n" "session.new" ["new" "clear"] "New session";
+    SessionRename Session "session_rename" "ctrl+r" "session.rename" ["rename"] "Rename session";
+    SessionTimeline Session "session_timeline" "<leader>g" "session.timeline" ["timeline"] "Jump to message";
+    SessionFork Session "session_fork" "none" "session.fork" ["fork"] "Fork session";
+    SessionCompact Session "session_compact" "<leader>c" "session.compact" ["compact" "summarize"] "Compact session";
+    Undo Session "messages_undo" "<leader>u" "session.undo" ["undo"] "Undo previous message";
+    Redo Session "messages_redo" "<leader>r" "session.redo" ["redo"] "Redo";
+    Diff Session "diff_open" "none" "session.diff" ["diff"] "Show changed files";
+    Copy Session "messages_copy" "<leader>y" "messages.copy" ["copy"] "Copy last answer";
+    CopyTranscript Session "transcript_copy" "none" "session.copy" [] "Copy transcript";
+    Export Session "session_export" "<leader>x" "session.export" ["export"] "Open transcript in the editor";
+    Interrupt Session "session_interrupt" "escape" "session.interrupt" [] "Interrupt";
+    Sidebar Session "sidebar_toggle" "<leader>b" "session.sidebar.toggle" [] "Show or hide the sidebar";
+    Details Session "tool_details" "none" "session.toggle.actions" ["details"] "Show or hide details of tools";
+    Expand Session "output_expand" "ctrl+o" "session.toggle.output" [] "Whole outputs or their beginnings";
+    Thinking Session "display_thinking" "none" "session.toggle.thinking" ["thinking"] "Show or hide thinking";
+    Timestamps Session "timestamps_toggle" "none" "session.toggle.timestamps" ["timestamps"] "Show or hide times";
+    ChildFirst Session "session_child_first" "<leader>down" "session.child.first" [] "Go to a subagent";
+    ChildNext Session "session_child_cycle" "right" "session.child.next" [] "Go to the next subagent";
+    ChildPrevious Session "session_child_cycle_reverse" "left" "session.child.previous" [] "Go to the subagent before";
+    Parent Session "session_parent" "up" "session.parent" [] "Go back from a subagent";
+    PageUp Keys "messages_page_up" "pageup,ctrl+alt+b" "session.page.up" [] "Page up";
+    PageDown Keys "messages_page_down" "pagedown,ctrl+alt+f" "session.page.down" [] "Page down";
+    LineUp Keys "messages_line_up" "ctrl+alt+y" "session.line.up" [] "Line up";
+    LineDown Keys "messages_line_down" "ctrl+alt+e" "session.line.down" [] "Line down";
+    HalfUp Keys "messages_half_page_up" "ctrl+alt+u" "session.half.page.up" [] "Half a page up";
+    HalfDown Keys "messages_half_page_down" "ctrl+alt+d" "session.half.page.down" [] "Half a page down";
+    First Keys "messages_first" "ctrl+g,home" "session.first" [] "To the beginning";
+    Last Keys "messages_last" "ctrl+alt+g,end" "session.last" [] "To the end";
+    MessageNext Keys "messages_next" "none" "session.message.next" [] "To the next message";
+    MessagePrevious Keys "messages_previous" "none" "session.message.previous" [] "To the message before";
+    Editor Prompt "editor_open" "<leader>e" "prompt.editor" ["editor"] "Open editor";
+    Skills Prompt "skill_list" "none" "prompt.skills" ["skills"] "Skills";
+    Submit Keys "input_submit" "return" "prompt.submit" [] "Send the prompt";
+    Newline Keys "input_newline" "shift+return,ctrl+return,alt+return,ctrl+j" "input.newline" [] "New line";
+    Clear Keys "input_clear" "ctrl+c" "prompt.clear" [] "Clear the prompt";
+    HistoryPrevious Keys "history_previous" "up" "prompt.history.previous" [] "The prompt before";
+    HistoryNext Keys "history_next" "down" "prompt.history.next" [] "The prompt after";
+    Left Keys "input_move_left" "left,ctrl+b" "input.left" [] "Left";
+    Right Keys "input_move_right" "right,ctrl+f" "input.right" [] "Right";
+    Up Keys "input_move_up" "up" "input.up" [] "Up";
+    Down Keys "input_move_down" "down" "input.down" [] "Down";
+    LineStart Keys "input_line_home" "ctrl+a,home" "input.line.home" [] "To the line's beginning";
+    LineEnd Keys "input_line_end" "ctrl+e,end" "input.line.end" [] "To the line's end";
+    WordLeft Keys "input_word_backward" "alt+b,alt+left,ctrl+left" "input.word.left" [] "A word left";
+    WordRight Keys "input_word_forward" "alt+f,alt+right,ctrl+right" "input.word.right" [] "A word right";
+    Backspace Keys "input_backspace" "backspace,shift+backspace" "input.backspace" [] "Delete before";
+    Delete Keys "input_delete" "ctrl+d,delete,shift+delete" "input.delete" [] "Delete behind";
+    DeleteWordBefore Keys "input_delete_word_backward" "ctrl+w,ctrl+backspace,alt+backspace" "input.delete.word" [] "Delete a word before";
+    DeleteWordBehind Keys "input_delete_word_forward" "alt+d,alt+delete,ctrl+delete" "input.delete.word.forward" [] "Delete a word behind";
+    DeleteToStart Keys "input_delete_to_line_start" "ctrl+u" "input.delete.start" [] "Delete to the line's beginning";
+    DeleteToEnd Keys "input_delete_to_line_end" "ctrl+k" "input.delete.end" [] "Delete to the line's end";
+    InputUndo Keys "input_undo" "ctrl+-,ctrl+_,super+z" "input.undo" [] "Take back in the prompt";
+    ModelList Agent "model_list" "<leader>m" "model.list" ["models" "model"] "Switch model";
+    ModelRecent Agent "model_cycle_recent" "f2" "model.cycle.recent" [] "Next recent model";
+    ModelRecentBack Agent "model_cycle_recent_reverse" "shift+f2" "model.cycle.recent.reverse" [] "Recent model before";
+    VariantCycle Agent "variant_cycle" "ctrl+t" "variant.cycle" ["variant"] "Next variant";
+    AgentList Agent "agent_list" "<leader>a" "agent.list" ["agents" "agent"] "Switch agent";
+    AgentCycle Agent "agent_cycle" "tab" "agent.cycle" [] "Next agent";
+    AgentCycleBack Agent "agent_cycle_reverse" "shift+tab" "agent.cycle.reverse" [] "Agent before";
+    Connect Agent "provider_connect" "none" "provider.connect" ["connect" "login"] "Connect provider";
+    Palette System "command_list" "ctrl+p,ctrl+k,super+k,<leader>p" "command.palette" [] "Commands";
+    Status System "status_view" "<leader>s" "status.show" ["status" "mcp"] "View status";
+    ThemeList System "theme_list" "<leader>t" "theme.list" ["themes" "theme"] "Switch theme";
+    ThemeMode System "theme_mode" "none" "theme.mode" [] "Light or dark";
+    Help System "help_show" "none" "help.show" ["help"] "Help and all keys";
+    Bug System "bug_report" "none" "bug.report" ["bug"] "What to say in a bug report";
+    Mouse System "mouse_toggle" "none" "mouse.toggle" ["mouse"] "Mouse on or off";
+    Suspend System "terminal_suspend" "ctrl+z" "terminal.suspend" [] "Suspend";
+    Exit System "app_exit" "ctrl+c,ctrl+d,<leader>q" "app.exit" ["exit" "quit" "q"] "Exit";
+}
+
+impl Action {
+    pub(crate) fn row(self) -> &'static Row {
+        ACTIONS.iter().find(|row| row.action == self).expect("every action is made from its row")
+    }
+}
+
+/// Which keys do what.
+#[derive(Debug, Clone)]
+pub(crate) struct Keys {
+    leader: Vec<Stroke>,
+    bindings: Vec<(Action, Vec<Binding>)>,
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        let bindings = ACTIONS.iter().map(|row| (row.action, parse_all(row.keys).unwrap_or_default()));
+        Self { leader: vec![plain_stroke("ctrl+x").expect("it is a stroke")], bindings: bindings.collect() }
+    }
+}
+
+impl Keys {
+    /// Takes over a configuration's `keybinds`; what is wrong is named and left as it was.
+    pub(crate) fn configure(&mut self, config: &Value) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let Some(entries) = config.as_object() else {
+            return vec!["`keybinds` is not an object; the usual keys hold".to_owned()];
+        };
+        for (name, value) in entries {
+            let Some(text) = written(value) else {
+                wrong.push(format!("`keybinds.{name}` is not a text; the usual keys hold"));
+                continue;
+            };
+            if name == "leader" {
+                match parse_all(&text) {
+                    Ok(strokes) => self.leader = strokes.iter().map(|binding| binding.stroke).collect(),
+                    Err(key) => wrong.push(unknown_key(name, &key)),
+                }
+                continue;
+            }
+            // Names of things that this client does not have are no mistake.
+            let Some(row) = ACTIONS.iter().find(|row| row.name == name) else { continue };
+            match parse_all(&text) {
+                Ok(bindings) => {
+                    if let Some(entry) = self.bindings.iter_mut().find(|(action, _)| *action == row.action) {
+                        entry.1 = bindings;
+                    }
+                }
+                Err(key) => wrong.push(unknown_key(name, &key)),
+            }
+        }
+        wrong
+    }
+
+    pub(crate) fn is_leader(&self, key: KeyEvent) -> bool {
+        self.leader.contains(&Stroke::of(key))
+    }
+
+    /// What a key may do, in the order of the table.
+    pub(crate) fn actions(&self, key: KeyEvent, leader: bool) -> impl Iterator<Item = Action> + '_ {
+        let wanted = Binding { leader, stroke: Stroke::of(key) };
+        let bound = self.bindings.iter().filter(move |(_, bindings)| bindings.contains(&wanted));
+        bound.map(|(action, _)| *action)
+    }
+
+    /// Whether a key does a certain thing without the leader.
+    pub(crate) fn is(&self, key: KeyEvent, action: Action) -> bool {
+        self.actions(key, false).any(|bound| bound == action)
+    }
+
+    /// The keys of an action, written out.
+    pub(crate) fn shown(&self, action: Action) -> String {
+        let Some((_, bindings)) = self.bindings.iter().find(|(bound, _)| *bound == action) else {
+            return String::new();
+        };
+        let leader = self.leader.first().map(Stroke::shown).unwrap_or_default();
+        let shown = bindings.iter().map(|binding| {
+            let stroke = binding.stroke.shown();
+            if binding.leader { format!("{leader} {stroke}") } else { stroke }
+        });
+        shown.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The first key of an action, written out.
+    pub(crate) fn first(&self, action: Action) -> String {
+        self.shown(action).split(", ").next().unwrap_or_default().to_owned()
+    }
+}
+
+/// A binding may be a text, a list of texts, or `false` for none.
+fn written(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(false) | Value::Null => Some("none".to_owned()),
+        Value::Array(list) => {
+            let texts: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
+            Some(texts?.join(","))
+        }
+        Value::Bool(true) | Value::Number(_) | Value::Object(_) => None,
+    }
+}
+
+fn unknown_key(name: &str, key: &str) -> String {
+    format!("`keybinds.{name}` names `{key}`, which is no key; the usual keys hold")
+}
+
+/// Reads bindings, apart by commas; the error is the one that is none.
+fn parse_all(text: &str) -> Result<Vec<Binding>, String> {
+    let mut bindings = Vec::new();
+    for word in text.split(',').map(str::trim).filter(|word| !word.is_empty() && *word != "none") {
+        let (leader, rest) = match word.strip_prefix("<leader>") {
+            Some(rest) => (true, rest.trim_start_matches(['+', ' '])),
+            None => (false, word),
+        };
+        let stroke = plain_stroke(rest).ok_or_else(|| word.to_owned())?;
+        bindings.push(Binding { leader, stroke });
+    }
+    Ok(bindings)
+}
+
+fn plain_stroke(text: &str) -> Option<Stroke> {
+    let mut modifiers = KeyModifiers::NONE;
+    let lower = text.to_ascii_lowercase();
+    let mut rest = lower.as_str();
+    while let Some((modifier, key)) = rest.split_once('+').filter(|(_, key)| !key.is_empty()) {
+        modifiers |= match modifier {
+            "ctrl" | "control" => KeyModifiers::CONTROL,
+            "alt" | "option" | "meta" => KeyModifiers::ALT,
+            "shift" => KeyModifiers::SHIFT,
+            "super" | "cmd" | "win" => KeyModifiers::SUPER,
+            _ => return None,
+        };
+        rest = key;
+    }
+    Some(Stroke::new(code(rest)?, modifiers))
+}
+
+const NAMED: &[(&str, KeyCode)] = &[
+    ("return", KeyCode::Enter),
+    ("enter", KeyCode::Enter),
+    ("escape", KeyCode::Esc),
+    ("esc", KeyCode::Esc),
+    ("tab", KeyCode::Tab),
+    ("space", KeyCode::Char(' ')),
+    ("backspace", KeyCode::Backspace),
+    ("delete", KeyCode::Delete),
+    ("insert", KeyCode::Insert),
+    ("up", KeyCode::Up),
+    ("down", KeyCode::Down),
+    ("left", KeyCode::Left),
+    ("right", KeyCode::Right),
+    ("home", KeyCode::Home),
+    ("end", KeyCode::End),
+    ("pageup", KeyCode::PageUp),
+    ("pgup", KeyCode::PageUp),
+    ("pagedown", KeyCode::PageDown),
+    ("pgdown", KeyCode::PageDown),
+];
+
+fn code(name: &str) -> Option<KeyCode> {
+    if let Some((_, code)) = NAMED.iter().find(|(known, _)| *known == name) {
+        return Some(*code);
+    }
+    if let Some(number) = name.strip_prefix('f').and_then(|number| number.parse::<u8>().ok()) {
+        return (1..=24).contains(&number).then_some(KeyCode::F(number));
+    }
+    let mut chars = name.chars();
+    let first = chars.next()?;
+    chars.next().is_none().then_some(KeyCode::Char(first))
+}
+
+impl Stroke {
+    /// In one form, whichever way a terminal reports it.
+    fn new(code: KeyCode, modifiers: KeyModifiers) -> Self {
+        let known = KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT | KeyModifiers::SUPER;
+        let mut modifiers = modifiers & known;
+        let code = match code {
+            KeyCode::BackTab => {
+                modifiers |= KeyModifiers::SHIFT;
+                KeyCode::Tab
+            }
+            KeyCode::Char(c) if c.is_uppercase() => {
+                modifiers |= KeyModifiers::SHIFT;
+                KeyCode::Char(c.to_lowercase().next().unwrap_or(c))
+            }
+            // Shift is how such a character is typed, not something beside it.
+            KeyCode::Char(c) if !c.is_alphabetic() => {
+                modifiers -= KeyModifiers::SHIFT;
+                KeyCode::Char(c)
+            }
+            other => other,
+        };
+        Self { code, modifiers }
+    }
+
+    fn of(key: KeyEvent) -> Self {
+        Self::new(key.code, key.modifiers)
+    }
+
+    fn shown(&self) -> String {
+        let mut text = String::new();
+        for (modifier, name) in [
+            (KeyModifiers::CONTROL, "ctrl+"),
+            (KeyModifiers::ALT, "alt+"),
+            (KeyModifiers::SHIFT, "shift+"),
+            (KeyModifiers::SUPER, "super+"),
+        ] {
+            if self.modifiers.contains(modifier) {
+                text.push_str(name);
+            }
+        }
+        let named = NAMED.iter().find(|(_, code)| *code == self.code);
+        match (self.code, named) {
+            (_, Some((name, _))) => text.push_str(match *name {
+                "return" => "enter",
+                "escape" => "esc",
+                name => name,
+            }),
+            (KeyCode::Char(c), None) => text.push(c),
+            (KeyCode::F(number), None) => text.push_str(&format!("f{number}")),
+            (other, None) => text.push_str(&other.to_string().to_lowercase()),
+        }
+        text
+    }
+}
+
+/// The keys of the actions by name, for the help.
+pub(crate) fn by_group(keys: &Keys) -> BTreeMap<&'static str, Vec<(String, &'static str)>> {
+    let mut groups: BTreeMap<&'static str, Vec<(String, &'static str)>> = BTreeMap::new();
+    for row in ACTIONS {
+        let shown = keys.shown(row.action);
+        let slash = row.slash.first().map(|slash| format!("/{slash}"));
+        let how = [Some(shown).filter(|shown| !shown.is_empty()), slash].into_iter().flatten();
+        let how = how.collect::<Vec<_>>().join("  ");
+        if !how.is_empty() {
+            groups.entry(row.group.title()).or_default().push((how, row.title));
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn key(code: KeyCode, modifiers: KeyModifiers) -> KeyEvent {
+        KeyEvent::new(code, modifiers)
+    }
+
+    #[test]
+    fn every_key_of_the_table_can_be_read() {
+        for row in ACTIONS {
+            assert!(parse_all(row.keys).is_ok(), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn keys_are_found_however_a_terminal_reports_them() {
+        let keys = Keys::default();
+        let actions = |code, modifiers| keys.actions(key(code, modifiers), false).collect::<Vec<_>>();
+        assert_eq!(actions(KeyCode::BackTab, KeyModifiers::NONE), [Action::AgentCycleBack]);
+        assert_eq!(actions(KeyCode::Tab, KeyModifiers::SHIFT), [Action::AgentCycleBack]);
+        assert_eq!(actions(KeyCode::Char('P'), KeyModifiers::CONTROL), []);
+        assert_eq!(actions(KeyCode::Char('p'), KeyModifiers::CONTROL), [Action::Palette]);
+        assert_eq!(actions(KeyCode::Char('?'), KeyModifiers::SHIFT), []);
+        assert!(keys.is_leader(key(KeyCode::Char('x'), KeyModifiers::CONTROL)));
+        let led: Vec<_> = keys.actions(key(KeyCode::Char('m'), KeyModifiers::NONE), true).collect();
+        assert_eq!(led, [Action::ModelList]);
+    }
+
+    #[test]
+    fn a_configuration_changes_keys_and_what_is_wrong_is_named() {
+        let mut keys = Keys::default();
+        let wrong = keys.configure(&json!({
+            "leader": "ctrl+a",
+            "model_list": "<leader>+m, f5",
+            "app_exit": "none",
+            "theme_list": false,
+            "agent_list": ["f6", "<leader>z"],
+            "session_new": "hyper+q",
+            "session_list": 3,
+            "of_another_client": "whatever",
+        }));
+        assert_eq!(
+            wrong,
+            [
+                "`keybinds.session_new` names `hyper+q`, which is no key; the usual keys hold",
+                "`keybinds.session_list` is not a text; the usual keys hold",
+            ]
+        );
+        assert_eq!(keys.shown(Action::ModelList), "ctrl+a m, f5");
+        assert_eq!(keys.shown(Action::Exit), "");
+        assert_eq!(keys.shown(Action::ThemeList), "");
+        assert_eq!(keys.shown(Action::AgentList), "f6, ctrl+a z");
+        assert_eq!(keys.first(Action::SessionNew), "ctrl+a n");
+        assert_eq!(keys.configure(&json!([])).len(), 1);
+    }
+}

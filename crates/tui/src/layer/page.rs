@@ -1,0 +1,40 @@
+//! Pages to read: help, status, changed files, what to say in a bug report.
+
+use crossterm::event::{KeyCode, KeyEvent};
+
+/// What a page tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Topic {
+    Help,
+    Status,
+    Diff,
+    Bug,
+}
+
+/// A page, and how far it is scrolled.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) topic: Topic,
+    pub(crate) scroll: usize,
+}
+
+impl Page {
+    pub(crate) fn new(topic: Topic) -> Self {
+        Self { topic, scroll: 0 }
+    }
+
+    /// Scrolls; true if the page is to be closed.
+    pub(super) fn key(&mut self, key: KeyEvent) -> bool {
+        match key.code {
+            KeyCode::Up | KeyCode::Char('k') => self.scroll = self.scroll.saturating_sub(1),
+            KeyCode::Down | KeyCode::Char('j') => self.scroll += 1,
+            KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(15),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.scroll += 15,
+            KeyCode::Home => self.scroll = 0,
+            KeyCode::End => self.scroll = usize::MAX,
+            KeyCode::Enter | KeyCode::Char('q') => return true,
+            _ => {}
+        }
+        false
+    }
+}

@@ -1,0 +1,34 @@
+//! The terminal client: what happens on a server, drawn, and keys turned into requests.
+
+pub mod clean;
+
+mod app;
+mod asked;
+mod blocks;
+mod diff;
+mod editor;
+mod error;
+mod fuzzy;
+mod highlight;
+mod keys;
+mod layer;
+mod local;
+mod look;
+mod markdown;
+mod mirror;
+mod msg;
+mod panel;
+mod prompt;
+mod runner;
+mod state;
+mod terminal;
+mod theme;
+mod transcript;
+mod update;
+mod view;
+mod wrap;
+
+pub use app::{Ended, run};
+pub use error::Error;
+pub use state::{First, Options};
+pub use theme::{Depth, Mode};

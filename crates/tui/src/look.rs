@@ -1,0 +1,385 @@
+//! How messages are drawn: the user's in a panel, the model's as text, its calls as tools.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use codewright_proto::{AssistantMessage, Message, MessageError, PartBody, PartId, UserMessage};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use crate::blocks::Block;
+use crate::clean::{clean, clean_line};
+use crate::mirror::Mirror;
+use crate::panel::{SIDES, indented, panel};
+use crate::theme::{self, Theme};
+use crate::transcript::{Draw, Entry, PartEntry, Place, Transcript};
+use crate::{markdown, wrap};
+
+mod tool;
+
+pub(crate) use tool::spinner;
+
+/// Where text begins.
+const INDENT: usize = 5;
+/// How many lines of a prompt are shown.
+const MAX_PROMPT_LINES: usize = 400;
+
+/// What drawing depends on.
+pub(crate) struct Look<'a> {
+    pub(crate) theme: &'a Theme,
+    pub(crate) mirror: &'a Mirror,
+    pub(crate) width: usize,
+    pub(crate) now: u64,
+    pub(crate) show: Show,
+    /// Parts whose whole output was asked for.
+    pub(crate) expanded: &'a HashSet<PartId>,
+    /// Greater whenever colours change.
+    pub(crate) generation: u64,
+}
+
+/// What the user wants to see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Show {
+    pub(crate) details: bool,
+    pub(crate) thinking: bool,
+    pub(crate) times: bool,
+    /// Whole outputs.
+    pub(crate) outputs: bool,
+}
+
+impl Look<'_> {
+    /// How wide text is.
+    fn room(&self) -> usize {
+        self.width.saturating_sub(INDENT + 2).max(8)
+    }
+
+    /// The colour of an agent.
+    fn agent_colour(&self, name: &str) -> Color {
+        agent_colour(self.mirror, name, self.theme)
+    }
+
+    /// A path as it is told: relative to the directory, or to the home.
+    pub(crate) fn path(&self, path: &str) -> String {
+        shown_path(path, &self.mirror.directory, &self.mirror.home)
+    }
+
+    fn user(&self, entry: &Entry, info: &UserMessage) -> Vec<Line<'static>> {
+        let compaction = entry.parts.iter().find_map(|part| match &part.part.body {
+            PartBody::Compaction { .. } => Some(()),
+            _ => None,
+        });
+        if compaction.is_some() {
+            return self.rule(" Compaction ");
+        }
+        let room = self.width.saturating_sub(SIDES).max(8);
+        let style = Style::new().fg(self.theme.text);
+        let mut lines = Vec::new();
+        let said = clean(&entry.said());
+        for line in said.trim_end().lines() {
+            lines.extend(wrap::words(&[Span::styled(wrap::untabbed(line).into_owned(), style)], room));
+            if lines.len() > MAX_PROMPT_LINES {
+                break;
+            }
+        }
+        let hidden = said.trim_end().lines().count().saturating_sub(MAX_PROMPT_LINES);
+        if lines.len() > MAX_PROMPT_LINES && hidden > 0 {
+            lines.push(self.muted(format!("… {hidden} more lines")));
+        }
+        let chips = self.chips(entry);
+        if !chips.is_empty() {
+            if !lines.is_empty() {
+                lines.push(Line::default());
+            }
+            lines.extend(wrap::words(&chips, room));
+        }
+        if self.show.times {
+            lines.push(self.muted(clock(info.time.created)));
+        }
+        if lines.is_empty() {
+            return Vec::new();
+        }
+        panel(lines, self.width, self.agent_colour(&info.agent), self.theme)
+    }
+
+    /// What was given with a prompt.
+    fn chips(&self, entry: &Entry) -> Vec<Span<'static>> {
+        let mut spans = Vec::new();
+        for part in &entry.parts {
+            let (kind, name) = match &part.part.body {
+                PartBody::File { mime, filename, url, .. } => {
+                    let kind = if mime.starts_with("image/") { "Image" } else { "File" };
+                    (kind, filename.clone().unwrap_or_else(|| url.chars().take(60).collect()))
+                }
+                PartBody::Agent { name, .. } => ("Agent", name.clone()),
+                PartBody::Subtask { agent, description, .. } => ("Task", format!("{agent} — {description}")),
+                _ => continue,
+            };
+            let back = Style::new().fg(self.theme.background).bg(self.theme.secondary);
+            spans.push(Span::styled(format!(" {kind} "), back));
+            spans.push(Span::styled(format!(" {} ", clean_line(&name)), Style::new().fg(self.theme.muted)));
+            spans.push(Span::raw(" "));
+        }
+        spans
+    }
+
+    fn rule(&self, title: &str) -> Vec<Line<'static>> {
+        let left = self.width.saturating_sub(title.len() + 4) / 2;
+        let right = self.width.saturating_sub(left + title.len() + 4);
+        let text = format!("  {}{title}{}", "─".repeat(left), "─".repeat(right));
+        vec![Line::from(Span::styled(text, Style::new().fg(self.theme.muted)))]
+    }
+
+    fn muted(&self, text: String) -> Line<'static> {
+        Line::from(Span::styled(text, Style::new().fg(self.theme.muted)))
+    }
+
+    fn text(&self, part: &PartEntry, block: &Block) -> Vec<Line<'static>> {
+        indented(markdown::block(part.text(), block, self.room(), self.theme), INDENT)
+    }
+
+    fn thought(&self, part: &PartEntry, at: usize) -> Vec<Line<'static>> {
+        let PartBody::Reasoning { time, .. } = &part.part.body else { return Vec::new() };
+        let style = Style::new().fg(self.theme.muted).add_modifier(Modifier::ITALIC);
+        if at == 0 {
+            let title = match time.end {
+                Some(end) => format!("Thought: {}", duration(end.saturating_sub(time.start))),
+                None => "Thinking…".to_owned(),
+            };
+            let mark = if self.is_open(part) { "- " } else { "+ " };
+            return vec![Line::from(Span::styled(format!("{:INDENT$}{mark}{title}", ""), style))];
+        }
+        let Some(text) = &part.text else { return Vec::new() };
+        let Some(block) = text.blocks.get(at - 1) else { return Vec::new() };
+        let lines = markdown::block(&text.text, block, self.room().saturating_sub(2), self.theme);
+        let lines = lines.into_iter().map(|line| {
+            let plain = line.spans.into_iter().map(|span| Span::styled(span.content, style));
+            Line::from(plain.collect::<Vec<_>>())
+        });
+        indented(lines.collect(), INDENT + 2)
+    }
+
+    /// Whether a part that can be folded is shown whole.
+    pub(crate) fn is_open(&self, part: &PartEntry) -> bool {
+        let asked = self.expanded.contains(&part.part.id);
+        let usual = match &part.part.body {
+            PartBody::Reasoning { .. } => self.show.thinking,
+            _ => self.show.outputs,
+        };
+        asked != usual
+    }
+
+    /// The end of an answer: what went wrong, and who made it and how long it took.
+    fn end(&self, transcript: &Transcript, at: usize, info: &AssistantMessage) -> Vec<Line<'static>> {
+        let mut lines = Vec::new();
+        let aborted = matches!(info.error, Some(MessageError::MessageAbortedError { .. }));
+        if let Some(error) = info.error.as_ref().filter(|_| !aborted) {
+            let style = Style::new().fg(self.theme.error);
+            let room = self.width.saturating_sub(SIDES).max(8);
+            let text = crate::mirror::error_line(error);
+            let content: Vec<Line<'static>> = text
+                .lines()
+                .take(20)
+                .flat_map(|line| wrap::words(&[Span::styled(wrap::untabbed(line).into_owned(), style)], room))
+                .collect();
+            lines.extend(panel(content, self.width, self.theme.error, self.theme));
+        }
+        if !ends_turn(transcript, at) {
+            return lines;
+        }
+        if !lines.is_empty() {
+            lines.push(Line::default());
+        }
+        let name = self.mirror.model(&info.provider_id, &info.model_id).map(|(_, model)| model.name.clone());
+        let name = clean_line(&name.unwrap_or_else(|| info.model_id.clone()));
+        let muted = Style::new().fg(self.theme.muted);
+        let mut spans = vec![
+            Span::raw(" ".repeat(INDENT)),
+            Span::styled("▣  ", Style::new().fg(self.agent_colour(&info.agent))),
+            Span::styled(capitalised(&clean_line(&info.agent)), Style::new().fg(self.theme.text)),
+            Span::styled(format!(" · {name}"), muted),
+        ];
+        if let Some(end) = info.time.completed {
+            let begun = transcript.find(&info.parent_id).map(|at| transcript.entries[at].info.created());
+            let took = end.saturating_sub(begun.unwrap_or(info.time.created));
+            spans.push(Span::styled(format!(" · {}", duration(took)), muted));
+        }
+        if aborted {
+            spans.push(Span::styled(" · interrupted", muted));
+        }
+        if info.finish.as_deref() == Some("length") {
+            spans.push(Span::styled(" · cut at the output limit", Style::new().fg(self.theme.warning)));
+        }
+        lines.push(Line::from(spans));
+        lines
+    }
+}
+
+impl Draw for Look<'_> {
+    fn blocks(&self, transcript: &Transcript, entry: usize, part: usize) -> usize {
+        let Some(message) = transcript.entries.get(entry) else { return 0 };
+        let Message::Assistant(info) = &message.info else {
+            return usize::from(part == message.parts.len());
+        };
+        let Some(part) = message.parts.get(part) else {
+            return usize::from(info.error.is_some() || ends_turn(transcript, entry));
+        };
+        match &part.part.body {
+            PartBody::Text(_) => part.text.as_ref().map_or(0, |text| text.blocks.len()),
+            PartBody::Reasoning { .. } => {
+                let count = part.text.as_ref().map_or(0, |text| text.blocks.len());
+                if count == 0 {
+                    0
+                } else if self.is_open(part) {
+                    count + 1
+                } else {
+                    1
+                }
+            }
+            PartBody::Tool(tool) => usize::from(self.is_shown(tool)),
+            PartBody::Retry { .. } => 1,
+            PartBody::File { .. }
+            | PartBody::StepStart { .. }
+            | PartBody::StepFinish(_)
+            | PartBody::Snapshot { .. }
+            | PartBody::Patch { .. }
+            | PartBody::Agent { .. }
+            | PartBody::Subtask { .. }
+            | PartBody::Compaction { .. } => 0,
+        }
+    }
+
+    fn lines(&self, transcript: &Transcript, place: Place) -> Vec<Line<'static>> {
+        let entry = &transcript.entries[place.entry];
+        let info = match &entry.info {
+            Message::User(info) => return self.user(entry, info),
+            Message::Assistant(info) => info,
+        };
+        let Some(part) = entry.parts.get(place.part) else {
+            return self.end(transcript, place.entry, info);
+        };
+        match &part.part.body {
+            PartBody::Text(_) => match part.text.as_ref().and_then(|text| text.blocks.get(place.block)) {
+                Some(block) => self.text(part, block),
+                None => Vec::new(),
+            },
+            PartBody::Reasoning { .. } => self.thought(part, place.block),
+            PartBody::Tool(tool) => self.tool(part, tool),
+            PartBody::Retry { attempt, error, .. } => {
+                let text = format!("Attempt {attempt} failed: {}", clean_line(error.message()));
+                let style = Style::new().fg(self.theme.warning);
+                indented(wrap::words(&[Span::styled(text, style)], self.room()), INDENT)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn stamp(&self, transcript: &Transcript, place: Place) -> Option<u64> {
+        let entry = &transcript.entries[place.entry];
+        let version = match (&entry.info, entry.parts.get(place.part)) {
+            (Message::User(_), _) => {
+                entry.parts.iter().map(PartEntry::version).chain([entry.version()]).max().unwrap_or(0)
+            }
+            // Whether a turn ends here depends on what comes behind it.
+            (Message::Assistant(_), None) => return None,
+            (Message::Assistant(_), Some(part)) => match &part.part.body {
+                PartBody::Text(_)
+                    if part.text.as_ref().is_some_and(|text| text.blocks.is_done(place.block)) =>
+                {
+                    0
+                }
+                PartBody::Reasoning { .. } if place.block == 0 => return None,
+                PartBody::Tool(tool) if tool.state.is_open() => return None,
+                _ => part.version(),
+            },
+        };
+        let open = entry.parts.get(place.part).is_some_and(|part| self.is_open(part));
+        let mut hasher = DefaultHasher::new();
+        (version, self.width, self.generation, self.show, open).hash(&mut hasher);
+        Some(hasher.finish())
+    }
+
+    fn joins(&self, transcript: &Transcript, before: Place, place: Place) -> bool {
+        let part = |place: Place| transcript.entries[place.entry].parts.get(place.part);
+        let (Some(first), Some(second)) = (part(before), part(place)) else { return false };
+        if first.part.id == second.part.id {
+            if matches!(second.part.body, PartBody::Reasoning { .. }) {
+                let at = place.block.saturating_sub(1);
+                return at > 0 && continues(second, at);
+            }
+            return continues(second, place.block);
+        }
+        self.is_slim(first) && self.is_slim(second)
+    }
+}
+
+fn continues(part: &PartEntry, at: usize) -> bool {
+    part.text.as_ref().and_then(|text| text.blocks.get(at)).is_some_and(|block| block.continues)
+}
+
+/// Whether nothing of the same turn comes behind a message.
+fn ends_turn(transcript: &Transcript, at: usize) -> bool {
+    at + 1 >= transcript.end || matches!(transcript.entries[at + 1].info, Message::User(_))
+}
+
+/// The colour of an agent: its own, or one by its place in the list.
+pub(crate) fn agent_colour(mirror: &Mirror, name: &str, theme: &Theme) -> Color {
+    let at = mirror.agents.iter().position(|agent| agent.name == name);
+    let own = at.and_then(|at| mirror.agents[at].color.as_deref());
+    let roles = [theme.primary, theme.accent, theme.success, theme.warning, theme.secondary, theme.error];
+    let role = match own {
+        Some("primary") => Some(theme.primary),
+        Some("secondary") => Some(theme.secondary),
+        Some("accent") => Some(theme.accent),
+        Some("success") => Some(theme.success),
+        Some("warning") => Some(theme.warning),
+        Some("error") => Some(theme.error),
+        Some("info") => Some(theme.info),
+        // A terminal without colours gets none from an agent either.
+        Some(text) if theme.text != Color::Reset || theme.primary != Color::Reset => theme::named(text),
+        Some(_) | None => None,
+    };
+    role.unwrap_or(roles[at.unwrap_or(0) % roles.len()])
+}
+
+/// A path as it is told: relative to the directory, or to the home.
+pub(crate) fn shown_path(path: &str, directory: &str, home: &str) -> String {
+    let path = clean_line(path);
+    let below = |root: &str| {
+        let rest = path.strip_prefix(root)?;
+        (!root.is_empty() && root != "/").then_some(rest)
+    };
+    if let Some(rest) = below(directory) {
+        match rest.strip_prefix('/') {
+            Some(rest) => return rest.to_owned(),
+            None if rest.is_empty() => return ".".to_owned(),
+            None => {}
+        }
+    }
+    match below(home) {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("~{rest}"),
+        Some(_) | None => path,
+    }
+}
+
+/// A duration for people.
+pub(crate) fn duration(millis: u64) -> String {
+    match millis {
+        0..1_000 => format!("{millis}ms"),
+        1_000..60_000 => format!("{}.{}s", millis / 1_000, millis % 1_000 / 100),
+        60_000..3_600_000 => format!("{}m {}s", millis / 60_000, millis % 60_000 / 1_000),
+        _ => format!("{}h {}m", millis / 3_600_000, millis % 3_600_000 / 60_000),
+    }
+}
+
+/// The time of day in UTC: no library for time zones is part of the program.
+pub(crate) fn clock(millis: u64) -> String {
+    let minutes = millis / 60_000;
+    format!("{:02}:{:02} UTC", minutes / 60 % 24, minutes % 60)
+}
+
+/// With a capital first letter.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}", chars.as_str())
+}

@@ -1,0 +1,444 @@
+//! Tool calls: most in a line, some with what they did below.
+
+use codewright_proto::{Map, ToolPart, ToolState};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use serde_json::Value;
+
+use super::{INDENT, Look, duration};
+use crate::clean::{clean, clean_line};
+use crate::diff::{self, View};
+use crate::highlight::{self, Inside};
+use crate::panel::{SIDES, indented, panel};
+use crate::transcript::PartEntry;
+use crate::{markdown, wrap};
+
+/// How many lines of an output are shown.
+const OUTPUT_LINES: usize = 10;
+/// How many lines of a diff are shown.
+const DIFF_LINES: usize = 60;
+/// How many lines are shown of what was asked for whole.
+const ALL_LINES: usize = 2_000;
+/// How many arguments of a call are named.
+const MAX_ARGUMENTS: usize = 8;
+/// The pictures of something that goes on.
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// How long each of them stands, in milliseconds.
+const SPINNER_STEP: u64 = 80;
+
+/// The picture of something that goes on, at a moment.
+pub(crate) fn spinner(now: u64) -> &'static str {
+    SPINNER[(now / SPINNER_STEP) as usize % SPINNER.len()]
+}
+
+/// A call, whatever its state.
+struct Call<'a> {
+    name: &'a str,
+    input: &'a Value,
+    metadata: Option<&'a Map>,
+    output: &'a str,
+    error: Option<&'a str>,
+    is_open: bool,
+    took: u64,
+}
+
+impl<'a> Call<'a> {
+    fn of(tool: &'a ToolPart) -> Self {
+        let mut call = Self {
+            name: &tool.tool,
+            input: &Value::Null,
+            metadata: None,
+            output: "",
+            error: None,
+            is_open: tool.state.is_open(),
+            took: 0,
+        };
+        match &tool.state {
+            ToolState::Pending { .. } => {}
+            ToolState::Running { input, metadata, .. } => {
+                call.input = input;
+                call.metadata = metadata.as_ref();
+            }
+            ToolState::Completed { input, output, metadata, time, .. } => {
+                (call.input, call.output, call.metadata) = (input, output, Some(metadata));
+                call.took = time.end.saturating_sub(time.start);
+            }
+            ToolState::Error { input, error, metadata, time } => {
+                (call.input, call.error, call.metadata) = (input, Some(error.as_str()), metadata.as_ref());
+                call.took = time.end.saturating_sub(time.start);
+            }
+        }
+        call
+    }
+
+    fn argument(&self, key: &str) -> &'a str {
+        self.input.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn meta(&self, key: &str) -> Option<&'a Value> {
+        self.metadata.and_then(|metadata| metadata.get(key))
+    }
+
+    fn meta_text(&self, key: &str) -> Option<&'a str> {
+        self.meta(key).and_then(Value::as_str).filter(|text| !text.is_empty())
+    }
+}
+
+impl Look<'_> {
+    /// Whether a call is shown at all.
+    pub(super) fn is_shown(&self, tool: &ToolPart) -> bool {
+        self.show.details || tool.state.is_open() || matches!(tool.state, ToolState::Error { .. })
+    }
+
+    /// Whether a part is a line among others of its kind.
+    pub(super) fn is_slim(&self, part: &PartEntry) -> bool {
+        let codewright_proto::PartBody::Tool(tool) = &part.part.body else { return false };
+        let call = Call::of(tool);
+        call.error.is_none() && self.below(part, &call).is_none()
+    }
+
+    pub(super) fn tool(&self, part: &PartEntry, tool: &ToolPart) -> Vec<Line<'static>> {
+        let call = Call::of(tool);
+        if call.name == "bash" && call.error.is_none() {
+            return self.shell(part, &call);
+        }
+        let mut lines = self.heading(&call);
+        if let Some(error) = call.error {
+            let style = Style::new().fg(self.theme.error);
+            let limit = if self.is_open(part) { ALL_LINES } else { OUTPUT_LINES };
+            let text = clean(error);
+            for line in text.lines().take(limit) {
+                let line =
+                    wrap::words(&[Span::styled(wrap::untabbed(line).into_owned(), style)], self.room());
+                lines.extend(indented(line, INDENT + 2));
+            }
+            return lines;
+        }
+        lines.extend(self.below(part, &call).unwrap_or_default());
+        lines
+    }
+
+    /// The line that names a call.
+    fn heading(&self, call: &Call<'_>) -> Vec<Line<'static>> {
+        let (glyph, text) = self.named(call);
+        let colour = match call.error {
+            Some(_) => self.theme.error,
+            None if call.is_open => self.theme.text,
+            None => self.theme.muted,
+        };
+        let glyph = if call.is_open { spinner(self.now) } else { glyph };
+        let style = Style::new().fg(colour);
+        let spans = [Span::styled(text, style)];
+        let lines = wrap::words(&spans, self.room().saturating_sub(2));
+        let first = Span::styled(format!("{:INDENT$}{glyph} ", ""), style);
+        wrap::prefixed(lines, &first, &Span::raw(" ".repeat(INDENT + 2)))
+    }
+
+    /// What a call is told as.
+    fn named(&self, call: &Call<'_>) -> (&'static str, String) {
+        let path = |key| self.path(call.argument(key));
+        let quoted = |key| clean_line(call.argument(key));
+        let count = |key: &str, one: &str, many: &str| match call.meta(key).and_then(Value::as_u64) {
+            Some(1) => format!(" (1 {one})"),
+            Some(count) => format!(" ({count} {many})"),
+            None => String::new(),
+        };
+        let within = match call.argument("path") {
+            "" => String::new(),
+            place => format!(" in {}", self.path(place)),
+        };
+        match call.name {
+            "read" => {
+                let from = call.input.get("offset").and_then(Value::as_u64);
+                let limit = call.input.get("limit").and_then(Value::as_u64);
+                let range = [("offset", from), ("limit", limit)].into_iter();
+                let range: Vec<String> =
+                    range.filter_map(|(name, value)| Some(format!("{name}={}", value?))).collect();
+                let range = if range.is_empty() { String::new() } else { format!(" [{}]", range.join(", ")) };
+                ("→", format!("Read {}{range}", path("filePath")))
+            }
+            "list" => ("→", format!("List {}", path("path"))),
+            "write" => ("←", format!("Write {}", path("filePath"))),
+            "edit" | "multiedit" => ("←", format!("Edit {}", path("filePath"))),
+            "apply_patch" | "patch" => ("←", "Patch".to_owned()),
+            "glob" => {
+                ("✱", format!("Glob \"{}\"{within}{}", quoted("pattern"), count("count", "match", "matches")))
+            }
+            "grep" => (
+                "✱",
+                format!("Grep \"{}\"{within}{}", quoted("pattern"), count("matches", "match", "matches")),
+            ),
+            "webfetch" => ("%", format!("WebFetch {}", quoted("url"))),
+            "websearch" => ("◈", format!("Search \"{}\"", quoted("query"))),
+            "skill" => ("→", format!("Skill \"{}\"", quoted("name"))),
+            "task" => {
+                let agent = super::capitalised(&quoted("subagent_type"));
+                (
+                    if call.error.is_some() { "✗" } else { "✓" },
+                    format!("{agent} Task — {}", quoted("description")),
+                )
+            }
+            "todowrite" => ("☰", "Todos".to_owned()),
+            "question" => {
+                let count = call.input.get("questions").and_then(Value::as_array).map_or(0, Vec::len);
+                ("→", format!("Asked {count} question{}", if count == 1 { "" } else { "s" }))
+            }
+            "plan_exit" => ("→", "Plan is ready".to_owned()),
+            "bash" => ("$", clean(call.argument("command"))),
+            name => ("⚙", format!("{} {}", clean_line(name), arguments(call.input)).trim_end().to_owned()),
+        }
+    }
+
+    /// What a call did, below its line; none if the line says it all.
+    fn below(&self, part: &PartEntry, call: &Call<'_>) -> Option<Vec<Line<'static>>> {
+        let limit = if self.is_open(part) { ALL_LINES } else { DIFF_LINES };
+        match call.name {
+            "bash" => Some(Vec::new()),
+            "edit" | "multiedit" => {
+                let patch = call.meta_text("diff")?;
+                Some(self.diff(patch, call.argument("filePath"), limit))
+            }
+            "apply_patch" | "patch" => self.patches(call, limit),
+            "write" => {
+                let content = clean(call.argument("content"));
+                let limit = if self.is_open(part) { ALL_LINES } else { OUTPUT_LINES };
+                (!content.is_empty()).then(|| self.written(&content, call.argument("filePath"), limit))
+            }
+            "todowrite" => self.todos(call),
+            "question" => self.answers(call),
+            "task" => Some(self.task(call)),
+            _ if call.error.is_none() && self.is_open(part) && !call.output.is_empty() => {
+                let text = clean(call.output);
+                let lines: Vec<Line<'static>> = self.output(&text, ALL_LINES);
+                Some(panel(lines, self.width, self.theme.border, self.theme))
+            }
+            _ => None,
+        }
+    }
+
+    fn shell(&self, part: &PartEntry, call: &Call<'_>) -> Vec<Line<'static>> {
+        let room = self.width.saturating_sub(SIDES).max(8);
+        let mark = if call.is_open { format!("{} ", spinner(self.now)) } else { "$ ".to_owned() };
+        let style = Style::new().fg(self.theme.text);
+        let command = clean(call.argument("command"));
+        let mut lines: Vec<Line<'static>> = Vec::new();
+        for (at, line) in command.lines().take(ALL_LINES).enumerate() {
+            let (spans, _) = highlight::line("sh", Inside::Code, line, self.theme);
+            let first = if at == 0 { mark.clone() } else { "  ".to_owned() };
+            let wrapped = wrap::exact(&spans, room.saturating_sub(2));
+            lines.extend(wrap::prefixed(wrapped, &Span::styled(first, style), &Span::raw("  ")));
+        }
+        if lines.is_empty() {
+            lines.push(Line::from(Span::styled(format!("{mark}…"), style)));
+        }
+        let output = call.meta_text("output").unwrap_or(call.output);
+        let output = clean(output);
+        let output = output.trim_end();
+        if !output.is_empty() {
+            lines.push(Line::default());
+            let limit = if self.is_open(part) { ALL_LINES } else { OUTPUT_LINES };
+            // Of what still goes on the newest is of interest.
+            let shown = if call.is_open { self.tail(output, limit) } else { self.output(output, limit) };
+            lines.extend(shown);
+        } else if !call.is_open {
+            lines.push(Line::default());
+            lines.push(self.muted("(no output)".to_owned()));
+        }
+        match call.meta("exit").and_then(Value::as_i64) {
+            Some(0) | None => {}
+            Some(code) => {
+                let text = format!("exit code {code}");
+                lines.push(Line::from(Span::styled(text, Style::new().fg(self.theme.error))));
+            }
+        }
+        panel(lines, self.width, self.theme.border, self.theme)
+    }
+
+    /// The beginning of an output.
+    fn output(&self, text: &str, limit: usize) -> Vec<Line<'static>> {
+        let room = self.width.saturating_sub(SIDES).max(8);
+        let style = Style::new().fg(self.theme.text);
+        let mut lines = Vec::new();
+        let count = text.lines().count();
+        for line in text.lines().take(limit) {
+            lines.extend(wrap::exact(&[Span::styled(line.to_owned(), style)], room));
+        }
+        if count > limit {
+            lines.push(self.muted(format!("… {} more lines (ctrl+o or a click shows all)", count - limit)));
+        }
+        lines
+    }
+
+    /// The end of an output.
+    fn tail(&self, text: &str, limit: usize) -> Vec<Line<'static>> {
+        let count = text.lines().count();
+        let skipped = count.saturating_sub(limit);
+        let kept: Vec<&str> = text.lines().skip(skipped).collect();
+        let mut lines = self.output(&kept.join("\n"), limit);
+        if skipped > 0 {
+            lines.insert(0, self.muted(format!("… {skipped} lines before")));
+        }
+        lines
+    }
+
+    fn diff(&self, patch: &str, path: &str, limit: usize) -> Vec<Line<'static>> {
+        let width = self.width.saturating_sub(INDENT + 2).max(12);
+        let view = View { theme: self.theme, width, limit };
+        indented(diff::lines(patch, highlight::of_file(path), view), INDENT)
+    }
+
+    fn patches(&self, call: &Call<'_>, limit: usize) -> Option<Vec<Line<'static>>> {
+        let files = call.meta("files")?.as_array()?;
+        let mut lines = Vec::new();
+        for file in files {
+            let text = |key: &str| file.get(key).and_then(Value::as_str).unwrap_or_default();
+            let (mark, colour) = match text("type") {
+                "add" => ("Created", self.theme.success),
+                "delete" => ("Deleted", self.theme.error),
+                "move" => ("Moved", self.theme.warning),
+                _ => ("Changed", self.theme.text),
+            };
+            let name = match text("relativePath") {
+                "" => self.path(text("filePath")),
+                name => clean_line(name),
+            };
+            let heading = format!("{mark} {name}");
+            lines.push(Line::from(Span::styled(format!("{:INDENT$}{heading}", ""), Style::new().fg(colour))));
+            if text("type") != "delete" {
+                lines.extend(self.diff(text("patch"), &name, limit));
+            }
+        }
+        (!lines.is_empty()).then_some(lines)
+    }
+
+    /// What was written, with line numbers.
+    fn written(&self, content: &str, path: &str, limit: usize) -> Vec<Line<'static>> {
+        let count = content.lines().count();
+        let digits = count.min(limit).to_string().len().max(2);
+        let room = self.width.saturating_sub(INDENT + digits + 4).max(8);
+        let kept: Vec<&str> = content.lines().take(limit).collect();
+        let mut inside = Inside::Code;
+        let mut lines = Vec::new();
+        for (at, line) in kept.iter().enumerate() {
+            let (spans, after) = highlight::line(highlight::of_file(path), inside, line, self.theme);
+            inside = after;
+            let number =
+                Span::styled(format!("{:>digits$}  ", at + 1), Style::new().fg(self.theme.diff_number));
+            let blank = Span::raw(" ".repeat(digits + 2));
+            lines.extend(wrap::prefixed(wrap::exact(&spans, room), &number, &blank));
+        }
+        if count > limit {
+            lines.push(self.muted(format!("… {} more lines", count - limit)));
+        }
+        indented(lines, INDENT)
+    }
+
+    fn todos(&self, call: &Call<'_>) -> Option<Vec<Line<'static>>> {
+        let todos = call.input.get("todos")?.as_array()?;
+        let room = self.width.saturating_sub(SIDES + 4).max(8);
+        let mut lines = vec![Line::from(Span::styled("# Todos", Style::new().fg(self.theme.muted)))];
+        lines.push(Line::default());
+        for todo in todos {
+            let text = |key: &str| todo.get(key).and_then(Value::as_str).unwrap_or_default();
+            lines.extend(self.todo(text("status"), text("content"), room));
+        }
+        Some(panel(lines, self.width, self.theme.border, self.theme))
+    }
+
+    /// One thing to do.
+    pub(crate) fn todo(&self, status: &str, content: &str, room: usize) -> Vec<Line<'static>> {
+        let (mark, colour) = match status {
+            "completed" => ("[✓] ", self.theme.muted),
+            "in_progress" => ("[•] ", self.theme.warning),
+            "cancelled" => ("[✗] ", self.theme.muted),
+            _ => ("[ ] ", self.theme.text),
+        };
+        let mut style = Style::new().fg(colour);
+        if status == "cancelled" {
+            style = style.add_modifier(Modifier::CROSSED_OUT);
+        }
+        let lines = wrap::words(&[Span::styled(clean_line(content), style)], room);
+        wrap::prefixed(lines, &Span::styled(mark, Style::new().fg(colour)), &Span::raw("    "))
+    }
+
+    fn answers(&self, call: &Call<'_>) -> Option<Vec<Line<'static>>> {
+        let answers = call.meta("answers")?.as_array()?;
+        let questions = call.input.get("questions")?.as_array()?;
+        let room = self.width.saturating_sub(SIDES).max(8);
+        let mut lines = vec![Line::from(Span::styled("# Questions", Style::new().fg(self.theme.muted)))];
+        for (question, answer) in questions.iter().zip(answers) {
+            let asked = clean_line(question.get("question").and_then(Value::as_str).unwrap_or_default());
+            let given: Vec<&str> =
+                answer.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            let given = if given.is_empty() { "(no answer)".to_owned() } else { clean(&given.join(", ")) };
+            lines.push(Line::default());
+            lines.extend(wrap::words(&[Span::styled(asked, Style::new().fg(self.theme.muted))], room));
+            lines.extend(wrap::words(&[Span::styled(given, Style::new().fg(self.theme.text))], room));
+        }
+        Some(panel(lines, self.width, self.theme.border, self.theme))
+    }
+
+    fn task(&self, call: &Call<'_>) -> Vec<Line<'static>> {
+        let style = Style::new().fg(self.theme.muted);
+        let child = call.meta_text("sessionId").or_else(|| call.meta_text("sessionID"));
+        let child = child.and_then(|id| codewright_proto::SessionId::parse(id).ok());
+        let mut text = String::new();
+        let transcript = child.as_ref().and_then(|id| self.mirror.transcripts.get(id));
+        let calls = transcript.map(|transcript| {
+            let parts = transcript.entries.iter().flat_map(|entry| &entry.parts);
+            parts.filter(|part| matches!(part.part.body, codewright_proto::PartBody::Tool(_))).count()
+        });
+        if let Some(calls) = calls {
+            text = format!("{calls} toolcall{}", if calls == 1 { "" } else { "s" });
+        }
+        if !call.is_open && call.took > 0 {
+            let took = duration(call.took);
+            text = if text.is_empty() { took } else { format!("{text} · {took}") };
+        }
+        if text.is_empty() && call.is_open {
+            text = "at work".to_owned();
+        }
+        let line = Line::from(Span::styled(format!("{:INDENT$}  ↳ {text}", ""), style));
+        let hint = format!("{:INDENT$}  ctrl+x down shows the subagent", "");
+        let mut lines = vec![line];
+        if child.is_some() {
+            lines.push(Line::from(Span::styled(hint, style)));
+        }
+        lines
+    }
+
+    /// Text of a panel that asks something.
+    pub(crate) fn markdown(&self, text: &str, width: usize) -> Vec<Line<'static>> {
+        markdown::prose(&clean(text), width, self.theme)
+    }
+
+    /// The numbered diff of a question for leave.
+    pub(crate) fn question_diff(
+        &self,
+        patch: &str,
+        path: &str,
+        (width, limit): (usize, usize),
+    ) -> Vec<Line<'static>> {
+        diff::lines(patch, highlight::of_file(path), View { theme: self.theme, width, limit })
+    }
+
+    /// The colour of what waits for the user.
+    pub(crate) fn waiting(&self) -> Color {
+        self.theme.warning
+    }
+}
+
+/// The arguments of a call, the simple ones by their values.
+fn arguments(input: &Value) -> String {
+    let Some(input) = input.as_object().filter(|input| !input.is_empty()) else { return String::new() };
+    let shown = input.iter().take(MAX_ARGUMENTS).map(|(key, value)| {
+        let value = match value {
+            Value::String(text) => wrap::shortened(&clean_line(text), 200),
+            Value::Array(list) => format!("[{}]", list.len()),
+            Value::Object(_) => "{…}".to_owned(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+        };
+        format!("{}={value}", clean_line(key))
+    });
+    format!("[{}]", shown.collect::<Vec<_>>().join(", "))
+}

@@ -1,0 +1,255 @@
+//! What the server has, as far as it is shown: kept up to date by its events.
+
+use std::collections::{BTreeMap, HashMap};
+
+use codewright_proto::{
+    Event, Fact, MessageError, Notice, PermissionRequest, QuestionRequest, Session, SessionId, SessionStatus,
+    Signal, Todo,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::transcript::Transcript;
+
+/// How many sessions keep their messages here.
+const MAX_TRANSCRIPTS: usize = 8;
+
+/// An agent, as far as it is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub(crate) struct Agent {
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) description: Option<String>,
+    #[serde(default)]
+    pub(crate) mode: String,
+    #[serde(default)]
+    pub(crate) hidden: bool,
+    #[serde(default)]
+    pub(crate) native: bool,
+    #[serde(default)]
+    pub(crate) color: Option<String>,
+    #[serde(default)]
+    pub(crate) model: Option<AgentModel>,
+}
+
+/// The model that an agent wants.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub(crate) struct AgentModel {
+    #[serde(rename = "modelID")]
+    pub(crate) model_id: String,
+    #[serde(rename = "providerID")]
+    pub(crate) provider_id: String,
+}
+
+/// A provider with its models.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Provider {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) models: Vec<Model>,
+}
+
+/// A model, as far as it is shown.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Model {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) context: u64,
+    pub(crate) is_free: bool,
+    pub(crate) variants: Vec<String>,
+}
+
+/// A command of the server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub(crate) struct Command {
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) description: Option<String>,
+    #[serde(default)]
+    pub(crate) source: Option<String>,
+}
+
+/// What of the server is mirrored.
+#[derive(Debug, Default)]
+pub(crate) struct Mirror {
+    pub(crate) sessions: BTreeMap<SessionId, Session>,
+    pub(crate) statuses: HashMap<SessionId, SessionStatus>,
+    pub(crate) permissions: Vec<PermissionRequest>,
+    pub(crate) questions: Vec<QuestionRequest>,
+    pub(crate) todos: HashMap<SessionId, Vec<Todo>>,
+    pub(crate) transcripts: HashMap<SessionId, Transcript>,
+    /// Which transcripts were opened, the last one last.
+    opened: Vec<SessionId>,
+    pub(crate) agents: Vec<Agent>,
+    pub(crate) providers: Vec<Provider>,
+    pub(crate) defaults: BTreeMap<String, String>,
+    pub(crate) commands: Vec<Command>,
+    pub(crate) branch: Option<String>,
+    pub(crate) directory: String,
+    pub(crate) worktree: String,
+    pub(crate) home: String,
+    pub(crate) config: Value,
+    /// Whether all of the above has been fetched once.
+    pub(crate) ready: bool,
+}
+
+impl Mirror {
+    /// A mirror of which only the places are known.
+    pub(crate) fn new(directory: &str, home: &str) -> Self {
+        Self { directory: directory.to_owned(), home: home.to_owned(), ..Self::default() }
+    }
+
+    /// Applies what happened.
+    pub(crate) fn apply(&mut self, notice: Notice) {
+        match notice.fact {
+            Fact::Event(event) => self.event(event),
+            Fact::Signal(signal) => self.signal(signal),
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::SessionCreated { info, .. } | Event::SessionUpdated { info, .. } => self.put_session(info),
+            Event::SessionDeleted { session_id, .. } => {
+                self.sessions.remove(&session_id);
+                self.transcripts.remove(&session_id);
+                self.statuses.remove(&session_id);
+                self.todos.remove(&session_id);
+                self.permissions.retain(|request| request.session_id != session_id);
+                self.questions.retain(|request| request.session_id != session_id);
+            }
+            Event::MessageUpdated { session_id, info } => {
+                if let Some(transcript) = self.transcripts.get_mut(&session_id) {
+                    transcript.update_message(info);
+                }
+            }
+            Event::MessageRemoved { session_id, message_id } => {
+                if let Some(transcript) = self.transcripts.get_mut(&session_id) {
+                    transcript.remove_message(&message_id);
+                }
+            }
+            Event::PartUpdated { session_id, part, .. } => {
+                if let Some(transcript) = self.transcripts.get_mut(&session_id) {
+                    transcript.update_part(part);
+                }
+            }
+            Event::PartRemoved { session_id, message_id, part_id } => {
+                if let Some(transcript) = self.transcripts.get_mut(&session_id) {
+                    transcript.remove_part(&message_id, &part_id);
+                }
+            }
+            Event::TodoUpdated { session_id, todos } => drop(self.todos.insert(session_id, todos)),
+            Event::PermissionAsked(request) => {
+                self.permissions.retain(|known| known.id != request.id);
+                self.permissions.push(request);
+            }
+            Event::PermissionReplied { request_id, .. } => {
+                self.permissions.retain(|request| request.id != request_id);
+            }
+        }
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        match signal {
+            Signal::PartDelta { session_id, message_id, part_id, field, delta } if field == "text" => {
+                if let Some(transcript) = self.transcripts.get_mut(&session_id) {
+                    transcript.append(&message_id, &part_id, &delta);
+                }
+            }
+            Signal::SessionStatus { session_id, status } => drop(self.statuses.insert(session_id, status)),
+            Signal::SessionIdle { session_id } => {
+                self.statuses.remove(&session_id);
+            }
+            Signal::QuestionAsked(request) => {
+                self.questions.retain(|known| known.id != request.id);
+                self.questions.push(request);
+            }
+            Signal::QuestionReplied { request_id, .. } | Signal::QuestionRejected { request_id, .. } => {
+                self.questions.retain(|request| request.id != request_id);
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes a session's new value.
+    pub(crate) fn put_session(&mut self, session: Session) {
+        if let Some(transcript) = self.transcripts.get_mut(&session.id) {
+            transcript.end_before(session.revert.as_ref().map(|revert| &revert.message_id));
+        }
+        self.sessions.insert(session.id.clone(), session);
+    }
+
+    /// Makes room for a session's messages, and lets those go that were not looked at for longest.
+    pub(crate) fn open(&mut self, id: &SessionId) {
+        self.opened.retain(|opened| opened != id);
+        self.opened.push(id.clone());
+        self.transcripts.entry(id.clone()).or_default();
+        while self.opened.len() > MAX_TRANSCRIPTS {
+            let oldest = self.opened.remove(0);
+            self.transcripts.remove(&oldest);
+        }
+    }
+
+    /// Whether a session's turn runs.
+    pub(crate) fn is_busy(&self, id: &SessionId) -> bool {
+        self.statuses.get(id).is_some_and(|status| *status != SessionStatus::Idle)
+    }
+
+    /// The sessions that belong to one: itself and those that it began.
+    pub(crate) fn is_below(&self, id: &SessionId, root: &SessionId) -> bool {
+        let mut id = id.clone();
+        for _ in 0..64 {
+            if id == *root {
+                return true;
+            }
+            let Some(parent) = self.sessions.get(&id).and_then(|session| session.parent_id.clone()) else {
+                return false;
+            };
+            id = parent;
+        }
+        false
+    }
+
+    /// The sessions that one began, oldest first.
+    pub(crate) fn children(&self, id: &SessionId) -> Vec<&Session> {
+        let children = self.sessions.values().filter(|session| session.parent_id.as_ref() == Some(id));
+        let mut children: Vec<&Session> = children.collect();
+        children.sort_by_key(|session| session.time.created);
+        children
+    }
+
+    pub(crate) fn model(&self, provider: &str, model: &str) -> Option<(&Provider, &Model)> {
+        let provider = self.providers.iter().find(|known| known.id == provider)?;
+        Some((provider, provider.models.iter().find(|known| known.id == model)?))
+    }
+
+    /// Reads what `GET /config/providers` says.
+    pub(crate) fn put_providers(&mut self, value: &Value) {
+        let providers = value["providers"].as_array().into_iter().flatten();
+        self.providers = providers.map(provider).collect();
+        self.defaults = serde_json::from_value(value["default"].clone()).unwrap_or_default();
+    }
+}
+
+fn provider(value: &Value) -> Provider {
+    let text = |value: &Value, key: &str| crate::clean::clean_line(value[key].as_str().unwrap_or_default());
+    let models = value["models"].as_object().into_iter().flatten().map(|(id, model)| {
+        let cost = |key: &str| model["cost"][key].as_f64();
+        let variants = model["variants"].as_object().into_iter().flatten().map(|(name, _)| name.clone());
+        Model {
+            id: id.clone(),
+            name: Some(text(model, "name")).filter(|name| !name.is_empty()).unwrap_or_else(|| id.clone()),
+            context: model["limit"]["context"].as_u64().unwrap_or(0),
+            is_free: cost("input") == Some(0.0) && cost("output") == Some(0.0) && value["source"] != "config",
+            variants: variants.collect(),
+        }
+    });
+    let id = text(value, "id");
+    let name = Some(text(value, "name")).filter(|name| !name.is_empty()).unwrap_or_else(|| id.clone());
+    Provider { models: models.collect(), id, name }
+}
+
+/// What an error says, in a line.
+pub(crate) fn error_line(error: &MessageError) -> String {
+    crate::clean::clean(error.message())
+}

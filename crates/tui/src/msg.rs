@@ -1,0 +1,173 @@
+//! What comes in, and what goes out.
+
+use std::collections::BTreeMap;
+
+use codewright_proto::{
+    CommandInput, MessageId, MessageWithParts, Notice, PathReply, PermissionAnswer, PermissionId,
+    PermissionRequest, PromptInput, QuestionId, QuestionRequest, Session, SessionId, SessionStatus,
+    ShellInput, Todo,
+};
+use crossterm::event::{KeyEvent, MouseEvent};
+use serde_json::Value;
+
+/// Everything that can change what is shown.
+#[derive(Debug)]
+pub(crate) enum Msg {
+    Key(KeyEvent),
+    Paste(String),
+    Mouse(MouseEvent),
+    Resize(u16, u16),
+    /// Time has passed.
+    Tick,
+    /// Something happened on the server.
+    Notice(Box<Notice>),
+    /// The stream of events is open: from now on nothing is missed.
+    Connected,
+    /// The stream broke off.
+    Lost(String),
+    Reply(Reply),
+}
+
+/// What came of a command.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// What the server has in the directory.
+    Started(Box<Started>),
+    /// The session that was asked for at the start.
+    Opened(Box<Session>),
+    Sessions(Vec<Session>),
+    Messages {
+        session: SessionId,
+        messages: Vec<MessageWithParts>,
+        older: Option<String>,
+    },
+    Older {
+        session: SessionId,
+        messages: Vec<MessageWithParts>,
+        older: Option<String>,
+    },
+    Session(Box<Session>),
+    Todos {
+        session: SessionId,
+        todos: Vec<Todo>,
+    },
+    Files {
+        query: String,
+        files: Vec<String>,
+    },
+    Providers(Value),
+    AllProviders(Value),
+    Skills(Value),
+    /// The text that the editor left.
+    Edited(String),
+    /// A prompt was not taken in; its text must not be lost.
+    Unsent {
+        text: String,
+        error: String,
+    },
+    /// Something else was not done.
+    Failed(String),
+    /// Something was done that cannot be seen otherwise.
+    Done(String),
+}
+
+/// What the server has in the directory.
+#[derive(Debug, Default)]
+pub(crate) struct Started {
+    pub(crate) path: Option<PathReply>,
+    pub(crate) config: Value,
+    pub(crate) agents: Value,
+    pub(crate) providers: Value,
+    pub(crate) commands: Value,
+    pub(crate) sessions: Vec<Session>,
+    pub(crate) statuses: BTreeMap<SessionId, SessionStatus>,
+    pub(crate) permissions: Vec<PermissionRequest>,
+    pub(crate) questions: Vec<QuestionRequest>,
+    pub(crate) branch: Option<String>,
+    /// What could not be fetched.
+    pub(crate) failed: Vec<String>,
+}
+
+/// What is to be done outside.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Cmd {
+    /// Fetch what the server has.
+    Start,
+    /// Open the session that the options name.
+    OpenFirst,
+    ListSessions {
+        search: String,
+    },
+    LoadMessages(SessionId),
+    LoadOlder {
+        session: SessionId,
+        before: String,
+    },
+    LoadTodos(SessionId),
+    LoadSession(SessionId),
+    /// Send a prompt, to a new session if none is named.
+    Send {
+        session: Option<SessionId>,
+        input: Box<PromptInput>,
+        text: String,
+    },
+    Command {
+        session: Option<SessionId>,
+        input: Box<CommandInput>,
+        text: String,
+    },
+    Shell {
+        session: Option<SessionId>,
+        input: Box<ShellInput>,
+        text: String,
+    },
+    Abort(SessionId),
+    Permission {
+        id: PermissionId,
+        answer: PermissionAnswer,
+    },
+    Question {
+        id: QuestionId,
+        answers: Vec<Vec<String>>,
+    },
+    RejectQuestion(QuestionId),
+    FindFiles(String),
+    Rename {
+        session: SessionId,
+        title: String,
+    },
+    Delete(SessionId),
+    Fork {
+        session: SessionId,
+        until: Option<MessageId>,
+    },
+    Revert {
+        session: SessionId,
+        message: MessageId,
+    },
+    Unrevert(SessionId),
+    Compact {
+        session: SessionId,
+        provider: String,
+        model: String,
+    },
+    LoadAllProviders,
+    LoadSkills,
+    PutKey {
+        provider: String,
+        key: String,
+    },
+    /// Into the clipboard of whoever sits at the terminal.
+    Copy(String),
+    /// Let the user write in an editor.
+    Edit(String),
+    /// Keep what the user chose.
+    Save(Value),
+    /// Keep a prompt for later.
+    Remember(String),
+    Mouse(bool),
+    /// The terminal's title.
+    Title(String),
+    Suspend,
+    Quit,
+}

@@ -1,0 +1,325 @@
+//! The prompt being written: its text, what is attached, what could complete it.
+
+use base64::Engine as _;
+use codewright_proto::PartInput;
+use serde_json::json;
+
+use crate::editor::Editor;
+
+/// How many lines a pasted text has before it is shown by its size.
+const PASTE_LINES: usize = 4;
+/// How many characters it has at least.
+const PASTE_CHARS: usize = 400;
+/// How many prompts are remembered.
+pub(crate) const MAX_HISTORY: usize = 200;
+
+/// Something that stands in the text by its label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Chip {
+    pub(crate) label: String,
+    pub(crate) body: Body,
+}
+
+/// What stands behind a label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Body {
+    /// Pasted text, sent in the label's place.
+    Paste(String),
+    /// A file, by its path.
+    File(String),
+    /// A picture, by its kind and its bytes.
+    Image { mime: String, bytes: Vec<u8> },
+    /// An agent, by its name.
+    Agent(String),
+}
+
+/// What is offered to complete the word at the cursor.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Completion {
+    /// Where the word begins.
+    pub(crate) from: usize,
+    /// What of the word is written, without its mark.
+    pub(crate) query: String,
+    pub(crate) offers: Vec<Offer>,
+    pub(crate) selected: usize,
+}
+
+/// One completion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Offer {
+    pub(crate) label: String,
+    pub(crate) detail: String,
+    pub(crate) pick: Pick,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Pick {
+    Action(crate::keys::Action),
+    Command(String),
+    File(String),
+    Agent(String),
+}
+
+/// The prompt.
+#[derive(Debug, Default)]
+pub(crate) struct Prompt {
+    pub(crate) editor: Editor,
+    pub(crate) chips: Vec<Chip>,
+    /// Whether the text is a command line.
+    pub(crate) shell: bool,
+    pub(crate) completion: Option<Completion>,
+    /// Earlier prompts, the newest last.
+    pub(crate) history: Vec<String>,
+    /// Which of them is shown, and what was written before.
+    shown: Option<(usize, String)>,
+    pastes: usize,
+}
+
+impl Prompt {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.editor.is_empty()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.editor.take();
+        self.chips.clear();
+        self.completion = None;
+        self.shown = None;
+        self.shell = false;
+    }
+
+    /// Takes a pasted text in: a long one by its size.
+    pub(crate) fn paste(&mut self, text: &str) {
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let text = crate::clean::clean(&text);
+        let lines = text.trim_end().lines().count();
+        if lines < PASTE_LINES && text.chars().count() < PASTE_CHARS {
+            return self.editor.insert(&text);
+        }
+        self.pastes += 1;
+        let nth = self.pastes;
+        let label = if nth == 1 {
+            format!("[Pasted ~{lines} lines]")
+        } else {
+            format!("[Pasted #{nth} ~{lines} lines]")
+        };
+        self.attach(label, Body::Paste(text));
+    }
+
+    /// Puts something into the text by a label.
+    pub(crate) fn attach(&mut self, label: String, body: Body) {
+        self.editor.insert(&label);
+        self.editor.insert(" ");
+        self.chips.retain(|chip| chip.label != label);
+        self.chips.push(Chip { label, body });
+    }
+
+    /// Deletes before the cursor: a label as a whole.
+    pub(crate) fn delete_before(&mut self) {
+        let before = self.editor.before();
+        let label =
+            self.chips.iter().find(|chip| before.ends_with(&chip.label)).map(|chip| chip.label.clone());
+        match label {
+            Some(label) => {
+                let cursor = self.editor.cursor();
+                self.editor.delete(cursor - label.len()..cursor);
+                self.chips.retain(|chip| chip.label != label);
+            }
+            None => self.editor.delete_before(),
+        }
+    }
+
+    /// The text with what was pasted in it.
+    pub(crate) fn whole_text(&self) -> String {
+        let mut text = self.editor.text().to_owned();
+        for chip in &self.chips {
+            if let Body::Paste(body) = &chip.body {
+                text = text.replacen(&chip.label, body, 1);
+            }
+        }
+        text
+    }
+
+    /// What is sent.
+    pub(crate) fn parts(&self, directory: &str) -> Vec<PartInput> {
+        let text = self.whole_text();
+        let mut parts = vec![PartInput::text(text.trim())];
+        for chip in &self.chips {
+            let Some(start) = text.find(&chip.label) else { continue };
+            let source = json!({"value": chip.label, "start": start, "end": start + chip.label.len()});
+            match &chip.body {
+                Body::Paste(_) => {}
+                Body::Agent(name) => {
+                    parts.push(PartInput::Agent { id: None, name: name.clone(), source: Some(source) });
+                }
+                Body::File(path) => parts.push(file(path, directory, source)),
+                Body::Image { mime, bytes } => {
+                    let encoded = base64::engine::general_purpose::STANDARD.encode(bytes);
+                    parts.push(PartInput::File {
+                        id: None,
+                        mime: mime.clone(),
+                        filename: Some(chip.label.trim_matches(['[', ']']).to_owned()),
+                        url: format!("data:{mime};base64,{encoded}"),
+                        source: None,
+                    });
+                }
+            }
+        }
+        parts
+    }
+
+    /// Remembers a prompt.
+    pub(crate) fn remember(&mut self, text: &str) {
+        self.history.retain(|known| known != text);
+        self.history.push(text.to_owned());
+        if self.history.len() > MAX_HISTORY {
+            self.history.remove(0);
+        }
+        self.shown = None;
+    }
+
+    /// Shows the prompt before the one that is shown.
+    pub(crate) fn history_previous(&mut self) {
+        let (next, draft) = match self.shown.take() {
+            Some((at, draft)) => (at.saturating_sub(1), draft),
+            None if self.history.is_empty() => return,
+            None => (self.history.len() - 1, self.whole_text()),
+        };
+        self.editor.set(self.history.get(next).cloned().unwrap_or_default());
+        self.chips.clear();
+        self.shown = Some((next, draft));
+    }
+
+    /// Shows the prompt after it, and at last what was being written.
+    pub(crate) fn history_next(&mut self) {
+        let Some((at, draft)) = self.shown.take() else { return };
+        match self.history.get(at + 1) {
+            Some(text) => {
+                self.editor.set(text.clone());
+                self.shown = Some((at + 1, draft));
+            }
+            None => self.editor.set(draft),
+        }
+    }
+
+    /// The word at the cursor that `@` begins, and where it begins.
+    pub(crate) fn mention(&self) -> Option<(usize, &str)> {
+        let before = self.editor.before();
+        let from = before.rfind('@')?;
+        let word = &before[from + 1..];
+        let begins = before[..from].chars().next_back().is_none_or(char::is_whitespace);
+        (begins && !word.contains(char::is_whitespace)).then_some((from, word))
+    }
+
+    /// The name of a command that is being written.
+    pub(crate) fn slash(&self) -> Option<&str> {
+        let before = self.editor.before();
+        let name = before.strip_prefix('/')?;
+        (!self.shell && !name.contains(char::is_whitespace)).then_some(name)
+    }
+}
+
+fn file(path: &str, directory: &str, source: serde_json::Value) -> PartInput {
+    let (name, range) = lines_of(path);
+    let is_directory = name.ends_with('/');
+    let absolute = if name.starts_with('/') { name.to_owned() } else { format!("{directory}/{name}") };
+    let mime = if is_directory { "application/x-directory" } else { "text/plain" };
+    let query = match range {
+        Some((start, Some(end))) => format!("?start={start}&end={end}"),
+        Some((start, None)) => format!("?start={start}"),
+        None => String::new(),
+    };
+    PartInput::File {
+        id: None,
+        mime: mime.to_owned(),
+        filename: Some(path.to_owned()),
+        url: format!("file://{}{query}", escaped(&absolute)),
+        source: Some(json!({"type": "file", "path": name, "text": source})),
+    }
+}
+
+/// A path with the lines that were named behind `#`.
+fn lines_of(path: &str) -> (&str, Option<(usize, Option<usize>)>) {
+    let Some((name, range)) = path.rsplit_once('#') else { return (path, None) };
+    let (start, end) = range.split_once('-').map_or((range, None), |(start, end)| (start, Some(end)));
+    let number = |text: &str| text.trim_start_matches('L').parse().ok();
+    match number(start) {
+        Some(start) => (name, Some((start, end.and_then(number)))),
+        None => (path, None),
+    }
+}
+
+/// A path as part of an address.
+fn escaped(path: &str) -> String {
+    let mut text = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
+                text.push(byte as char)
+            }
+            byte => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_paste_is_shown_by_its_size_and_sent_whole() {
+        let mut prompt = Prompt::default();
+        prompt.editor.insert("see ");
+        prompt.paste("one\r\ntwo\rthree\nfour\u{1b}[31m\n");
+        assert_eq!(prompt.editor.text(), "see [Pasted ~4 lines] ");
+        assert_eq!(prompt.whole_text(), "see one\ntwo\nthree\nfour\n ");
+        prompt.editor.delete_before();
+        prompt.delete_before();
+        assert_eq!((prompt.editor.text(), prompt.chips.len()), ("see ", 0));
+        prompt.paste("short");
+        assert_eq!(prompt.editor.text(), "see short");
+    }
+
+    #[test]
+    fn files_and_agents_become_parts() {
+        let mut prompt = Prompt::default();
+        prompt.editor.insert("look at ");
+        prompt.attach("@src/a b.rs#3-9".to_owned(), Body::File("src/a b.rs#3-9".to_owned()));
+        prompt.attach("@explore".to_owned(), Body::Agent("explore".to_owned()));
+        let parts = serde_json::to_value(prompt.parts("/p")).unwrap();
+        assert_eq!(parts[0]["text"], "look at @src/a b.rs#3-9 @explore");
+        assert_eq!(parts[1]["url"], "file:///p/src/a%20b.rs?start=3&end=9");
+        assert_eq!(parts[1]["source"]["text"]["start"], 8);
+        assert_eq!(parts[2]["name"], "explore");
+    }
+
+    #[test]
+    fn earlier_prompts_come_back_and_the_draft_is_kept() {
+        let mut prompt = Prompt::default();
+        prompt.remember("one");
+        prompt.remember("two");
+        prompt.editor.set("draft");
+        prompt.history_previous();
+        assert_eq!(prompt.editor.text(), "two");
+        prompt.history_previous();
+        prompt.history_previous();
+        assert_eq!(prompt.editor.text(), "one");
+        prompt.history_next();
+        prompt.history_next();
+        assert_eq!(prompt.editor.text(), "draft");
+    }
+
+    #[test]
+    fn a_mention_is_the_word_at_the_cursor() {
+        let mut prompt = Prompt::default();
+        for (text, expected) in
+            [("@ma", Some((0, "ma"))), ("see @src/", Some((4, "src/"))), ("a@b", None), ("@a b", None)]
+        {
+            prompt.editor.set(text);
+            assert_eq!(prompt.mention(), expected, "{text}");
+        }
+        prompt.editor.set("/mod");
+        assert_eq!(prompt.slash(), Some("mod"));
+    }
+}

@@ -1,0 +1,182 @@
+//! The terminal: taken over, drawn on, and given back as it was.
+//!
+//! It is given back on every way out: at the end, when the program stops for a while, and
+//! when it panics. A panic of another thread does not end the client and is not shown:
+//! whoever waits for that thread tells what came of it.
+
+use std::io::{self, BufWriter, Stdout, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base64::Engine as _;
+use crossterm::cursor::Show;
+use crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+    KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
+};
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, SetTitle,
+    disable_raw_mode, enable_raw_mode,
+};
+use crossterm::{execute, queue};
+use ratatui::backend::CrosstermBackend;
+
+use crate::state::State;
+use crate::view;
+
+/// How much a terminal's clipboard takes: many take no more than 100,000 encoded bytes.
+const MAX_CLIPBOARD_BYTES: usize = 74_000;
+
+/// Whether the terminal is taken over.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+type Backend = CrosstermBackend<BufWriter<Stdout>>;
+
+/// The terminal while it is ours.
+pub(crate) struct Terminal {
+    inner: ratatui::Terminal<Backend>,
+    mouse: bool,
+    multiplexer: bool,
+}
+
+impl Terminal {
+    /// Takes the terminal over.
+    pub(crate) fn take(mouse: bool, multiplexer: bool) -> io::Result<Self> {
+        hook();
+        enter(mouse)?;
+        let made = ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout())));
+        match made {
+            Ok(inner) => Ok(Self { inner, mouse, multiplexer }),
+            Err(error) => {
+                give_back();
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) fn size(&self) -> io::Result<(u16, u16)> {
+        self.inner.size().map(|size| (size.width, size.height))
+    }
+
+    /// Draws the state; only cells that changed are written.
+    pub(crate) fn draw(&mut self, state: &mut State) -> io::Result<()> {
+        let size = self.inner.size()?;
+        state.size = (size.width, size.height);
+        view::arrange(state);
+        queue!(self.inner.backend_mut(), BeginSynchronizedUpdate)?;
+        self.inner.draw(|frame| view::view(state, frame))?;
+        execute!(self.inner.backend_mut(), EndSynchronizedUpdate)
+    }
+
+    /// Gives the terminal to another program for a while.
+    pub(crate) fn lend(&mut self) {
+        give_back();
+    }
+
+    /// Takes it again.
+    pub(crate) fn retake(&mut self) -> io::Result<()> {
+        enter(self.mouse)?;
+        self.inner.clear()
+    }
+
+    pub(crate) fn set_mouse(&mut self, on: bool) -> io::Result<()> {
+        self.mouse = on;
+        match on {
+            true => execute!(self.inner.backend_mut(), EnableMouseCapture),
+            false => execute!(self.inner.backend_mut(), DisableMouseCapture),
+        }
+    }
+
+    pub(crate) fn set_title(&mut self, title: &str) -> io::Result<()> {
+        let title = crate::clean::clean_line(title);
+        let title = if title.is_empty() { "Codewright".to_owned() } else { format!("CW | {title}") };
+        execute!(self.inner.backend_mut(), SetTitle(crate::wrap::shortened(&title, 60)))
+    }
+
+    /// Hands a text to the terminal's clipboard; false if it is too long for one.
+    pub(crate) fn copy(&mut self, text: &str) -> io::Result<bool> {
+        if text.len() > MAX_CLIPBOARD_BYTES {
+            return Ok(false);
+        }
+        let writer = self.inner.backend_mut();
+        writer.write_all(clipboard(text, self.multiplexer).as_bytes())?;
+        Write::flush(writer)?;
+        Ok(true)
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+/// What makes a terminal put a text into its clipboard.
+fn clipboard(text: &str, multiplexer: bool) -> String {
+    let encoded = base64::engine::general_purpose::STANDARD.encode(text);
+    let plain = format!("\u{1b}]52;c;{encoded}\u{7}");
+    if multiplexer {
+        // Whether a multiplexer understands the one or lets the other through is its setting.
+        return format!("{plain}\u{1b}Ptmux;\u{1b}{plain}\u{1b}\\");
+    }
+    plain
+}
+
+fn enter(mouse: bool) -> io::Result<()> {
+    enable_raw_mode()?;
+    TAKEN.store(true, Ordering::SeqCst);
+    let mut stdout = io::stdout();
+    let entered = execute!(
+        stdout,
+        EnterAlternateScreen,
+        EnableBracketedPaste,
+        PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES)
+    );
+    let entered = entered.and_then(|()| if mouse { execute!(stdout, EnableMouseCapture) } else { Ok(()) });
+    if entered.is_err() {
+        give_back();
+    }
+    entered
+}
+
+/// Leaves the terminal as it was; does nothing if that was done already.
+pub(crate) fn give_back() {
+    if !TAKEN.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    let mut stdout = io::stdout();
+    // Nobody is left to be told when this fails.
+    drop(execute!(
+        stdout,
+        PopKeyboardEnhancementFlags,
+        DisableMouseCapture,
+        DisableBracketedPaste,
+        LeaveAlternateScreen,
+        Show
+    ));
+    drop(disable_raw_mode());
+}
+
+/// Gives the terminal back before a panic is told.
+fn hook() {
+    let before = std::panic::take_hook();
+    let drawing = std::thread::current().id();
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::thread::current().id() == drawing {
+            give_back();
+        }
+        if !TAKEN.load(Ordering::SeqCst) {
+            before(panic);
+        }
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clipboard_gets_the_text_encoded() {
+        assert_eq!(clipboard("hi", false), "\u{1b}]52;c;aGk=\u{7}");
+        assert!(clipboard("hi", true).contains("\u{1b}Ptmux;\u{1b}\u{1b}]52;c;aGk=\u{7}\u{1b}\\"));
+    }
+}

@@ -1,0 +1,322 @@
+//! What a message changes, and what is to be done for it. Pure: nothing here waits.
+
+use codewright_proto::{
+    Event, Fact, MessageId, Notice, PermissionAnswer, PermissionReply, SessionId, Signal, ToastVariant,
+};
+use crossterm::event::{
+    KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
+
+use crate::asked;
+use crate::keys::{ACTIONS, Action};
+use crate::layer::{self, Layer};
+use crate::msg::{Cmd, Msg};
+use crate::state::{Link, Route, State};
+
+mod act;
+mod complete;
+mod reply;
+mod send;
+mod write;
+
+pub(crate) use act::{act, applies};
+
+/// How long the key after the leader is waited for, in milliseconds.
+const LEADER_MILLIS: u64 = 2_000;
+/// How long a second escape is waited for.
+pub(crate) const INTERRUPT_MILLIS: u64 = 5_000;
+/// How many lines a turn of the wheel moves.
+const WHEEL_LINES: isize = 3;
+
+/// Applies a message at a moment.
+pub(crate) fn update(state: &mut State, msg: Msg, now: u64) -> Vec<Cmd> {
+    state.now = now;
+    let cmds = match msg {
+        Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
+        Msg::Key(key) => pressed(state, key),
+        Msg::Paste(text) => paste(state, &text),
+        Msg::Mouse(mouse) => moused(state, mouse),
+        Msg::Resize(width, height) => {
+            state.size = (width, height);
+            Vec::new()
+        }
+        Msg::Tick => Vec::new(),
+        Msg::Notice(notice) => noticed(state, *notice),
+        Msg::Connected => connected(state),
+        Msg::Lost(why) => {
+            state.link = Link::Lost(why);
+            Vec::new()
+        }
+        Msg::Reply(reply) => reply::replied(state, reply),
+    };
+    expire(state);
+    asked::refresh(state);
+    cmds
+}
+
+/// Lets go what was only for a while.
+fn expire(state: &mut State) {
+    let now = state.now;
+    state.notes.retain(|note| note.until > now);
+    state.leader = state.leader.filter(|until| *until > now);
+    state.interrupt = state.interrupt.filter(|until| *until > now);
+}
+
+fn connected(state: &mut State) -> Vec<Cmd> {
+    let is_first = state.link == Link::Opening;
+    state.link = Link::Open;
+    if is_first {
+        return vec![Cmd::Start, Cmd::OpenFirst];
+    }
+    state.tell("connected again", ToastVariant::Success);
+    // What happened meanwhile was not heard.
+    let mut cmds = vec![Cmd::Start];
+    if let Some(id) = state.session_id() {
+        cmds.extend([
+            Cmd::LoadSession(id.clone()),
+            Cmd::LoadMessages(id.clone()),
+            Cmd::LoadTodos(id.clone()),
+        ]);
+    }
+    cmds
+}
+
+fn noticed(state: &mut State, notice: Notice) -> Vec<Cmd> {
+    let mut cmds = Vec::new();
+    match &notice.fact {
+        Fact::Event(Event::PermissionAsked(request)) if state.options.auto => {
+            let answer = PermissionAnswer { reply: PermissionReply::Once, message: None };
+            cmds.push(Cmd::Permission { id: request.id.clone(), answer });
+        }
+        Fact::Event(Event::SessionDeleted { session_id, .. }) if state.session_id() == Some(session_id) => {
+            state.warn("this session was deleted");
+            state.route = Route::Home;
+        }
+        Fact::Event(Event::SessionUpdated { info, .. }) if state.session_id() == Some(&info.id) => {
+            cmds.push(Cmd::Title(info.title.clone()));
+        }
+        Fact::Signal(Signal::SessionError { session_id: None, error }) => state.fail(error.message()),
+        Fact::Signal(Signal::TuiToastShow { toast, .. }) => {
+            let text = match &toast.title {
+                Some(title) => format!("{title}: {}", toast.message),
+                None => toast.message.clone(),
+            };
+            state.tell(text, toast.variant);
+        }
+        Fact::Signal(Signal::TuiPromptAppend { text, .. }) => {
+            state.prompt.editor.insert(&crate::clean::clean(text));
+        }
+        Fact::Signal(Signal::TuiCommandExecute { command, .. }) => cmds.extend(execute(state, command)),
+        Fact::Signal(Signal::TuiSessionSelect { session_id }) => {
+            let id = session_id.clone();
+            cmds.extend(open(state, id));
+        }
+        Fact::Signal(Signal::InstanceDisposed { .. } | Signal::GlobalDisposed {}) => cmds.push(Cmd::Start),
+        Fact::Event(_) | Fact::Signal(_) => {}
+    }
+    state.mirror.apply(notice);
+    layer::sessions::refresh(state);
+    cmds
+}
+
+/// Does what a server asks for by name.
+fn execute(state: &mut State, command: &str) -> Vec<Cmd> {
+    let row = ACTIONS.iter().find(|row| row.command == command || row.name == command);
+    match row {
+        Some(row) => act(state, row.action),
+        None => Vec::new(),
+    }
+}
+
+fn paste(state: &mut State, text: &str) -> Vec<Cmd> {
+    if !state.layers.is_empty() {
+        layer::paste(state, text);
+        return Vec::new();
+    }
+    if let Some(leave) = &mut state.asked.leave
+        && let asked::Stage::Reject(editor) = &mut leave.stage
+    {
+        editor.insert(&crate::clean::clean_line(text));
+        return Vec::new();
+    }
+    if let Some(question) = &mut state.asked.question
+        && let Some(editor) = &mut question.own
+    {
+        editor.insert(&crate::clean::clean_line(text));
+        return Vec::new();
+    }
+    write::pasted(state, text);
+    complete::refresh(state)
+}
+
+fn pressed(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
+    if state.leader.take().is_some() {
+        let bound: Vec<Action> = state.keys.actions(key, true).collect();
+        return match bound.into_iter().find(|action| applies(state, *action)) {
+            Some(action) => act(state, action),
+            None => Vec::new(),
+        };
+    }
+    if !state.layers.is_empty() {
+        return layer::key(state, key);
+    }
+    let text_is_written = is_text(key);
+    if state.asked.leave.is_some() {
+        if let Some(cmds) = asked::leave_key(state, key) {
+            return cmds;
+        }
+    } else if state.asked.question.is_some() {
+        if let Some(cmds) = asked::question_key(state, key) {
+            return cmds;
+        }
+    } else if let Some(cmds) = complete::key(state, key) {
+        return cmds;
+    }
+    if state.keys.is_leader(key) {
+        state.leader = Some(state.now + LEADER_MILLIS);
+        return Vec::new();
+    }
+    let bound: Vec<Action> = state.keys.actions(key, false).collect();
+    if let Some(action) = bound.into_iter().find(|action| applies(state, *action)) {
+        return act(state, action);
+    }
+    if state.asked.leave.is_some() || state.asked.question.is_some() || is_child(state) {
+        return Vec::new();
+    }
+    match text_is_written {
+        Some(c) => {
+            write::typed(state, c);
+            complete::refresh(state)
+        }
+        None => Vec::new(),
+    }
+}
+
+/// The character that a key writes.
+fn is_text(key: KeyEvent) -> Option<char> {
+    let held = key.modifiers - KeyModifiers::SHIFT;
+    match key.code {
+        // Such a combination is how some keyboards write ordinary characters.
+        KeyCode::Char(c) if held.is_empty() || held == KeyModifiers::CONTROL | KeyModifiers::ALT => Some(c),
+        _ => None,
+    }
+}
+
+/// Whether the session on the screen was begun by another: it is looked at, not written to.
+pub(crate) fn is_child(state: &State) -> bool {
+    state.session().is_some_and(|session| session.parent_id.is_some())
+}
+
+/// Opens a session.
+pub(crate) fn open(state: &mut State, id: SessionId) -> Vec<Cmd> {
+    state.mirror.open(&id);
+    let mut cmds = Vec::new();
+    match state.mirror.sessions.get(&id) {
+        Some(session) => cmds.push(Cmd::Title(session.title.clone())),
+        None => cmds.push(Cmd::LoadSession(id.clone())),
+    }
+    if let Some(transcript) = state.mirror.transcripts.get_mut(&id)
+        && !transcript.loaded
+        && !transcript.fetching
+    {
+        transcript.fetching = true;
+        cmds.extend([Cmd::LoadMessages(id.clone()), Cmd::LoadTodos(id.clone())]);
+    }
+    if state.session_id() != Some(&id) {
+        // Another session has its own agent and model.
+        state.choice.variant = None;
+        if matches!(state.route, Route::Session(_)) {
+            state.choice = crate::state::Choice::default();
+        }
+    }
+    state.route = Route::Session(id);
+    cmds
+}
+
+/// Shows a message of the session on the screen.
+pub(crate) fn scroll_to(state: &mut State, id: &MessageId) {
+    with_transcript(state, |transcript, look, _| {
+        if let Some(at) = transcript.find(id) {
+            transcript.scroll_to(look, at);
+        }
+    });
+}
+
+/// Works on the transcript on the screen, which drawing has to know in part.
+fn with_transcript<T>(
+    state: &mut State,
+    work: impl FnOnce(&mut crate::transcript::Transcript, &crate::look::Look<'_>, usize) -> T,
+) -> Option<T> {
+    let id = state.session_id()?.clone();
+    let mut transcript = state.mirror.transcripts.remove(&id)?;
+    let area = state.screen.layout.transcript;
+    let done = work(&mut transcript, &state.look(usize::from(area.width)), usize::from(area.height));
+    state.mirror.transcripts.insert(id, transcript);
+    Some(done)
+}
+
+/// Scrolls the transcript, and fetches older messages at its beginning.
+fn scroll(state: &mut State, lines: isize) -> Vec<Cmd> {
+    let at_start =
+        with_transcript(state, |transcript, look, height| transcript.scroll_by(look, lines, height));
+    if at_start == Some(true) && lines < 0 { older(state) } else { Vec::new() }
+}
+
+fn older(state: &mut State) -> Vec<Cmd> {
+    let Some(id) = state.session_id().cloned() else { return Vec::new() };
+    let Some(transcript) = state.mirror.transcripts.get_mut(&id) else { return Vec::new() };
+    match transcript.older.clone() {
+        Some(before) if !transcript.fetching => {
+            transcript.fetching = true;
+            vec![Cmd::LoadOlder { session: id, before }]
+        }
+        Some(_) | None => Vec::new(),
+    }
+}
+
+fn moused(state: &mut State, mouse: MouseEvent) -> Vec<Cmd> {
+    let wheel = match mouse.kind {
+        MouseEventKind::ScrollUp => -WHEEL_LINES,
+        MouseEventKind::ScrollDown => WHEEL_LINES,
+        MouseEventKind::Down(MouseButton::Left) => return clicked(state, mouse.column, mouse.row),
+        _ => return Vec::new(),
+    };
+    if let Some(layer) = state.layers.last_mut() {
+        let code = if wheel < 0 { KeyCode::Up } else { KeyCode::Down };
+        match layer {
+            Layer::List(_) | Layer::Page(_) => {
+                return layer::key(state, KeyEvent::new(code, KeyModifiers::NONE));
+            }
+            Layer::Line(_) => return Vec::new(),
+        }
+    }
+    scroll(state, wheel)
+}
+
+/// A click folds what can be folded, and goes into a subagent.
+fn clicked(state: &mut State, column: u16, row: u16) -> Vec<Cmd> {
+    let area = state.screen.layout.transcript;
+    if !state.layers.is_empty() || !area.contains((column, row).into()) {
+        return Vec::new();
+    }
+    let Some(shown) = state.screen.rows.get(usize::from(row - area.y)) else { return Vec::new() };
+    let place = shown.place;
+    let Some(id) = state.session_id().cloned() else { return Vec::new() };
+    let Some(transcript) = state.mirror.transcripts.get(&id) else { return Vec::new() };
+    let part = transcript.entries.get(place.entry).and_then(|entry| entry.parts.get(place.part));
+    let Some(part) = part.map(|part| &part.part) else { return Vec::new() };
+    match &part.body {
+        codewright_proto::PartBody::Tool(tool) if tool.tool == "task" => match act::child_of(tool) {
+            Some(child) => open(state, child),
+            None => Vec::new(),
+        },
+        codewright_proto::PartBody::Tool(_) | codewright_proto::PartBody::Reasoning { .. } => {
+            let part = part.id.clone();
+            if !state.expanded.remove(&part) {
+                state.expanded.insert(part);
+            }
+            Vec::new()
+        }
+        _ => Vec::new(),
+    }
+}

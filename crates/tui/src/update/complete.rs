@@ -1,0 +1,165 @@
+//! Completing what is written: commands behind `/`, files and agents behind `@`.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::{act, applies};
+use crate::fuzzy;
+use crate::keys::ACTIONS;
+use crate::msg::Cmd;
+use crate::prompt::{Body, Completion, Offer, Pick};
+use crate::state::State;
+
+/// How many completions are offered.
+const MAX_OFFERS: usize = 50;
+/// How much a file gains by each time it was mentioned.
+const MENTION_SCORE: i64 = 20;
+
+/// Looks again at what could complete the text.
+pub(super) fn refresh(state: &mut State) -> Vec<Cmd> {
+    if let Some(name) = state.prompt.slash().map(str::to_owned) {
+        let offers = commands(state, &name);
+        offer(state, 0, name, offers);
+        return Vec::new();
+    }
+    if let Some((from, word)) = state.prompt.mention().map(|(from, word)| (from, word.to_owned())) {
+        let offers = agents(state, &word);
+        let kept = known_files(state, from);
+        offer(state, from, word.clone(), offers.into_iter().chain(kept).collect());
+        return vec![Cmd::FindFiles(word)];
+    }
+    state.prompt.completion = None;
+    Vec::new()
+}
+
+/// Takes in the files that were found for a word.
+pub(super) fn found(state: &mut State, query: &str, files: Vec<String>) {
+    let Some((from, word)) = state.prompt.mention().map(|(from, word)| (from, word.to_owned())) else {
+        return;
+    };
+    // The user has written on meanwhile; another answer is on its way.
+    if word != query {
+        return;
+    }
+    let mentioned = |file: &str| i64::from(state.local.mentioned.get(file).copied().unwrap_or(0).min(10));
+    let mut ranked: Vec<(i64, String)> =
+        (0..).zip(files).map(|(at, file)| (mentioned(&file) * MENTION_SCORE - at, file)).collect();
+    ranked.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    let files = ranked.into_iter().map(|(_, file)| Offer {
+        label: crate::clean::clean_line(&file),
+        detail: String::new(),
+        pick: Pick::File(file),
+    });
+    let offers = agents(state, &word).into_iter().chain(files).collect();
+    offer(state, from, word, offers);
+}
+
+fn offer(state: &mut State, from: usize, query: String, mut offers: Vec<Offer>) {
+    offers.truncate(MAX_OFFERS);
+    let same = state.prompt.completion.as_ref().filter(|known| known.from == from && known.query == query);
+    let selected = same.map_or(0, |known| known.selected).min(offers.len().saturating_sub(1));
+    state.prompt.completion = (!offers.is_empty()).then_some(Completion { from, query, offers, selected });
+}
+
+/// Files that are offered already stay until others are found.
+fn known_files(state: &State, from: usize) -> Vec<Offer> {
+    let known = state.prompt.completion.as_ref().filter(|known| known.from == from);
+    let offers = known.into_iter().flat_map(|known| &known.offers);
+    offers.filter(|offer| matches!(offer.pick, Pick::File(_))).cloned().collect()
+}
+
+fn commands(state: &State, name: &str) -> Vec<Offer> {
+    let own = ACTIONS.iter().filter(|row| applies(state, row.action)).filter_map(|row| {
+        let slash = row.slash.first()?;
+        let names = row.slash.iter().filter_map(|slash| fuzzy::score(name, slash));
+        let score = names.max()?;
+        let offer = Offer {
+            label: format!("/{slash}"),
+            detail: row.title.to_owned(),
+            pick: Pick::Action(row.action),
+        };
+        Some((score, offer))
+    });
+    let served = state.mirror.commands.iter().filter_map(|command| {
+        let offer = Offer {
+            label: format!("/{}", crate::clean::clean_line(&command.name)),
+            detail: crate::clean::clean_line(command.description.as_deref().unwrap_or_default()),
+            pick: Pick::Command(command.name.clone()),
+        };
+        Some((fuzzy::score(name, &command.name)?, offer))
+    });
+    let mut scored: Vec<(i64, Offer)> = own.chain(served).collect();
+    scored.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.label.cmp(&b.label)));
+    scored.into_iter().map(|(_, offer)| offer).collect()
+}
+
+fn agents(state: &State, word: &str) -> Vec<Offer> {
+    let agents = state.mirror.agents.iter().filter(|agent| agent.mode != "primary" && !agent.hidden);
+    let scored = agents.filter_map(|agent| {
+        fuzzy::score(word, &agent.name)?;
+        Some(Offer {
+            label: format!("@{}", crate::clean::clean_line(&agent.name)),
+            detail: "agent".to_owned(),
+            pick: Pick::Agent(agent.name.clone()),
+        })
+    });
+    scored.collect()
+}
+
+/// A key while completions are offered; none if it means something else.
+pub(super) fn key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
+    let completion = state.prompt.completion.as_mut()?;
+    let count = completion.offers.len();
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Up => completion.selected = (completion.selected + count - 1) % count,
+        KeyCode::Down => completion.selected = (completion.selected + 1) % count,
+        KeyCode::Char('p') if control => completion.selected = (completion.selected + count - 1) % count,
+        KeyCode::Char('n') if control => completion.selected = (completion.selected + 1) % count,
+        KeyCode::Esc => state.prompt.completion = None,
+        KeyCode::Tab | KeyCode::Enter if key.modifiers.is_empty() => {
+            let from = completion.from;
+            let offer = completion.offers.get(completion.selected)?.clone();
+            state.prompt.completion = None;
+            return Some(take(state, from, offer, key.code == KeyCode::Enter));
+        }
+        _ => return None,
+    }
+    Some(Vec::new())
+}
+
+fn take(state: &mut State, from: usize, offer: Offer, entered: bool) -> Vec<Cmd> {
+    let range = from..state.prompt.editor.cursor();
+    match offer.pick {
+        Pick::Action(action) => {
+            state.prompt.clear();
+            act(state, action)
+        }
+        Pick::Command(name) => {
+            let is_whole = state.prompt.editor.text() == format!("/{name}");
+            if entered && is_whole {
+                return super::send::submit(state);
+            }
+            state.prompt.editor.replace(range, &format!("/{name} "));
+            Vec::new()
+        }
+        Pick::Agent(name) => {
+            state.prompt.editor.delete(range);
+            state.prompt.attach(offer.label, Body::Agent(name));
+            Vec::new()
+        }
+        Pick::File(path) if path.ends_with('/') && !entered => {
+            state.prompt.editor.replace(range, &format!("@{path}"));
+            refresh(state)
+        }
+        Pick::File(path) => {
+            state.prompt.editor.delete(range);
+            *state.local.mentioned.entry(path.clone()).or_default() += 1;
+            // What was mentioned once makes room first.
+            if state.local.mentioned.len() > 500 {
+                state.local.mentioned.retain(|_, count| *count > 1);
+            }
+            state.prompt.attach(format!("@{path}"), Body::File(path));
+            vec![Cmd::Save(state.saved())]
+        }
+    }
+}

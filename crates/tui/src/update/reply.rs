@@ -1,0 +1,147 @@
+//! What came of commands.
+
+use codewright_proto::ToastVariant;
+use serde_json::Value;
+
+use super::{complete, open};
+use crate::layer::{self, Layer};
+use crate::msg::{Cmd, Reply, Started};
+use crate::state::{Route, State};
+
+pub(super) fn replied(state: &mut State, reply: Reply) -> Vec<Cmd> {
+    match reply {
+        Reply::Started(started) => begun(state, *started),
+        Reply::Opened(session) => {
+            let id = session.id.clone();
+            state.mirror.put_session(*session);
+            return open(state, id);
+        }
+        Reply::Sessions(sessions) => {
+            for session in sessions {
+                state.mirror.put_session(session);
+            }
+            layer::sessions::refresh(state);
+        }
+        Reply::Session(session) => state.mirror.put_session(*session),
+        Reply::Messages { session, messages, older } => {
+            let revert = state.mirror.sessions.get(&session).and_then(|session| session.revert.clone());
+            if let Some(transcript) = state.mirror.transcripts.get_mut(&session) {
+                transcript.load(messages, older);
+                transcript.end_before(revert.as_ref().map(|revert| &revert.message_id));
+            }
+        }
+        Reply::Older { session, messages, older } => {
+            if let Some(transcript) = state.mirror.transcripts.get_mut(&session) {
+                transcript.load_older(messages, older);
+            }
+        }
+        Reply::Todos { session, todos } => drop(state.mirror.todos.insert(session, todos)),
+        Reply::Files { query, files } => complete::found(state, &query, files),
+        Reply::Providers(value) => {
+            state.mirror.put_providers(&value);
+            state.tell("the provider can be used now", ToastVariant::Success);
+        }
+        Reply::AllProviders(value) => {
+            state.known_providers = named(&value["all"]);
+            layer::providers::refresh(state);
+        }
+        Reply::Skills(value) => {
+            let skills = value.as_array().into_iter().flatten();
+            let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+            state.skills = skills.map(|skill| (text(skill, "name"), text(skill, "description"))).collect();
+            if matches!(state.layers.last(), Some(Layer::List(list)) if list.kind == layer::Kind::Skills) {
+                state.layers.pop();
+                layer::skills::open(state);
+            }
+        }
+        Reply::Edited(text) => state.prompt.editor.set(text.trim_end()),
+        Reply::Unsent { text, error } => {
+            state.fail(error);
+            if state.prompt.is_empty() {
+                state.prompt.editor.set(text);
+            }
+        }
+        Reply::Failed(text) => state.fail(text),
+        Reply::Done(text) => state.tell(text, ToastVariant::Success),
+    }
+    Vec::new()
+}
+
+fn named(value: &Value) -> Vec<(String, String)> {
+    let providers = value.as_array().into_iter().flatten();
+    let named = providers.filter_map(|provider| {
+        let id = provider["id"].as_str()?.to_owned();
+        let name = provider["name"].as_str().unwrap_or(&id).to_owned();
+        Some((id, name))
+    });
+    let mut named: Vec<(String, String)> = named.collect();
+    named.sort_by_key(|(_, name)| name.to_lowercase());
+    named
+}
+
+fn begun(state: &mut State, started: Started) {
+    for failed in &started.failed {
+        state.fail(failed.clone());
+    }
+    if let Some(path) = started.path {
+        state.mirror.directory = path.directory;
+        state.mirror.worktree = path.worktree;
+        state.mirror.home = path.home;
+    }
+    state.mirror.agents = serde_json::from_value(started.agents).unwrap_or_default();
+    state.mirror.commands = serde_json::from_value(started.commands).unwrap_or_default();
+    state.mirror.put_providers(&started.providers);
+    state.mirror.branch = started.branch;
+    state.mirror.statuses = started.statuses.into_iter().collect();
+    state.mirror.permissions = started.permissions;
+    state.mirror.questions = started.questions;
+    for session in started.sessions {
+        state.mirror.put_session(session);
+    }
+    configured(state, started.config);
+    if !state.mirror.ready {
+        state.mirror.ready = true;
+        unknown_choice(state);
+    }
+    if let Route::Session(id) = &state.route
+        && !state.mirror.transcripts.contains_key(id)
+    {
+        state.route = Route::Home;
+    }
+}
+
+/// What the server's configuration says of colours and keys, unless `tui.json` says otherwise.
+fn configured(state: &mut State, config: Value) {
+    let wants = |key: &str| state.options.config[key].is_null().then(|| config[key].clone());
+    let keybinds = wants("keybinds").filter(Value::is_object);
+    let theme = wants("theme").and_then(|theme| theme.as_str().map(str::to_owned));
+    if let Some(keybinds) = keybinds {
+        for wrong in state.keys.configure(&keybinds) {
+            state.warn(wrong);
+        }
+    }
+    if let Some(theme) = theme.filter(|theme| state.local.theme.is_none() && *theme != state.theme_name)
+        && let Err(wrong) = state.choose_theme(&theme)
+    {
+        state.warn(wrong);
+    }
+    state.mirror.config = config;
+}
+
+/// What the command line names has to exist.
+fn unknown_choice(state: &mut State) {
+    if let Some(name) = state.choice.agent.clone()
+        && !state.primary_agents().iter().any(|agent| agent.name == name)
+    {
+        state.warn(format!("there is no agent `{name}`; the usual one answers"));
+        state.choice.agent = None;
+    }
+    if let Some(wanted) = state.options.model.clone() {
+        let model = state.choice.model.clone();
+        let known = model.is_some_and(|(provider, model)| state.mirror.model(&provider, &model).is_some());
+        if !known {
+            state.warn(format!("there is no model `{wanted}`; the usual one answers"));
+            state.choice.model = None;
+        }
+    }
+}

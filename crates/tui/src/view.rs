@@ -1,0 +1,230 @@
+//! Drawing: what the state is, on a screen of a size.
+//!
+//! [`arrange`] works out what goes where and which rows of the transcript are visible,
+//! [`view`] only paints that.
+
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Style};
+use ratatui::text::{Line, Span};
+
+use crate::state::{Link, Route, State};
+use crate::transcript::Row;
+
+mod asked;
+mod home;
+mod layer;
+mod page;
+mod prompt;
+mod sidebar;
+
+/// From which width on there is room for the sidebar.
+pub(crate) const SIDEBAR_FROM: u16 = 120;
+const SIDEBAR_WIDTH: u16 = 42;
+/// The smallest terminal that can show anything.
+const MIN_SIZE: (u16, u16) = (20, 6);
+
+/// What goes where.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Layout {
+    pub(crate) transcript: Rect,
+    pub(crate) bottom: Rect,
+    pub(crate) footer: Rect,
+    pub(crate) sidebar: Option<Rect>,
+    /// How wide the prompt's text is.
+    pub(crate) prompt_width: u16,
+}
+
+/// What is on the screen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Screen {
+    pub(crate) layout: Layout,
+    pub(crate) rows: Vec<Row>,
+    /// The prompt, or what is asked in its place.
+    pub(crate) bottom: Bottom,
+}
+
+/// The lines at the bottom, and where in them the cursor is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Bottom {
+    pub(crate) lines: Vec<Line<'static>>,
+    pub(crate) cursor: Option<(u16, u16)>,
+}
+
+/// Works out what is on the screen.
+pub(crate) fn arrange(state: &mut State) {
+    let (width, height) = state.size;
+    if width < MIN_SIZE.0 || height < MIN_SIZE.1 {
+        state.screen = Screen::default();
+        return;
+    }
+    match state.route.clone() {
+        Route::Home => {
+            let box_width = home::prompt_width(width);
+            let bottom = prompt::lines(state, box_width, height / 2);
+            let layout = home::layout((width, height), &bottom);
+            state.screen = Screen { layout, rows: Vec::new(), bottom };
+        }
+        Route::Session(id) => {
+            let wanted = state.local.sidebar.unwrap_or(true);
+            let sidebar = (width >= SIDEBAR_FROM && wanted).then_some(SIDEBAR_WIDTH);
+            let main = width - sidebar.unwrap_or(0);
+            let bottom = if state.asked.leave.is_some() || state.asked.question.is_some() {
+                asked::lines(state, main, height)
+            } else {
+                prompt::lines(state, main, height / 3)
+            };
+            let footer = height - 1;
+            let count = u16::try_from(bottom.lines.len()).unwrap_or(u16::MAX).min(footer.saturating_sub(1));
+            let layout = Layout {
+                transcript: Rect::new(0, 0, main, footer - count),
+                bottom: Rect::new(0, footer - count, main, count),
+                footer: Rect::new(0, footer, main, 1),
+                sidebar: sidebar.map(|sidebar| Rect::new(main, 0, sidebar, height)),
+                prompt_width: prompt::text_width(main),
+            };
+            state.screen = Screen { layout, rows: Vec::new(), bottom };
+            if let Some(mut transcript) = state.mirror.transcripts.remove(&id) {
+                let area = state.screen.layout.transcript;
+                let look = state.look(usize::from(area.width));
+                let rows = transcript.rows(&look, usize::from(area.height));
+                state.mirror.transcripts.insert(id, transcript);
+                state.screen.rows = rows;
+            }
+        }
+    }
+}
+
+/// Paints what was arranged.
+pub(crate) fn view(state: &State, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    let theme = &state.theme;
+    let buffer = frame.buffer_mut();
+    buffer.set_style(area, Style::new().fg(theme.text).bg(theme.background));
+    if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
+        let text = Line::from("terminal too small");
+        put(buffer, area, 0, &text);
+        return;
+    }
+    match state.route {
+        Route::Home => home::view(state, buffer, area),
+        Route::Session(_) => session(state, buffer),
+    }
+    prompt::completions(state, buffer);
+    let mut cursor = bottom_cursor(state);
+    for layer in &state.layers {
+        cursor = layer::view(state, layer, buffer, area);
+    }
+    notes(state, buffer, area);
+    if let Some((x, y)) = cursor.filter(|(x, y)| *x < area.width && *y < area.height) {
+        frame.set_cursor_position((x, y));
+    }
+}
+
+fn bottom_cursor(state: &State) -> Option<(u16, u16)> {
+    let bottom = state.screen.layout.bottom;
+    let (x, y) = state.screen.bottom.cursor?;
+    (y < bottom.height).then_some((bottom.x + x, bottom.y + y))
+}
+
+fn session(state: &State, buffer: &mut Buffer) {
+    let layout = state.screen.layout;
+    let rows = &state.screen.rows;
+    // A short transcript begins at the top.
+    for (at, row) in (0..).zip(rows) {
+        put(buffer, layout.transcript, at, &row.line);
+    }
+    if rows.is_empty() {
+        empty(state, buffer, layout.transcript);
+    }
+    for (at, line) in (0..).zip(&state.screen.bottom.lines) {
+        put(buffer, layout.bottom, at, line);
+    }
+    put(buffer, layout.footer, 0, &prompt::footer(state, layout.footer.width));
+    if let Some(area) = layout.sidebar {
+        sidebar::view(state, buffer, area);
+    }
+}
+
+fn empty(state: &State, buffer: &mut Buffer, area: Rect) {
+    let loaded =
+        state.session_id().and_then(|id| state.mirror.transcripts.get(id)).is_some_and(|known| known.loaded);
+    let text = if loaded { "     nothing has been said yet" } else { "     loading…" };
+    put(buffer, area, 1, &Line::from(Span::styled(text, Style::new().fg(state.theme.muted))));
+}
+
+/// What is told for a moment, at the upper right.
+fn notes(state: &State, buffer: &mut Buffer, area: Rect) {
+    use codewright_proto::ToastVariant;
+    let width = area.width.saturating_sub(4).min(60);
+    let mut y = 1;
+    let lost = match &state.link {
+        Link::Lost(why) => {
+            Some((format!("no connection to the server: {why}. Trying again…"), ToastVariant::Error))
+        }
+        Link::Opening | Link::Open => None,
+    };
+    let told = state.notes.iter().map(|note| (note.text.clone(), note.variant));
+    for (text, variant) in lost.into_iter().chain(told) {
+        let colour = match variant {
+            ToastVariant::Info => state.theme.info,
+            ToastVariant::Success => state.theme.success,
+            ToastVariant::Warning => state.theme.warning,
+            ToastVariant::Error => state.theme.error,
+        };
+        let style = Style::new().fg(state.theme.text);
+        let wrapped = text.lines().take(8).flat_map(|line| {
+            crate::wrap::words(&[Span::styled(line.to_owned(), style)], usize::from(width.saturating_sub(4)))
+        });
+        let lines: Vec<Line<'static>> = wrapped.take(10).collect();
+        let height = u16::try_from(lines.len()).unwrap_or(1) + 2;
+        if y + height > area.height {
+            return;
+        }
+        let place = Rect::new(area.width.saturating_sub(width + 2), y, width, height);
+        clear(buffer, place, state.theme.panel);
+        for (at, line) in (0..).zip(&lines) {
+            let inner = Rect::new(place.x + 2, place.y + 1, place.width.saturating_sub(4), place.height);
+            put(buffer, inner, at, line);
+        }
+        for row in place.y..place.y + place.height {
+            buffer[(place.x, row)].set_symbol("┃").set_fg(colour);
+        }
+        y += height + 1;
+    }
+}
+
+/// Writes a line into a row of an area.
+fn put(buffer: &mut Buffer, area: Rect, row: u16, line: &Line<'_>) {
+    let area = area.intersection(buffer.area);
+    if row >= area.height {
+        return;
+    }
+    let y = area.y + row;
+    if line.style != Style::default() {
+        buffer.set_style(Rect::new(area.x, y, area.width, 1), line.style);
+    }
+    buffer.set_line(area.x, y, line, area.width);
+}
+
+/// Empties an area.
+fn clear(buffer: &mut Buffer, area: Rect, back: Color) {
+    let area = area.intersection(buffer.area);
+    for y in area.y..area.y + area.height {
+        for x in area.x..area.x + area.width {
+            buffer[(x, y)].reset();
+        }
+    }
+    buffer.set_style(area, Style::new().bg(back));
+}
+
+/// Text at the left and at the right of a row.
+fn both_ends(left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: u16) -> Line<'static> {
+    let taken = |spans: &[Span<'static>]| spans.iter().map(Span::width).sum::<usize>();
+    let blank = usize::from(width).saturating_sub(taken(&left) + taken(&right));
+    let mut spans = left;
+    spans.push(Span::raw(" ".repeat(blank)));
+    spans.extend(right);
+    Line::from(spans)
+}

@@ -1,0 +1,286 @@
+//! Questions to the user, in the place of the prompt.
+
+use codewright_proto::PermissionRequest;
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+use serde_json::Value;
+
+use super::{Bottom, both_ends};
+use crate::asked::{self, Answering, Leave, Stage};
+use crate::clean::{clean, clean_line};
+use crate::look::Look;
+use crate::panel::{SIDES, panel};
+use crate::state::State;
+use crate::wrap;
+
+/// How many lines of what is asked about are shown beside the transcript.
+const MAX_LINES: usize = 14;
+/// How many patterns are named.
+const MAX_PATTERNS: usize = 12;
+
+pub(super) fn lines(state: &State, width: u16, height: u16) -> Bottom {
+    if let (Some(leave), Some(request)) = (&state.asked.leave, asked::permission(state)) {
+        return permission(state, leave, request, (width, height));
+    }
+    match (&state.asked.question, asked::question(state)) {
+        (Some(answering), Some(request)) => question(state, answering, &request.questions, width),
+        _ => Bottom::default(),
+    }
+}
+
+fn permission(
+    state: &State,
+    leave: &Leave,
+    request: &PermissionRequest,
+    (width, height): (u16, u16),
+) -> Bottom {
+    let theme = &state.theme;
+    let look = state.look(usize::from(width));
+    let room = usize::from(width).saturating_sub(SIDES).max(8);
+    let warning = Style::new().fg(look.waiting()).add_modifier(Modifier::BOLD);
+    let text = Style::new().fg(theme.text);
+    let muted = Style::new().fg(theme.muted);
+    let (title, mut body) = match &leave.stage {
+        Stage::Choose => ("△ Permission required", details(&look, request, room)),
+        Stage::Always => ("△ Always allow", always(request, room, text)),
+        Stage::Reject(_) => (
+            "△ Reject",
+            vec![Line::from(Span::styled("What should be done instead? (enter sends it)", muted))],
+        ),
+    };
+    let mut cursor = None;
+    let full = usize::from(height).saturating_sub(10).max(3);
+    let limit = if leave.full { full } else { MAX_LINES.min(full) };
+    let total = body.len();
+    if total > limit {
+        let first = leave.scroll.min(total - limit);
+        body = body.into_iter().skip(first).take(limit).collect();
+        let hidden = total - limit;
+        body.push(Line::from(Span::styled(format!("… {hidden} more lines (ctrl+f shows more)"), muted)));
+    }
+    let mut content = vec![Line::from(Span::styled(title, warning)), Line::default()];
+    content.append(&mut body);
+    content.push(Line::default());
+    let hint = match &leave.stage {
+        Stage::Reject(editor) => {
+            let shown = wrap::shortened_front(&clean_line(editor.text()), room.saturating_sub(2));
+            let x = u16::try_from(5 + 2 + wrap::width(&shown)).unwrap_or(0);
+            cursor = Some((x, u16::try_from(content.len() + 1).unwrap_or(0)));
+            content.push(Line::from(vec![Span::styled("› ", muted), Span::styled(shown, text)]));
+            return Bottom { lines: panel(content, usize::from(width), look.waiting(), theme), cursor };
+        }
+        Stage::Always => "⇆ select  enter confirm",
+        Stage::Choose => "ctrl+f fullscreen  ⇆ select  enter confirm",
+    };
+    let names: &[&str] = if matches!(leave.stage, Stage::Always) {
+        &["Confirm", "Cancel"]
+    } else {
+        &["Allow once", "Allow always", "Reject"]
+    };
+    let mut buttons = Vec::new();
+    for (at, name) in names.iter().enumerate() {
+        let style = if at == leave.selected {
+            Style::new().fg(theme.selected_text).bg(look.waiting()).add_modifier(Modifier::BOLD)
+        } else {
+            muted
+        };
+        // Without colours the chosen one is told by its brackets.
+        let (open, close) = if at == leave.selected { ("[", "]") } else { (" ", " ") };
+        buttons.push(Span::styled(format!("{open}{name}{close}"), style));
+        buttons.push(Span::raw(" "));
+    }
+    let taken: usize = buttons.iter().map(Span::width).sum();
+    let hint = if taken + hint.chars().count() < room { hint } else { "" };
+    content.push(both_ends(buttons, vec![Span::styled(hint, muted)], u16::try_from(room).unwrap_or(width)));
+    Bottom { lines: panel(content, usize::from(width), look.waiting(), theme), cursor }
+}
+
+/// What "always" will mean.
+fn always(request: &PermissionRequest, room: usize, style: Style) -> Vec<Line<'static>> {
+    let name = clean_line(&request.permission);
+    let everything = request.always.is_empty() || request.always.iter().any(|pattern| pattern == "*");
+    if everything {
+        let told = format!("This will allow {name} until the server is restarted.");
+        return wrap::words(&[Span::styled(told, style)], room);
+    }
+    let told = format!("Until the server is restarted this will allow {name} of:");
+    let mut lines = wrap::words(&[Span::styled(told, style)], room);
+    lines.extend(patterns(&request.always, room, style));
+    lines
+}
+
+fn patterns(patterns: &[String], room: usize, style: Style) -> Vec<Line<'static>> {
+    let shown = patterns
+        .iter()
+        .take(MAX_PATTERNS)
+        .flat_map(|pattern| wrap::exact(&[Span::styled(format!("- {}", clean_line(pattern)), style)], room));
+    let mut lines: Vec<Line<'static>> = shown.collect();
+    if patterns.len() > MAX_PATTERNS {
+        lines.push(Line::from(Span::styled(format!("and {} more", patterns.len() - MAX_PATTERNS), style)));
+    }
+    lines
+}
+
+/// What leave is asked for.
+fn details(look: &Look<'_>, request: &PermissionRequest, room: usize) -> Vec<Line<'static>> {
+    let theme = look.theme;
+    let text = Style::new().fg(theme.text);
+    let muted = Style::new().fg(theme.muted);
+    let meta = |key: &str| request.metadata.get(key).and_then(Value::as_str).unwrap_or_default();
+    let line = |label: String| wrap::words(&[Span::styled(label, text)], room);
+    match request.permission.as_str() {
+        "bash" => {
+            let command = clean(meta("command"));
+            let mut lines = Vec::new();
+            for (at, row) in command.lines().enumerate() {
+                let mark = if at == 0 { "$ " } else { "  " };
+                let wrapped = wrap::exact(&[Span::styled(row.to_owned(), text)], room.saturating_sub(2));
+                lines.extend(wrap::prefixed(wrapped, &Span::styled(mark, muted), &Span::raw("  ")));
+            }
+            lines
+        }
+        "edit" | "write" | "patch" | "apply_patch" | "multiedit" => {
+            let path = meta("filepath");
+            let named = if path.is_empty() { request.patterns.join(", ") } else { look.path(path) };
+            let mut lines = line(format!("← Edit {}", clean_line(&named)));
+            lines.push(Line::default());
+            lines.extend(look.question_diff(meta("diff"), path, (room, 5_000)));
+            lines
+        }
+        "external_directory" => {
+            let mut lines = line(
+                format!("← Access outside of the project: {}", look.path(meta("parentDir")))
+                    .trim_end_matches([':', ' '])
+                    .to_owned(),
+            );
+            if !meta("command").is_empty() {
+                lines.extend(line(format!("$ {}", clean_line(meta("command")))));
+            }
+            lines.push(Line::default());
+            lines.extend(patterns(&request.patterns, room, muted));
+            lines
+        }
+        "doom_loop" => {
+            line(format!("The model makes the same call again and again: {}", clean_line(meta("tool"))))
+        }
+        name => {
+            let mut lines = line(format!("⚙ {}", clean_line(name)));
+            for (key, value) in request.metadata.iter().take(MAX_PATTERNS) {
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let told = format!("{}: {}", clean_line(key), wrap::shortened(&clean_line(&value), 400));
+                lines.extend(wrap::words(&[Span::styled(told, muted)], room));
+            }
+            lines.extend(patterns(&request.patterns, room, muted));
+            lines
+        }
+    }
+}
+
+fn question(
+    state: &State,
+    answering: &Answering,
+    questions: &[codewright_proto::Question],
+    width: u16,
+) -> Bottom {
+    let theme = &state.theme;
+    let look = state.look(usize::from(width));
+    let room = usize::from(width).saturating_sub(SIDES).max(8);
+    let text = Style::new().fg(theme.text);
+    let muted = Style::new().fg(theme.muted);
+    let chosen = Style::new().fg(theme.primary).add_modifier(Modifier::BOLD);
+    let mut content = Vec::new();
+    let single = questions.len() == 1 && !questions.iter().any(|question| question.multiple.unwrap_or(false));
+    if !single {
+        let names =
+            questions.iter().map(|question| clean_line(&question.header)).chain(["Confirm".to_owned()]);
+        let tabs = names.enumerate().map(|(at, name)| {
+            let style = if at == answering.tab { chosen.add_modifier(Modifier::REVERSED) } else { muted };
+            Span::styled(format!(" {name} "), style)
+        });
+        content.extend([Line::from(tabs.collect::<Vec<_>>()), Line::default()]);
+    }
+    let mut cursor = None;
+    let hint = match questions.get(answering.tab) {
+        None => {
+            content.push(Line::from(Span::styled("Review", chosen)));
+            for (question, answers) in questions.iter().zip(&answering.answers) {
+                let given = if answers.is_empty() { "(no answer)".to_owned() } else { answers.join(", ") };
+                let told = format!("{}: {}", clean_line(&question.header), clean_line(&given));
+                content.push(Line::default());
+                content.extend(wrap::words(&[Span::styled(told, text)], room));
+            }
+            "⇆ tab  enter submit  esc dismiss"
+        }
+        Some(asked) => {
+            let multiple = asked.multiple.unwrap_or(false);
+            let more = if multiple { " (select all that apply)" } else { "" };
+            content.extend(look.markdown(&format!("{}{more}", asked.question), room));
+            content.push(Line::default());
+            let answers = answering.answers.get(answering.tab).cloned().unwrap_or_default();
+            for (at, option) in asked.options.iter().enumerate() {
+                let mark = answers.contains(&option.label);
+                content.extend(entry(
+                    &look,
+                    (at, at == answering.selected),
+                    (multiple, mark),
+                    (&option.label, &option.description, room),
+                ));
+            }
+            if asked.custom.unwrap_or(true) {
+                let at = asked.options.len();
+                let own =
+                    answers.iter().find(|answer| asked.options.iter().all(|option| option.label != **answer));
+                let label = own.map_or("Type your own answer".to_owned(), |own| format!("Own answer: {own}"));
+                content.extend(entry(
+                    &look,
+                    (at, at == answering.selected),
+                    (multiple, own.is_some()),
+                    (&label, "", room),
+                ));
+            }
+            if let Some(editor) = &answering.own {
+                let shown = wrap::shortened_front(&clean_line(editor.text()), room.saturating_sub(2));
+                cursor = Some((
+                    u16::try_from(7 + wrap::width(&shown)).unwrap_or(0),
+                    u16::try_from(content.len() + 1).unwrap_or(0),
+                ));
+                content.push(Line::from(vec![Span::styled("› ", muted), Span::styled(shown, text)]));
+            }
+            if multiple {
+                "⇆ tab  ↑↓ select  enter toggle  esc dismiss"
+            } else {
+                "⇆ tab  ↑↓ select  enter confirm  esc dismiss"
+            }
+        }
+    };
+    content.push(Line::default());
+    content.push(Line::from(Span::styled(hint, muted)));
+    Bottom { lines: panel(content, usize::from(width), theme.primary, theme), cursor }
+}
+
+fn entry(
+    look: &Look<'_>,
+    (at, selected): (usize, bool),
+    (multiple, marked): (bool, bool),
+    (label, about, room): (&str, &str, usize),
+) -> Vec<Line<'static>> {
+    let theme = look.theme;
+    let colour = if selected { theme.primary } else { theme.text };
+    let mark = match (multiple, marked) {
+        (true, true) => "[✓] ",
+        (true, false) => "[ ] ",
+        (false, true) => "✓ ",
+        (false, false) => "",
+    };
+    let pointer = if selected { "›" } else { " " };
+    let label = format!("{pointer} {}. {mark}{}", at + 1, clean_line(label));
+    let mut lines = wrap::words(&[Span::styled(label, Style::new().fg(colour))], room);
+    if !about.trim().is_empty() {
+        let about = wrap::words(
+            &[Span::styled(clean_line(about), Style::new().fg(theme.muted))],
+            room.saturating_sub(5),
+        );
+        lines.extend(crate::panel::indented(about, 5));
+    }
+    lines
+}

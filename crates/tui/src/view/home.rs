@@ -1,0 +1,127 @@
+//! The first view: a prompt, and where it will work.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use super::{Bottom, Layout, both_ends, prompt, put};
+use crate::keys::Action;
+use crate::state::State;
+use crate::wrap;
+
+const MAX_WIDTH: u16 = 80;
+const LOGO: [&str; 3] = [
+    "█▀▀ █▀█ █▀▄ █▀▀ █ █ █ █▀█ ▀█▀ █▀▀ █ █ ▀█▀",
+    "█   █ █ █ █ █▀▀ █ █ █ █▀▄  █  █ █ █▀█  █ ",
+    "▀▀▀ ▀▀▀ ▀▀  ▀▀▀  ▀ ▀  ▀ ▀ ▀▀▀ ▀▀▀ ▀ ▀  ▀ ",
+];
+
+/// How wide the prompt is.
+pub(super) fn prompt_width(width: u16) -> u16 {
+    width.min(MAX_WIDTH)
+}
+
+pub(super) fn layout((width, height): (u16, u16), bottom: &Bottom) -> Layout {
+    let count = u16::try_from(bottom.lines.len()).unwrap_or(0);
+    let box_width = prompt_width(width);
+    let x = (width - box_width) / 2;
+    let top = (height.saturating_sub(count) / 2).min(height.saturating_sub(count + 2)).max(1);
+    let room = height.saturating_sub(top + 1);
+    Layout {
+        transcript: Rect::new(0, 0, width, 0),
+        bottom: Rect::new(x, top, box_width, count.min(room)),
+        footer: Rect::new(0, height - 1, width, 1),
+        sidebar: None,
+        prompt_width: prompt::text_width(box_width),
+    }
+}
+
+pub(super) fn view(state: &State, buffer: &mut Buffer, area: Rect) {
+    let layout = state.screen.layout;
+    let bottom = layout.bottom;
+    for (at, line) in (0..).zip(&state.screen.bottom.lines) {
+        put(buffer, bottom, at, line);
+    }
+    logo(state, buffer, area, bottom);
+    let below = Rect::new(bottom.x, bottom.y + bottom.height, bottom.width, 1);
+    if below.y < layout.footer.y {
+        put(buffer, below, 0, &hints(state, bottom.width));
+    }
+    let first = below.y + 2;
+    let room = layout.footer.y.saturating_sub(first + 1);
+    for (at, line) in (0..room).zip(first_run(state, usize::from(bottom.width))) {
+        put(buffer, Rect::new(bottom.x, first, bottom.width, room), at, &line);
+    }
+    put(buffer, layout.footer, 0, &footer(state, layout.footer.width));
+}
+
+fn logo(state: &State, buffer: &mut Buffer, area: Rect, bottom: Rect) {
+    let width = u16::try_from(wrap::width(LOGO[0])).unwrap_or(0);
+    if bottom.y < 6 || area.width < width + 4 {
+        return;
+    }
+    let place = Rect::new((area.width - width) / 2, bottom.y - 5, width, 3);
+    for (at, line) in (0..).zip(LOGO) {
+        let (one, other) = line.split_at(line.char_indices().nth(16).map_or(0, |(at, _)| at));
+        let spans = vec![
+            Span::styled(one, Style::new().fg(state.theme.muted)),
+            Span::styled(other, Style::new().fg(state.theme.text)),
+        ];
+        put(buffer, place, at, &Line::from(spans));
+    }
+}
+
+fn hints(state: &State, width: u16) -> Line<'static> {
+    let key = Style::new().fg(state.theme.text);
+    let muted = Style::new().fg(state.theme.muted);
+    if state.prompt.shell {
+        return both_ends(Vec::new(), vec![Span::styled("esc leaves the shell mode ", muted)], width);
+    }
+    let spans = vec![
+        Span::styled(state.keys.first(Action::AgentCycle), key),
+        Span::styled(" agents  ", muted),
+        Span::styled(state.keys.first(Action::Palette), key),
+        Span::styled(" commands ", muted),
+    ];
+    both_ends(Vec::new(), spans, width)
+}
+
+/// What to do when no model can be used yet.
+fn first_run(state: &State, width: usize) -> Vec<Line<'static>> {
+    if !state.mirror.ready || !state.mirror.providers.is_empty() {
+        return Vec::new();
+    }
+    let bold = Style::new().fg(state.theme.warning).add_modifier(Modifier::BOLD);
+    let text = Style::new().fg(state.theme.text);
+    let muted = Style::new().fg(state.theme.muted);
+    let mut lines = vec![Line::from(Span::styled("No model can be used yet.", bold))];
+    let found = "Neither a stored sign-in, nor a key in the environment, nor a model server on this machine was found.";
+    lines.extend(wrap::words(&[Span::styled(found, muted)], width));
+    lines.push(Line::default());
+    for (how, what) in [
+        ("/connect", "stores a key for a provider"),
+        ("codewright providers login", "signs in to one in the browser"),
+        ("codewright demo", "shows the program at work, without key and network"),
+    ] {
+        lines.push(Line::from(vec![Span::styled(format!("  {how:<28}"), text), Span::styled(what, muted)]));
+    }
+    let local = "A model server such as Ollama or LM Studio is found when it runs at the next start.";
+    lines.push(Line::default());
+    lines.extend(wrap::words(&[Span::styled(local, muted)], width));
+    lines
+}
+
+fn footer(state: &State, width: u16) -> Line<'static> {
+    let muted = Style::new().fg(state.theme.muted);
+    let place = crate::look::shown_path(&state.mirror.directory, "", &state.mirror.home);
+    let branch =
+        state.mirror.branch.as_deref().map(|branch| format!(":{}", crate::clean::clean_line(branch)));
+    let place = format!("  {place}{}", branch.unwrap_or_default());
+    let left = if state.leader.is_some() {
+        Span::styled("  waiting for a key…", Style::new().fg(state.theme.warning))
+    } else {
+        Span::styled(wrap::shortened_front(&place, usize::from(width).saturating_sub(14)), muted)
+    };
+    both_ends(vec![left], vec![Span::styled(format!("{}  ", state.options.version), muted)], width)
+}

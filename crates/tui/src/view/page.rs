@@ -1,0 +1,130 @@
+//! Pages to read.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use super::{layer, put, sidebar};
+use crate::clean::clean_line;
+use crate::keys;
+use crate::layer::page::{Page, Topic};
+use crate::state::{Link, State};
+
+pub(super) fn view(state: &State, page: &Page, buffer: &mut Buffer, area: Rect) {
+    let wide = page.topic == Topic::Diff;
+    let width = if wide { area.width.saturating_sub(4) } else { 76 };
+    let inner_width = usize::from(width.min(area.width.saturating_sub(2)).saturating_sub(4));
+    let (title, lines) = match page.topic {
+        Topic::Help => ("Help", help(state)),
+        Topic::Status => ("Status", status(state)),
+        Topic::Diff => ("Changed files", diff(state, inner_width)),
+        Topic::Bug => ("Bug report", bug(state)),
+    };
+    let wanted = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(5);
+    let inner = layer::frame(state, buffer, area, (width, wanted.min(area.height.saturating_sub(2))));
+    put(buffer, inner, 0, &layer::heading(state, title, inner.width));
+    let body = Rect::new(inner.x, inner.y + 2, inner.width, inner.height.saturating_sub(2));
+    let first = page.scroll.min(lines.len().saturating_sub(usize::from(body.height)));
+    for (y, line) in (0..body.height).zip(lines.iter().skip(first)) {
+        put(buffer, body, y, line);
+    }
+}
+
+fn group(state: &State, name: &str) -> Line<'static> {
+    Line::from(Span::styled(
+        name.to_owned(),
+        Style::new().fg(state.theme.accent).add_modifier(Modifier::BOLD),
+    ))
+}
+
+fn pair(state: &State, left: &str, right: &str) -> Line<'static> {
+    Line::from(vec![
+        Span::styled(format!("  {left:<36}"), Style::new().fg(state.theme.text)),
+        Span::styled(right.to_owned(), Style::new().fg(state.theme.muted)),
+    ])
+}
+
+fn help(state: &State) -> Vec<Line<'static>> {
+    let mut lines = vec![
+        pair(state, "/", "commands"),
+        pair(state, "@", "files and agents"),
+        pair(state, "! in an empty prompt", "a shell command"),
+        pair(state, "a click", "unfolds outputs, opens subagents"),
+    ];
+    let groups = keys::by_group(&state.keys);
+    for name in ["System", "Session", "Prompt", "Agent", "Keys"] {
+        lines.extend([Line::default(), group(state, name)]);
+        for (how, title) in groups.get(name).into_iter().flatten() {
+            lines.push(pair(state, how, title));
+        }
+    }
+    lines
+}
+
+fn status(state: &State) -> Vec<Line<'static>> {
+    let link = match &state.link {
+        Link::Opening => "being opened".to_owned(),
+        Link::Open => "open".to_owned(),
+        Link::Lost(why) => format!("lost: {why}"),
+    };
+    let mut lines = vec![
+        group(state, "Server"),
+        pair(state, "connection", &link),
+        pair(state, "version", state.options.version),
+        pair(state, "directory", &clean_line(&state.mirror.directory)),
+        Line::default(),
+        group(state, "Providers"),
+    ];
+    for provider in &state.mirror.providers {
+        lines.push(pair(state, &provider.name, &format!("{} models", provider.models.len())));
+    }
+    if state.mirror.providers.is_empty() {
+        lines.push(pair(state, "none", "/connect stores a provider's key"));
+    }
+    for (title, text) in [
+        ("MCP servers", "not supported by this version"),
+        ("Language servers", "not supported by this version"),
+        ("Formatters", "not supported by this version"),
+    ] {
+        lines.extend([Line::default(), group(state, title), pair(state, text, "")]);
+    }
+    lines.extend([Line::default(), group(state, "Terminal")]);
+    lines.push(pair(state, "theme", &state.theme_name));
+    lines.push(pair(state, "colours", &format!("{:?}", state.options.depth).to_lowercase()));
+    lines.push(pair(state, "size", &format!("{} × {}", state.size.0, state.size.1)));
+    lines
+}
+
+fn bug(state: &State) -> Vec<Line<'static>> {
+    let model = state.model().map(|(provider, model)| format!("{provider}/{model}")).unwrap_or_default();
+    vec![
+        pair(state, "What to say:", ""),
+        Line::default(),
+        pair(state, "version", state.options.version),
+        pair(state, "system", std::env::consts::OS),
+        pair(state, "model", &clean_line(&model)),
+        pair(state, "session", state.session_id().map_or("none", |id| id.as_str())),
+        Line::default(),
+        pair(state, "codewright export --sanitize SESSION", "the session without texts and paths"),
+    ]
+}
+
+fn diff(state: &State, width: usize) -> Vec<Line<'static>> {
+    let look = state.look(width);
+    let mut lines = Vec::new();
+    for diff in sidebar::diffs(state) {
+        let name = diff.file.as_deref().map(clean_line).unwrap_or_default();
+        let counts = format!("  +{} -{}", diff.additions, diff.deletions);
+        lines.push(Line::from(vec![
+            Span::styled(name.clone(), Style::new().fg(state.theme.text).add_modifier(Modifier::BOLD)),
+            Span::styled(counts, Style::new().fg(state.theme.muted)),
+        ]));
+        lines.extend(look.question_diff(diff.patch.as_deref().unwrap_or_default(), &name, (width, 2_000)));
+        lines.push(Line::default());
+    }
+    if lines.is_empty() {
+        lines.push(pair(state, "no file was changed", ""));
+    }
+    lines
+}
