@@ -178,7 +178,7 @@ pub(crate) fn question_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>>
     let count = asked.options.len() + usize::from(custom);
     match key.code {
         KeyCode::Up | KeyCode::Char('k') => {
-            answering.selected = (answering.selected + count.max(1) - 1) % count.max(1)
+            answering.selected = (answering.selected + count.max(1) - 1) % count.max(1);
         }
         KeyCode::Down | KeyCode::Char('j') => answering.selected = (answering.selected + 1) % count.max(1),
         KeyCode::Left | KeyCode::BackTab => turn(answering, answering.tab.saturating_sub(1)),
@@ -246,8 +246,8 @@ pub(crate) fn type_into(editor: &mut Editor, key: KeyEvent) {
     match key.code {
         KeyCode::Char('u') if control => editor.delete_to_start(),
         KeyCode::Char('w') if control => editor.delete_word_before(),
-        KeyCode::Char('a') if control => editor.to_line_start(),
-        KeyCode::Char('e') if control => editor.to_line_end(),
+        KeyCode::Char('a') if control => editor.line_home(),
+        KeyCode::Char('e') if control => editor.line_tail(),
         KeyCode::Char('k') if control => editor.delete_to_end(),
         KeyCode::Char(c) if !control && !key.modifiers.contains(KeyModifiers::ALT) => {
             editor.insert(c.encode_utf8(&mut [0; 4]));
@@ -256,8 +256,8 @@ pub(crate) fn type_into(editor: &mut Editor, key: KeyEvent) {
         KeyCode::Delete => editor.delete_behind(),
         KeyCode::Left => editor.left(),
         KeyCode::Right => editor.right(),
-        KeyCode::Home => editor.to_line_start(),
-        KeyCode::End => editor.to_line_end(),
+        KeyCode::Home => editor.line_home(),
+        KeyCode::End => editor.line_tail(),
         _ => {}
     }
 }

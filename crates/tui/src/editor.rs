@@ -130,11 +130,11 @@ impl Editor {
         self.cursor = self.word_behind();
     }
 
-    pub(crate) fn to_line_start(&mut self) {
+    pub(crate) fn line_home(&mut self) {
         self.cursor = self.line_start();
     }
 
-    pub(crate) fn to_line_end(&mut self) {
+    pub(crate) fn line_tail(&mut self) {
         self.cursor = self.line_end();
     }
 
@@ -213,8 +213,8 @@ impl Editor {
 
     fn word_before(&self) -> usize {
         let trimmed = self.before().trim_end();
-        let words = trimmed.split_word_bound_indices();
-        words.last().map_or(0, |(at, _)| at)
+        let mut words = trimmed.split_word_bound_indices();
+        words.next_back().map_or(0, |(at, _)| at)
     }
 
     fn word_behind(&self) -> usize {
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(editor.text(), "one two\n");
         editor.delete_to_start();
         assert_eq!(editor.text(), "one two");
-        editor.to_line_start();
+        editor.line_home();
         editor.delete_word_behind();
         assert_eq!(editor.text(), " two");
         editor.delete_to_end();

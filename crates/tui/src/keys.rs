@@ -210,11 +210,6 @@ impl Keys {
         bound.map(|(action, _)| *action)
     }
 
-    /// Whether a key does a certain thing without the leader.
-    pub(crate) fn is(&self, key: KeyEvent, action: Action) -> bool {
-        self.actions(key, false).any(|bound| bound == action)
-    }
-
     /// The keys of an action, written out.
     pub(crate) fn shown(&self, action: Action) -> String {
         let Some((_, bindings)) = self.bindings.iter().find(|(bound, _)| *bound == action) else {

@@ -222,7 +222,7 @@ impl List {
             KeyCode::Up => self.selected = self.selected.checked_sub(1).unwrap_or(last),
             KeyCode::Down => self.selected = if self.selected >= last { 0 } else { self.selected + 1 },
             KeyCode::Char('p' | 'k') if control => {
-                self.selected = self.selected.checked_sub(1).unwrap_or(last)
+                self.selected = self.selected.checked_sub(1).unwrap_or(last);
             }
             KeyCode::Char('n' | 'j') if control => {
                 self.selected = if self.selected >= last { 0 } else { self.selected + 1 };

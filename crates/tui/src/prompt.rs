@@ -1,6 +1,5 @@
 //! The prompt being written: its text, what is attached, what could complete it.
 
-use base64::Engine as _;
 use codewright_proto::PartInput;
 use serde_json::json;
 
@@ -27,8 +26,6 @@ pub(crate) enum Body {
     Paste(String),
     /// A file, by its path.
     File(String),
-    /// A picture, by its kind and its bytes.
-    Image { mime: String, bytes: Vec<u8> },
     /// An agent, by its name.
     Agent(String),
 }
@@ -153,16 +150,6 @@ impl Prompt {
                     parts.push(PartInput::Agent { id: None, name: name.clone(), source: Some(source) });
                 }
                 Body::File(path) => parts.push(file(path, directory, source)),
-                Body::Image { mime, bytes } => {
-                    let encoded = base64::engine::general_purpose::STANDARD.encode(bytes);
-                    parts.push(PartInput::File {
-                        id: None,
-                        mime: mime.clone(),
-                        filename: Some(chip.label.trim_matches(['[', ']']).to_owned()),
-                        url: format!("data:{mime};base64,{encoded}"),
-                        source: None,
-                    });
-                }
             }
         }
         parts
@@ -223,7 +210,16 @@ fn file(path: &str, directory: &str, source: serde_json::Value) -> PartInput {
     let (name, range) = lines_of(path);
     let is_directory = name.ends_with('/');
     let absolute = if name.starts_with('/') { name.to_owned() } else { format!("{directory}/{name}") };
-    let mime = if is_directory { "application/x-directory" } else { "text/plain" };
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+    let mime = match extension.as_deref() {
+        _ if is_directory => "application/x-directory",
+        Some("png") => "image/png",
+        Some("jpg" | "jpeg") => "image/jpeg",
+        Some("gif") => "image/gif",
+        Some("webp") => "image/webp",
+        Some("pdf") => "application/pdf",
+        Some(_) | None => "text/plain",
+    };
     let query = match range {
         Some((start, Some(end))) => format!("?start={start}&end={end}"),
         Some((start, None)) => format!("?start={start}"),
@@ -255,7 +251,7 @@ fn escaped(path: &str) -> String {
     for byte in path.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
-                text.push(byte as char)
+                text.push(byte as char);
             }
             byte => text.push_str(&format!("%{byte:02X}")),
         }

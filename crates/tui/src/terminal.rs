@@ -53,10 +53,6 @@ impl Terminal {
         }
     }
 
-    pub(crate) fn size(&self) -> io::Result<(u16, u16)> {
-        self.inner.size().map(|size| (size.width, size.height))
-    }
-
     /// Draws the state; only cells that changed are written.
     pub(crate) fn draw(&mut self, state: &mut State) -> io::Result<()> {
         let size = self.inner.size()?;

@@ -152,10 +152,10 @@ impl PartEntry {
     /// Takes a new value; a text that only grew keeps its blocks.
     fn update(&mut self, part: Part, version: u64) {
         let mut new = Self::new_without_blocks(part, version);
-        if let (Some(old), Some(text)) = (self.text.take(), &mut new.text) {
-            if text.text.starts_with(&old.text) {
-                text.blocks = old.blocks;
-            }
+        if let (Some(old), Some(text)) = (self.text.take(), &mut new.text)
+            && text.text.starts_with(&old.text)
+        {
+            text.blocks = old.blocks;
         }
         if let Some(text) = &mut new.text {
             text.blocks.extend(&text.text);

@@ -102,7 +102,9 @@ impl Look<'_> {
         if call.name == "bash" && call.error.is_none() {
             return self.shell(part, &call);
         }
-        let mut lines = self.heading(&call);
+        // The panel of a list says it all.
+        let is_list = call.name == "todowrite" && call.error.is_none() && call.input.get("todos").is_some();
+        let mut lines = if is_list { Vec::new() } else { self.heading(&call) };
         if let Some(error) = call.error {
             let style = Style::new().fg(self.theme.error);
             let limit = if self.is_open(part) { ALL_LINES } else { OUTPUT_LINES };

@@ -45,7 +45,7 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
         Action::First | Action::Last => in_session && !(writes && written),
         Action::ChildFirst => in_session,
         Action::ChildNext | Action::ChildPrevious | Action::Parent => child,
-        Action::Interrupt => in_session && (state.is_busy() || state.prompt.shell) || state.prompt.shell,
+        Action::Interrupt => state.prompt.shell || in_session && state.is_busy(),
         Action::Exit | Action::Delete | Action::Clear => exits(state, action, writes, written),
         Action::HistoryPrevious => writes && !state.prompt.editor.clone().up(write::width(state)),
         Action::HistoryNext => writes && !state.prompt.editor.clone().down(write::width(state)),
@@ -92,7 +92,7 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
 /// The same keys delete while there is something, and leave when there is nothing.
 fn exits(state: &State, action: Action, writes: bool, written: bool) -> bool {
     match action {
-        Action::Exit => !(writes && written) && !(writes && state.prompt.shell),
+        Action::Exit => !(writes && (written || state.prompt.shell)),
         Action::Clear => writes && (written || state.prompt.shell),
         _ => writes && written,
     }
@@ -140,10 +140,7 @@ pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
         | Action::MessagePrevious => scrolled(state, action),
         Action::Submit => send::submit(state),
         Action::Editor => vec![Cmd::Edit(state.prompt.whole_text())],
-        Action::Clear => {
-            state.prompt.clear();
-            Vec::new()
-        }
+        Action::Clear => over(state, |state| state.prompt.clear()),
         Action::Newline
         | Action::HistoryPrevious
         | Action::HistoryNext

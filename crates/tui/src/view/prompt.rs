@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 use super::{Bottom, both_ends, clear, put};
 use crate::keys::Action;
 use crate::look::{agent_colour, capitalised};
-use crate::state::{Link, State};
+use crate::state::State;
 use crate::wrap;
 
 /// What the bar and the blanks beside the text take.
