@@ -76,7 +76,6 @@ fn a_key_without_effect_is_named_with_its_file_and_the_reason() {
         ("formatter", "true"),
         ("lsp", r#"{"x": {"command": ["x"]}}"#),
         ("watcher", r#"{"ignore": ["x"]}"#),
-        ("keybinds", r#"{"leader": "x"}"#),
         ("experimental.openTelemetry", "true"),
     ] {
         let text = match key.split_once('.') {
