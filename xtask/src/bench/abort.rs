@@ -52,7 +52,7 @@ const PHASES: [Phase; 5] = [
     Phase {
         name: "a deaf command",
         turn: || {
-            let command = "trap '' TERM INT HUP; touch begun; echo begun; sleep 60; sleep 60";
+            let command = "trap '' TERM INT HUP; echo begun; sleep 60; sleep 60";
             Turn::steps().tool("bash", json!({ "command": command })).into()
         },
         is_there: |_, messages, _| messages[1]["parts"][1]["state"]["metadata"]["output"] == "begun\n",
@@ -91,8 +91,11 @@ fn once(binary: &Path, phase: &Phase) -> Result<f64> {
     let mut server = run.env("OPENCODE_DISABLE_LOCAL_SERVERS", "1").deadline(DEADLINE).start()?;
     let time = stop(&mut server, phase);
     server.terminate()?;
-    server.finish()?;
-    time
+    let ended = server.finish();
+    // What went wrong first says more.
+    let time = time.with_context(|| phase.name)?;
+    ended?;
+    Ok(time)
 }
 
 fn stop(server: &mut Running, phase: &Phase) -> Result<f64> {
