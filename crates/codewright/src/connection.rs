@@ -7,9 +7,11 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use codewright_client::Client;
 use codewright_config::{Dirs, Env, env};
-use codewright_engine::{Engine, Options, Place};
+use codewright_engine::{Engine, Level, Options, Place};
 use codewright_proto::Clock;
 use codewright_workspace::Confinement;
+
+use crate::cli::Common;
 
 /// The program version.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -47,6 +49,7 @@ impl Connection {
             Ok(place) => place,
             Err(error) => return Err(explained(error)),
         };
+        note_from(&engine, place.config_json()["logLevel"].as_str());
         let warnings = place.warnings();
         let options = codewright_server::Options::default();
         let client = Client::in_process(codewright_server::router(engine.clone(), options));
@@ -73,6 +76,13 @@ impl Connection {
         self.engine.as_ref()
     }
 
+    /// Writes and shows log lines as the flags say; a server has its own log.
+    pub(crate) fn keep_log(&self, common: &Common) {
+        if let Some(engine) = &self.engine {
+            keep_log(engine, common);
+        }
+    }
+
     /// Ends what runs in this process.
     pub(crate) async fn close(self) {
         let Some(engine) = self.engine else { return };
@@ -84,6 +94,21 @@ impl Connection {
         if let Err(error) = engine.close().await {
             crate::style::warning(&error.to_string());
         }
+    }
+}
+
+/// Writes and shows log lines as the flags say.
+pub(crate) fn keep_log(engine: &Engine, common: &Common) {
+    note_from(engine, common.log_level.as_deref());
+    if common.print_logs {
+        engine.show_notes();
+    }
+}
+
+/// Writes down what matters at least as much as a level's name says.
+pub(crate) fn note_from(engine: &Engine, level: Option<&str>) {
+    if let Some(level) = level.and_then(Level::parse) {
+        engine.note_from(level);
     }
 }
 

@@ -41,7 +41,7 @@ const OWN_FILES: [&str; 2] = ["codewright.json", "codewright.jsonc"];
 const PROJECT_FILES: [&str; 4] = ["opencode.json", "opencode.jsonc", "codewright.json", "codewright.jsonc"];
 const DOT_FILES: [&str; 3] = ["config.json", "opencode.json", "opencode.jsonc"];
 /// Keys that have no effect yet, and why.
-const UNUSED: [(&str, &str); 11] = [
+const UNUSED: [(&str, &str); 10] = [
     ("mcp", "tool servers are not connected"),
     ("plugin", "plugins are not run"),
     ("formatter", "files are not formatted"),
@@ -49,7 +49,6 @@ const UNUSED: [(&str, &str); 11] = [
     ("references", "other places are not referred to"),
     ("reference", "other places are not referred to"),
     ("watcher", "files are not watched"),
-    ("logLevel", "nothing is logged"),
     ("attachment", "pictures are sent as they are"),
     ("autoshare", "sessions are not shared"),
     ("tui", "`tui.json` says how the terminal client scrolls and draws"),

@@ -1,66 +1,201 @@
 //! What clients and the server write down for people who look for a fault: one JSON object a
 //! line, in a file that never grows beyond its bound.
+//!
+//! What looks like a credential is taken out of every line, whoever wrote it.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
+use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::Engine;
+use crate::engine::Inner;
 
 /// The file is put aside when it has so many bytes; one older file is kept.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 /// The longest line.
 const MAX_LINE_BYTES: usize = 16 * 1024;
 
+/// Credentials as they stand in headers, in addresses and in JSON, and keys that many providers give.
+static SECRETS: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r#"(?ix)
+        (?<kept> \b(?:bearer|basic)\s+ )[a-z0-9+/_=.~-]{12,}
+        | (?<field> [a-z_-]*(?:api[_-]?key|token|secret|password|authorization)[a-z_-]*
+            \\?"\s*:\s*\\?" )[^"\\]{4,}
+        | (?<named> [a-z_-]*(?:key|token|secret|password)[a-z_-]*= )[^\s"\\&,}]{4,}
+        | (?<header> \b(?:x-)?api-key:\s* )[^\s"\\,}]{4,}
+        | (?<keyed> \b(?:sk|pk|ghp|gho|ghu|ghs|glpat|xox[abps]|hf|gsk|xai|aiza|akia)[_-]?)[a-z0-9_-]{16,}
+        | (?<user> ://[^\s/:@"]*: )[^\s/@"]+@"#;
+    Regex::new(pattern).expect("the pattern is right")
+});
+
+/// How much a line matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Every request.
+    Debug,
+    /// What goes its way.
+    Info,
+    /// What somebody should look at.
+    Warn,
+    /// What failed.
+    Error,
+}
+
+impl Level {
+    const ALL: [Self; 4] = [Self::Debug, Self::Info, Self::Warn, Self::Error];
+
+    /// The level of a name, in any case.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+}
+
 /// The file that lines go to; made when the first is written.
-pub(crate) struct Journal(Mutex<PathBuf>);
+pub(crate) struct Journal {
+    path: PathBuf,
+    /// What matters less is not written.
+    least: AtomicU8,
+    /// Whether lines are shown as well.
+    is_shown: AtomicBool,
+}
 
 impl Journal {
-    pub(crate) fn new(state: &std::path::Path) -> Self {
-        Self(Mutex::new(state.join("log").join("codewright.log")))
+    pub(crate) fn new(state: &Path) -> Self {
+        let path = state.join("log").join("codewright.log");
+        Self { path, least: AtomicU8::new(Level::Info as u8), is_shown: AtomicBool::new(false) }
+    }
+
+    fn takes(&self, level: Level) -> bool {
+        level as u8 >= self.least.load(Ordering::Relaxed)
     }
 
     fn append(&self, line: &str) -> std::io::Result<()> {
-        // Nothing changes the path, so a poisoned one is whole.
-        let path = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(above) = path.parent() {
+        if self.is_shown.load(Ordering::Relaxed) {
+            std::io::stderr().write_all(line.as_bytes())?;
+        }
+        if let Some(above) = self.path.parent() {
             std::fs::create_dir_all(above)?;
         }
-        if std::fs::metadata(&*path).is_ok_and(|file| file.len() > MAX_FILE_BYTES) {
-            std::fs::rename(&*path, path.with_extension("log.old"))?;
+        if std::fs::metadata(&self.path).is_ok_and(|file| file.len() > MAX_FILE_BYTES) {
+            std::fs::rename(&self.path, self.path.with_extension("log.old"))?;
         }
         let mut options = OpenOptions::new();
         options.create(true).append(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         // One write, so that lines of several processes stay whole.
-        options.open(&*path)?.write_all(line.as_bytes())
+        options.open(&self.path)?.write_all(line.as_bytes())
+    }
+}
+
+impl Inner {
+    /// Writes a line down; that it cannot be written troubles nobody.
+    pub(crate) async fn note(&self, level: Level, service: &str, message: &str, extra: Option<Value>) {
+        if !self.journal.takes(level) {
+            return;
+        }
+        let line = line(self.clock.now_ms(), level, (service, message), extra);
+        let journal = self.journal.clone();
+        // Neither a full disk nor the end of the program is a reason to fail for whoever notes something.
+        drop(tokio::task::spawn_blocking(move || journal.append(&line)).await);
     }
 }
 
 impl Engine {
     /// Writes a line down; that it cannot be written troubles nobody.
-    pub async fn note(&self, level: &str, service: &str, message: &str, extra: Option<Value>) {
-        let mut line = json!({
-            "time": self.0.clock.now_ms(),
-            "level": level,
-            "service": service,
-            "message": message,
-        });
-        if let Some(extra) = extra {
-            line["extra"] = extra;
+    pub async fn note(&self, level: Level, service: &str, message: &str, extra: Option<Value>) {
+        self.0.note(level, service, message, extra).await;
+    }
+
+    /// Whether lines of a level are written down: who writes many of them need not make them otherwise.
+    #[must_use]
+    pub fn notes(&self, level: Level) -> bool {
+        self.0.journal.takes(level)
+    }
+
+    /// Writes down what matters at least so much.
+    pub fn note_from(&self, least: Level) {
+        self.0.journal.least.store(least as u8, Ordering::Relaxed);
+    }
+
+    /// Shows lines on standard error too.
+    pub fn show_notes(&self) {
+        self.0.journal.is_shown.store(true, Ordering::Relaxed);
+    }
+}
+
+fn line(time: u64, level: Level, (service, message): (&str, &str), extra: Option<Value>) -> String {
+    let mut line = json!({ "time": time, "level": level.name(), "service": service, "message": message });
+    if let Some(extra) = extra {
+        line["extra"] = extra;
+    }
+    let line = line.to_string();
+    let mut line = if line.len() > MAX_LINE_BYTES {
+        json!({ "time": time, "level": level.name(), "message": "a line that was too long" }).to_string()
+    } else {
+        SECRETS.replace_all(&line, "${kept}${field}${named}${header}${keyed}${user}[secret]").into_owned()
+    };
+    line.push('\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(message: &str, extra: Value, gone: &str) {
+        let line = line(1, Level::Warn, ("test", message), Some(extra));
+        assert!(!line.contains(gone) && line.contains("[secret]"), "{line}");
+        assert!(serde_json::from_str::<Value>(&line).is_ok(), "{line}");
+    }
+
+    #[test]
+    fn credentials_are_taken_out_of_lines() {
+        let key = "abcDEF0123456789xyz";
+        check(&format!("sent Authorization: Bearer {key}"), json!({}), key);
+        check(&format!("GET /x?auth_token={key}&b=1"), json!({}), key);
+        check("no words", json!({ "apiKey": key }), key);
+        check("no words", json!({ "headers": { "x-api-key": key } }), key);
+        check(&format!(r#"they said {{"access_token": "{key}"}}"#), json!({}), key);
+        check("no words", json!({ "headers": { "Authorization": format!("Bearer {key}") } }), key);
+        check(&format!("x-api-key: {key}"), json!({}), key);
+        check(&format!("the key sk-{key} was refused"), json!({}), key);
+        check(&format!("http://user:{key}@host/path"), json!({}), key);
+    }
+
+    #[test]
+    fn ordinary_words_stay() {
+        let line = line(1, Level::Info, ("test", "a token of 20 tokens: basic work"), None);
+        assert!(!line.contains("[secret]"), "{line}");
+    }
+
+    #[test]
+    fn a_line_has_its_bound() {
+        let line = line(1, Level::Info, ("test", &"a".repeat(MAX_LINE_BYTES)), None);
+        assert!(line.len() < 200 && line.contains("too long"), "{line}");
+    }
+
+    #[test]
+    fn names_of_levels_are_known_in_any_case() {
+        for (name, expected) in [("DEBUG", Some(Level::Debug)), ("warn", Some(Level::Warn)), ("loud", None)] {
+            assert_eq!(Level::parse(name), expected, "{name}");
         }
-        let mut line = line.to_string();
-        if line.len() > MAX_LINE_BYTES {
-            line = json!({"level": level, "service": service, "message": "a line that was too long"})
-                .to_string();
-        }
-        line.push('\n');
-        let inner = self.0.clone();
-        // Neither a full disk nor the end of the program is a reason to fail for whoever notes something.
-        drop(tokio::task::spawn_blocking(move || inner.journal.append(&line)).await);
+        assert!(Level::Debug < Level::Info && Level::Warn < Level::Error);
     }
 }

@@ -44,6 +44,7 @@ pub use debug::{BlockReport, PromptReport, Setting, Size};
 pub use engine::{Engine, Options};
 pub use error::Error;
 pub use generate::Generated;
+pub use journal::Level;
 pub use place::Place;
 pub use place::vcs::Against;
 pub use projects::ProjectPatch;

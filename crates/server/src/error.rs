@@ -18,6 +18,10 @@ const PTY: &str = "PTY session";
 /// The engine's name for what an answer to a question is about.
 const QUESTION: &str = "Question request";
 
+/// What a failed request was answered, for the log.
+#[derive(Debug, Clone)]
+pub(crate) struct Said(pub(crate) String);
+
 /// Why a request is not answered, or a server not started.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -245,6 +249,11 @@ impl IntoResponse for Error {
             let realm = HeaderValue::from_static("Basic realm=\"Secure Area\"");
             return (self.status(), [(header::WWW_AUTHENTICATE, realm)]).into_response();
         }
-        (self.status(), Json(self.body())).into_response()
+        let body = self.body();
+        let said =
+            body["message"].as_str().or(body["data"]["message"].as_str()).unwrap_or_default().to_owned();
+        let mut response = (self.status(), Json(body)).into_response();
+        response.extensions_mut().insert(Said(said));
+        response
     }
 }

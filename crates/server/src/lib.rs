@@ -16,6 +16,7 @@ mod route;
 mod serve;
 mod state;
 mod stream;
+mod trace;
 
 pub use error::Error;
 pub use options::Options;

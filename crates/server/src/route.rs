@@ -10,6 +10,7 @@ use codewright_engine::Engine;
 
 use crate::guard::{guard, hurry};
 use crate::state::{App, Server};
+use crate::trace::trace;
 use crate::{Error, Options};
 
 mod api;
@@ -275,6 +276,7 @@ pub fn router(engine: Engine, options: Options) -> Router {
         .fallback(no_route)
         .method_not_allowed_fallback(no_method)
         .layer(from_fn_with_state(Arc::clone(&app), guard))
+        .layer(from_fn_with_state(Arc::clone(&app), trace))
         .with_state(app)
 }
 

@@ -7,6 +7,7 @@ use codewright_proto::{Clock, Ids};
 
 use crate::directories::Directories;
 use crate::frame::Payloads;
+use crate::trace::Names;
 use crate::{Error, Options};
 
 /// One server.
@@ -17,6 +18,8 @@ pub(crate) struct Server {
     pub(crate) ids: Ids,
     pub(crate) directories: Directories,
     pub(crate) payloads: Payloads,
+    /// Names of requests.
+    pub(crate) names: Names,
 }
 
 /// The state of every route.
@@ -30,6 +33,7 @@ impl Server {
             ids: Ids::new(Clock::system()),
             directories: Directories::default(),
             payloads: Payloads::default(),
+            names: Names::default(),
         })
     }
 }

@@ -63,6 +63,7 @@ pub(crate) async fn turn_and_close(
     args: &RunArgs,
     text: String,
 ) -> anyhow::Result<ExitCode> {
+    connection.keep_log(&args.common);
     let code = turn(&connection, args, text).await;
     connection.close().await;
     code

@@ -7,13 +7,14 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use codewright_config::{Dirs, Env, LoadInput, env};
+use codewright_engine::Level;
 use codewright_server::Listener;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::ServeArgs;
-use crate::connection::{explained, open_engine, working_directory};
+use crate::connection::{explained, keep_log, note_from, open_engine, working_directory};
 use crate::style;
 
 /// Where clients look for a server first.
@@ -29,7 +30,7 @@ pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<ExitCode> {
 
 async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let env = Env::from_process();
-    let Wanted { hostname, port, cors } = wanted(args, &env)?;
+    let Wanted { hostname, port, cors, log_level } = wanted(args, &env)?;
     let options = codewright_server::Options {
         username: env.filled(env::SERVER_USERNAME).unwrap_or("opencode").to_owned(),
         password: env.filled(env::SERVER_PASSWORD).map(str::to_owned),
@@ -47,6 +48,8 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         None => error.into(),
     })?;
     let engine = open_engine(env, &working_directory(None)?).await?;
+    note_from(&engine, log_level.as_deref());
+    keep_log(&engine, &args.common);
     let (listener, address) = match &args.socket {
         Some(path) => {
             let listener = Listener::owned(path);
@@ -77,6 +80,7 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let server = codewright_server::serve(listener, router, cancel.clone());
     let mut server = std::pin::pin!(server);
     engine.recover();
+    engine.note(Level::Info, "server", &format!("listening on {address}"), None).await;
     let keeper = engine.clone();
     tokio::select! {
         never = keeper.keep_models_fresh() => match never {},
@@ -88,6 +92,7 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         // Whoever starts the next server would take it away too.
         std::fs::remove_file(path).ok();
     }
+    engine.note(Level::Info, "server", "ended", None).await;
     engine.close().await?;
     // What clients began and left is finished with the engine; nothing new can come.
     tasks.close();
@@ -100,6 +105,7 @@ struct Wanted {
     hostname: String,
     port: u16,
     cors: Vec<String>,
+    log_level: Option<String>,
 }
 
 /// What the flags say, and where they say nothing the user's own configuration.
@@ -120,7 +126,8 @@ fn wanted(args: &ServeArgs, env: &Env) -> anyhow::Result<Wanted> {
     let hostname = args.hostname.as_deref().or(server["hostname"].as_str()).unwrap_or(LOOPBACK).to_owned();
     let more = server["cors"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
     let cors = args.cors.iter().cloned().chain(more.map(str::to_owned)).collect();
-    Ok(Wanted { hostname, port, cors })
+    let log_level = config["logLevel"].as_str().map(str::to_owned);
+    Ok(Wanted { hostname, port, cors, log_level })
 }
 
 /// Ends the server in order, or at once when the signal comes again.

@@ -128,3 +128,50 @@ fn the_users_own_configuration_says_where_a_server_listens_and_a_repositorys_doe
     assert_eq!(url, format!("http://127.0.0.1:{free}"));
     Ok(())
 }
+
+#[test]
+fn the_log_names_requests_and_failures_and_no_secrets() -> Result<()> {
+    const KEY: &str = "sk-0123456789-very-secret-key";
+    let stage = Stage::plain(Script::new().turn(Turn::http_error(400)))?;
+    let run = program(&stage.project, ["serve", "--port", "0", "--log-level", "debug", "--print-logs"]);
+    let (server, url) = serve(run)?;
+    get(&url, &format!("/session?auth_token={KEY}"))?;
+    program(&stage.project, ["run", "--attach", &url, "hi"]).finish()?;
+    server.terminate()?;
+    let shown = server.finish()?.stderr;
+    let path = stage.project.home().join(".local/state/codewright/log/codewright.log");
+    let kept = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    for text in [&shown, &kept] {
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let lines: Vec<_> = lines.collect();
+        let of = |message: &str| {
+            let found =
+                lines.iter().find(|line| line["message"].as_str().is_some_and(|is| is.starts_with(message)));
+            found.with_context(|| format!("no `{message}` in {text}"))
+        };
+        assert_eq!(of("listening on http://")?["level"], "info");
+        assert_eq!(of("ended")?["service"], "server");
+        let listed = of("GET /session")?;
+        assert_eq!((&listed["level"], &listed["extra"]["status"]), (&json!("debug"), &json!(200)));
+        assert!(listed["extra"]["request"].as_str().is_some_and(|id| id.starts_with("req_")), "{listed}");
+        let failed = lines.iter().find(|line| line["service"] == "session").context("no failure")?;
+        assert_eq!((&failed["level"], &failed["extra"]["statusCode"]), (&json!("warn"), &json!(400)));
+        assert!(failed["extra"]["sessionID"].as_str().is_some_and(|id| id.starts_with("ses_")), "{failed}");
+        assert!(!text.contains(KEY), "{text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn ordinary_requests_are_not_logged_unless_asked_for() -> Result<()> {
+    let stage = Stage::plain(Script::new())?;
+    let (server, url) = serve(program(&stage.project, ["serve", "--port", "0"]))?;
+    get(&url, "/session")?;
+    server.terminate()?;
+    let done = server.finish()?;
+    let kept =
+        std::fs::read_to_string(stage.project.home().join(".local/state/codewright/log/codewright.log"))?;
+    check_has(&kept, &["listening on http://", "ended"]);
+    assert!(!kept.contains("GET ") && !done.stderr.contains("listening"), "{kept}{}", done.stderr);
+    Ok(())
+}

@@ -17,6 +17,7 @@ use codewright_proto::{
 use codewright_store::Lease;
 use codewright_tools::ToldInstructions;
 use futures_util::FutureExt as _;
+use serde_json::json;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -26,7 +27,6 @@ use tokio_util::sync::CancellationToken;
 use super::files::{Files, left_by_last};
 use super::recorder::{Call, CallUpdate, Record, Recorder};
 use super::{compact, message, retry, set_status, structured, summary};
-use crate::Error;
 use crate::engine::Inner;
 use crate::error::message_error;
 use crate::models::{merge, prices};
@@ -38,6 +38,7 @@ use crate::request::system::{self, Block, Facts};
 use crate::request::{self, Parts};
 use crate::subagent::Caller;
 use crate::toolbox::{Asked, CallCx, Offered, spec};
+use crate::{Error, Level};
 
 /// Deltas are shown at most this often: what a person sees as smooth.
 const FRAME: Duration = Duration::from_millis(16);
@@ -723,9 +724,27 @@ pub(crate) async fn fail(
     error: MessageError,
 ) -> Result<(), Error> {
     let session_id = Some(recorder.message().session_id.clone());
+    note_failure(inner, recorder.message(), &error).await;
     recorder.close(Some(error.clone()));
     inner.store.signal(Signal::SessionError { session_id, error });
     flush(lease, inner, &mut recorder).await
+}
+
+/// Writes down why a turn failed; that a user stopped it is no failure.
+async fn note_failure(inner: &Inner, message: &AssistantMessage, error: &MessageError) {
+    let told = json!(error);
+    if told["name"] == "MessageAbortedError" {
+        return;
+    }
+    let words = told["data"]["message"].as_str().unwrap_or_default();
+    let about = json!({
+        "sessionID": message.session_id,
+        "messageID": message.id,
+        "error": told["name"],
+        "statusCode": told["data"]["statusCode"],
+        "model": format!("{}/{}", message.provider_id, message.model_id),
+    });
+    inner.note(Level::Warn, "session", words, Some(about)).await;
 }
 
 /// Adds what the step used to its session.

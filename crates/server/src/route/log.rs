@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use codewright_engine::Level;
 use codewright_proto::Map;
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,14 +14,14 @@ use crate::state::App;
 #[derive(Deserialize)]
 pub(super) struct Line {
     service: String,
-    level: Level,
+    level: Told,
     message: String,
     extra: Option<Map>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Level {
+enum Told {
     Debug,
     Info,
     Error,
@@ -33,10 +34,10 @@ pub(super) async fn write(
     Payload(line): Payload<Line>,
 ) -> Result<Json<bool>, Error> {
     let level = match line.level {
-        Level::Debug => "debug",
-        Level::Info => "info",
-        Level::Error => "error",
-        Level::Warn => "warn",
+        Told::Debug => Level::Debug,
+        Told::Info => Level::Info,
+        Told::Error => Level::Error,
+        Told::Warn => Level::Warn,
     };
     app.engine.note(level, &line.service, &line.message, line.extra.map(Value::Object)).await;
     Ok(Json(true))

@@ -295,3 +295,21 @@ fn no_route_is_listed_twice() {
     let listed = routes();
     assert_eq!(listed.iter().collect::<BTreeSet<_>>().len(), listed.len());
 }
+
+#[tokio::test]
+async fn every_answer_names_its_request() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(quick());
+    let named = async |id: Option<&str>, path: &str| {
+        let request =
+            id.into_iter().fold(request("GET", path), |request, id| request.header("x-request-id", id));
+        let response = send(&router, request.body(Body::empty()).unwrap()).await;
+        response.headers()["x-request-id"].to_str().unwrap().to_owned()
+    };
+    assert_eq!(named(Some("client-7"), "/global/health").await, "client-7");
+    assert_eq!(named(Some("client-8"), "/nope").await, "client-8");
+    let (first, second) = (named(None, "/session").await, named(None, "/session").await);
+    assert!(first.starts_with("req_") && second.starts_with("req_") && first != second, "{first} {second}");
+    // What is no name is not repeated: it would stand in the log.
+    assert!(named(Some("a b"), "/session").await.starts_with("req_"));
+}
