@@ -108,8 +108,8 @@ fn questions() -> [Question; 5] {
         Question {
             name: "grep, one kind of file",
             tool: "grep",
-            input: json!({"pattern": "fn [a-z]+_7 ", "include": "*.rs"}),
-            ripgrep: &["-n", "--hidden", "--no-config", "--glob=*.rs", "--", "fn [a-z]+_7 "],
+            input: json!({"pattern": "fn [a-z]+_15 ", "include": "*.rs"}),
+            ripgrep: &["-n", "--hidden", "--no-config", "--glob=*.rs", "--", "fn [a-z]+_15 "],
             answer: "Line ",
         },
         Question {
