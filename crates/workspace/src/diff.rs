@@ -15,6 +15,8 @@ const CONTEXT_LINES: usize = 4;
 const MAX_LINES: usize = 200_000;
 /// A longer patch is left out; the counts are kept.
 const MAX_PATCH_BYTES: usize = 1024 * 1024;
+/// Versions are compared in blocks of this many bytes where they are the same.
+const BLOCK_BYTES: usize = 4096;
 /// The comparison settles for a coarser answer after this time.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
@@ -31,6 +33,7 @@ pub struct Diff {
 
 /// Compares two versions of the file called `name`.
 pub fn unified(name: &str, old: &str, new: &str) -> Diff {
+    let Differing { old, new, skipped } = differing(old, new);
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();
     let ops = compare(&old, &new);
@@ -39,13 +42,58 @@ pub fn unified(name: &str, old: &str, new: &str) -> Diff {
     let _ = writeln!(diff.patch, "Index: {name}\n{}\n--- {name}\n+++ {name}", "=".repeat(67));
     let header_bytes = diff.patch.len();
     for hunk in similar::group_diff_ops(ops, CONTEXT_LINES) {
-        hunk_text(&mut diff, &hunk, &old, &new);
+        hunk_text(&mut diff, &hunk, (&old, &new), skipped);
     }
     if diff.patch.len() > MAX_PATCH_BYTES {
         diff.patch.truncate(header_bytes);
         diff.patch.shrink_to_fit();
     }
     diff
+}
+
+/// What differs of two versions, with the lines around it that are shown.
+struct Differing<'a> {
+    old: &'a str,
+    new: &'a str,
+    /// Lines that stand before it in both.
+    skipped: usize,
+}
+
+/// Leaves out what both begin and end with, so that a small change of a large file costs little.
+fn differing<'a>(old: &'a str, new: &'a str) -> Differing<'a> {
+    let (a, b) = (old.as_bytes(), new.as_bytes());
+    let mut start = line_start(a, same_beginning(a, b));
+    let mut end = next_line(a, same_end(&a[start..], &b[start..]));
+    for _ in 0..CONTEXT_LINES {
+        start = line_start(a, start.saturating_sub(1));
+        end = next_line(a, end);
+    }
+    let skipped = a[..start].iter().filter(|byte| **byte == b'\n').count();
+    Differing { old: &old[start..old.len() - end], new: &new[start..new.len() - end], skipped }
+}
+
+/// Where the line begins that a place is in.
+fn line_start(text: &[u8], place: usize) -> usize {
+    text[..place].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
+}
+
+/// How many bytes are left from the next beginning of a line on, where so many were.
+fn next_line(text: &[u8], left: usize) -> usize {
+    let rest = &text[text.len() - left..];
+    rest.iter().position(|byte| *byte == b'\n').map_or(0, |at| left - at - 1)
+}
+
+fn same_beginning(a: &[u8], b: &[u8]) -> usize {
+    let blocks = a.chunks(BLOCK_BYTES).zip(b.chunks(BLOCK_BYTES));
+    let same: usize = blocks.take_while(|(a, b)| a == b).map(|(a, _)| a.len()).sum();
+    same + a[same..].iter().zip(&b[same..]).take_while(|(a, b)| a == b).count()
+}
+
+fn same_end(a: &[u8], b: &[u8]) -> usize {
+    let blocks = a.rchunks(BLOCK_BYTES).zip(b.rchunks(BLOCK_BYTES));
+    let same: usize = blocks.take_while(|(a, b)| a == b).map(|(a, _)| a.len()).sum();
+    let (a, b) = (&a[..a.len() - same], &b[..b.len() - same]);
+    same + a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
 }
 
 fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
@@ -91,12 +139,12 @@ fn shifted(op: DiffOp, by: usize) -> DiffOp {
     }
 }
 
-fn hunk_text(diff: &mut Diff, hunk: &[DiffOp], old: &[&str], new: &[&str]) {
+fn hunk_text(diff: &mut Diff, hunk: &[DiffOp], (old, new): (&[&str], &[&str]), skipped: usize) {
     let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { return };
     let old_range = first.old_range().start..last.old_range().end;
     let new_range = first.new_range().start..last.new_range().end;
     // A side without lines is numbered by the line before it.
-    let start = |range: &std::ops::Range<usize>| range.start + usize::from(!range.is_empty());
+    let start = |range: &std::ops::Range<usize>| skipped + range.start + usize::from(!range.is_empty());
     let (a, b) = (start(&old_range), start(&new_range));
     let _ = writeln!(diff.patch, "@@ -{a},{} +{b},{} @@", old_range.len(), new_range.len());
     for op in hunk {
@@ -187,7 +235,43 @@ mod tests {
         out
     }
 
+    #[test]
+    fn a_change_deep_inside_has_its_line_numbers() {
+        let lines = |changed: &str| -> String {
+            (1..=20_000)
+                .map(|n| if n == 12_345 { changed.to_owned() } else { format!("line {n}\n") })
+                .collect()
+        };
+        check(
+            &lines("old\n"),
+            &lines("new\nnewer\n"),
+            "@@ -12341,9 +12341,10 @@\n line 12341\n line 12342\n line 12343\n line 12344\n-old\n+new\n+newer\n \
+             line 12346\n line 12347\n line 12348\n line 12349\n",
+        );
+    }
+
     proptest! {
+        #[test]
+        fn leaving_out_what_is_the_same_changes_nothing(
+            old in proptest::collection::vec("[ab]{0,2}", 0..30),
+            at in 0usize..30, len in 0usize..4, more in proptest::collection::vec("[ab]{0,2}", 0..4), end in any::<bool>(),
+        ) {
+            let text = |lines: &[String]| lines.join("\n") + if end { "\n" } else { "" };
+            let mut new = old.clone();
+            let at = at.min(new.len());
+            new.splice(at..(at + len).min(old.len()), more);
+            let (old, new) = (text(&old), text(&new));
+            let (a, b): (Vec<&str>, Vec<&str>) =
+                (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
+            let mut whole = Diff { patch: String::new(), additions: 0, deletions: 0 };
+            for hunk in similar::group_diff_ops(compare(&a, &b), CONTEXT_LINES) {
+                hunk_text(&mut whole, &hunk, (&a, &b), 0);
+            }
+            let diff = unified("a", &old, &new);
+            let hunks: String = diff.patch.split_inclusive('\n').skip(4).collect();
+            prop_assert_eq!((hunks, diff.additions, diff.deletions), (whole.patch, whole.additions, whole.deletions));
+        }
+
         #[test]
         fn the_diff_applied_to_the_old_text_gives_the_new(
             old in proptest::collection::vec("[ab]{0,2}", 0..30),

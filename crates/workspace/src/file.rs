@@ -38,6 +38,9 @@ impl TextFile {
             Some(rest) => (true, rest),
             None => (false, content),
         };
+        if !content.contains('\r') {
+            return Self { text: content.to_owned(), bom, crlf: false, returns: Vec::new() };
+        }
         let mut text = String::with_capacity(content.len());
         let mut returns = Vec::new();
         for line in content.split_inclusive('\n') {

@@ -4,6 +4,7 @@
 //! when all before found nothing. Each gives the places it would take, and none
 //! guesses: several places without one that is clearly meant are a miss.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 /// Larger texts are only searched for an exact copy.
@@ -105,22 +106,29 @@ fn apart(ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 /// A text and its lines.
 struct Text<'a> {
     all: &'a str,
-    lines: Vec<Range<usize>>,
+    /// Found when they are asked for: an exact copy is found without them.
+    lines: OnceCell<Vec<Range<usize>>>,
 }
 
 impl<'a> Text<'a> {
     fn new(all: &'a str) -> Self {
-        let mut lines = Vec::new();
-        let mut start = 0;
-        for line in all.split('\n') {
-            lines.push(start..start + line.len());
-            start += line.len() + 1;
-        }
-        Self { all, lines }
+        Self { all, lines: OnceCell::new() }
+    }
+
+    fn lines(&self) -> &[Range<usize>] {
+        self.lines.get_or_init(|| {
+            let mut start = 0;
+            let line = |line: &str| {
+                let begun = start;
+                start += line.len() + 1;
+                begun..begun + line.len()
+            };
+            self.all.split('\n').map(line).collect()
+        })
     }
 
     fn line(&self, index: usize) -> &'a str {
-        &self.all[self.lines[index].clone()]
+        &self.all[self.lines()[index].clone()]
     }
 
     fn block(&self, lines: Range<usize>) -> Vec<&'a str> {
@@ -129,15 +137,15 @@ impl<'a> Text<'a> {
 
     /// The bytes of some lines; with the last newline if the piece ends with one.
     fn bytes(&self, lines: Range<usize>, piece: &Piece) -> Range<usize> {
-        let end = self.lines[lines.end - 1].end;
+        let end = self.lines()[lines.end - 1].end;
         let newline = usize::from(piece.whole_lines && end < self.all.len());
-        self.lines[lines.start].start..end + newline
+        self.lines()[lines.start].start..end + newline
     }
 
     /// Every run of lines, as long as the piece, that satisfies a condition.
     fn runs(&self, piece: &Piece, fits: impl Fn(&[&str]) -> bool) -> Vec<Range<usize>> {
         let count = piece.lines.len();
-        let lines: Vec<&str> = self.block(0..self.lines.len());
+        let lines: Vec<&str> = self.block(0..self.lines().len());
         let runs = lines.windows(count).enumerate().filter(|(_, run)| fits(run));
         runs.map(|(start, _)| self.bytes(start..start + count, piece)).collect()
     }
@@ -186,9 +194,9 @@ fn block_anchor(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     let count = piece.lines.len();
     let slack = (count / 4).max(1);
     let mut blocks = Vec::new();
-    for start in (0..text.lines.len()).filter(|index| text.line(*index).trim() == first) {
+    for start in (0..text.lines().len()).filter(|index| text.line(*index).trim() == first) {
         let ends = start + (count - slack).max(3)..=start + count + slack;
-        for end in ends.filter(|end| *end <= text.lines.len() && text.line(end - 1).trim() == last) {
+        for end in ends.filter(|end| *end <= text.lines().len() && text.line(end - 1).trim() == last) {
             blocks.push(start..end);
         }
         if blocks.len() > MAX_BLOCKS {
@@ -239,7 +247,7 @@ fn whitespace_normalized(text: &Text, piece: &Piece) -> Vec<Range<usize>> {
     if !key.contains(' ') {
         return Vec::new();
     }
-    (0..text.lines.len()).flat_map(|index| inline(text, index, &key, line)).collect()
+    (0..text.lines().len()).flat_map(|index| inline(text, index, &key, line)).collect()
 }
 
 /// A line's indentation, and the rest with each run of blanks as one space.
@@ -270,7 +278,7 @@ fn inline(text: &Text, index: usize, key: &str, find: &str) -> Vec<Range<usize>>
         if find.ends_with([' ', '\t']) {
             to = line.len() - line[to..].trim_start_matches([' ', '\t']).len();
         }
-        let start = text.lines[index].start;
+        let start = text.lines()[index].start;
         ranges.push(start + from..start + to);
     }
     ranges
