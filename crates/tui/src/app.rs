@@ -44,8 +44,7 @@ pub async fn run(client: Client, options: Options, clock: Clock) -> Result<Ended
     let (choices, broken) = files.choices();
     let (themes, wrong) = local::themes(&options.themes);
     let mouse = options.config["mouse"].as_bool().or(choices.mouse).unwrap_or(true);
-    let mut state = State::new(options, choices, themes);
-    state.now = clock.now_ms();
+    let mut state = State::new(options, choices, themes, clock.now_ms());
     state.prompt.history = files.history();
     for note in broken.into_iter().chain(wrong) {
         state.warn(note);

@@ -22,6 +22,8 @@ mod prompt;
 mod runner;
 mod state;
 mod terminal;
+#[cfg(test)]
+mod tests;
 mod theme;
 mod transcript;
 mod update;

@@ -162,13 +162,15 @@ pub(crate) struct State {
     pub(crate) show_outputs: bool,
     pub(crate) expanded: HashSet<PartId>,
     pub(crate) screen: Screen,
+    /// Whether a session is being made for the first prompt.
+    pub(crate) opening: bool,
     /// Providers that can be signed in to, as far as they were fetched.
     pub(crate) known_providers: Vec<(String, String)>,
     pub(crate) skills: Vec<(String, String)>,
 }
 
 impl State {
-    pub(crate) fn new(options: Options, local: Local, themes: BTreeMap<String, Value>) -> Self {
+    pub(crate) fn new(options: Options, local: Local, themes: BTreeMap<String, Value>, now: u64) -> Self {
         let named = options.config["theme"].as_str().map(str::to_owned);
         let theme_name = local.theme.clone().or(named).unwrap_or_else(|| built_in::DEFAULT.to_owned());
         let mode = match local.light {
@@ -179,7 +181,7 @@ impl State {
         let default = built_in::file(built_in::DEFAULT).unwrap_or_default();
         let theme = Theme::parse(&default, mode).expect("the built-in themes are tested");
         let mut state = Self {
-            now: 0,
+            now,
             size: (80, 24),
             mirror: Mirror::new(&options.directory, &options.home),
             link: Link::Opening,
@@ -205,6 +207,7 @@ impl State {
             show_outputs: false,
             expanded: HashSet::new(),
             screen: Screen::default(),
+            opening: false,
             known_providers: Vec::new(),
             skills: Vec::new(),
             options,

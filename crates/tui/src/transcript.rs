@@ -224,7 +224,10 @@ impl Transcript {
         let count = older.len();
         self.entries.splice(0..0, older);
         self.end += count;
-        if let Scroll::At { place, .. } = &mut self.scroll {
+        if let Scroll::At { place, line } = &mut self.scroll {
+            // The first message had no blank line before it.
+            let was_first = *place == Place { entry: 0, part: place.part, block: 0 };
+            *line += usize::from(was_first && count > 0);
             place.entry += count;
         }
     }

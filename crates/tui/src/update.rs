@@ -31,6 +31,7 @@ const WHEEL_LINES: isize = 3;
 /// Applies a message at a moment.
 pub(crate) fn update(state: &mut State, msg: Msg, now: u64) -> Vec<Cmd> {
     state.now = now;
+    expire(state);
     let cmds = match msg {
         Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
         Msg::Key(key) => pressed(state, key),
@@ -49,7 +50,6 @@ pub(crate) fn update(state: &mut State, msg: Msg, now: u64) -> Vec<Cmd> {
         }
         Msg::Reply(reply) => reply::replied(state, reply),
     };
-    expire(state);
     asked::refresh(state);
     cmds
 }

@@ -63,7 +63,7 @@ pub(crate) fn arrange(state: &mut State) {
         Route::Home => {
             let box_width = home::prompt_width(width);
             let bottom = prompt::lines(state, box_width, height / 2);
-            let layout = home::layout((width, height), &bottom);
+            let layout = home::layout(state, (width, height), &bottom);
             state.screen = Screen { layout, rows: Vec::new(), bottom };
         }
         Route::Session(id) => {

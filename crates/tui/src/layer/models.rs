@@ -11,7 +11,7 @@ pub(crate) fn open(state: &mut State) {
         return super::providers::open(state);
     }
     let list = List::new(Kind::Models, "Select model", items(state));
-    state.layers.push(Layer::List(list.hint("connect provider ctrl+a   favourite ctrl+f   variant ctrl+t")));
+    state.layers.push(Layer::List(list.hint("connect provider ctrl+a   favourite ctrl+f")));
 }
 
 fn items(state: &State) -> Vec<Item> {

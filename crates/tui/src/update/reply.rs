@@ -12,6 +12,7 @@ pub(super) fn replied(state: &mut State, reply: Reply) -> Vec<Cmd> {
     match reply {
         Reply::Started(started) => begun(state, *started),
         Reply::Opened(session) => {
+            state.opening = false;
             let id = session.id.clone();
             state.mirror.put_session(*session);
             return open(state, id);
@@ -56,6 +57,7 @@ pub(super) fn replied(state: &mut State, reply: Reply) -> Vec<Cmd> {
         }
         Reply::Edited(text) => state.prompt.editor.set(text.trim_end()),
         Reply::Unsent { text, error } => {
+            state.opening = false;
             state.fail(error);
             if state.prompt.is_empty() {
                 state.prompt.editor.set(text);

@@ -30,6 +30,10 @@ pub(super) fn submit(state: &mut State) -> Vec<Cmd> {
         state.warn("no model can be used yet: /connect stores a provider's key");
         return Vec::new();
     }
+    if state.opening {
+        state.warn("the session is just being opened");
+        return Vec::new();
+    }
     let session = state.session_id().cloned();
     let parts = state.prompt.parts(&state.mirror.directory);
     let (agent, model, variant) = who(state);
@@ -67,6 +71,10 @@ fn command(state: &State, text: &str) -> Option<(String, String)> {
 }
 
 fn shell(state: &mut State, command: String) -> Vec<Cmd> {
+    if state.opening {
+        state.warn("the session is just being opened");
+        return Vec::new();
+    }
     let session = state.session_id().cloned();
     let (agent, model, _) = who(state);
     let input = ShellInput {
@@ -80,6 +88,7 @@ fn shell(state: &mut State, command: String) -> Vec<Cmd> {
 
 /// Empties the prompt, and remembers what was in it.
 fn sent(state: &mut State, text: &str, cmd: Cmd) -> Vec<Cmd> {
+    state.opening = state.session_id().is_none();
     state.prompt.clear();
     state.prompt.remember(text.trim());
     if let Some(id) = state.session_id().cloned()

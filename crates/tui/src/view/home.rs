@@ -22,11 +22,14 @@ pub(super) fn prompt_width(width: u16) -> u16 {
     width.min(MAX_WIDTH)
 }
 
-pub(super) fn layout((width, height): (u16, u16), bottom: &Bottom) -> Layout {
+pub(super) fn layout(state: &State, (width, height): (u16, u16), bottom: &Bottom) -> Layout {
+    let below = first_run(state, usize::from(prompt_width(width))).len();
+    let below = u16::try_from(below).unwrap_or(0);
     let count = u16::try_from(bottom.lines.len()).unwrap_or(0);
     let box_width = prompt_width(width);
     let x = (width - box_width) / 2;
-    let top = (height.saturating_sub(count) / 2).min(height.saturating_sub(count + 2)).max(1);
+    let top = height.saturating_sub(count + below) / 2;
+    let top = top.min(height.saturating_sub(count + 2)).max(1);
     let room = height.saturating_sub(top + 1);
     Layout {
         transcript: Rect::new(0, 0, width, 0),

@@ -55,7 +55,8 @@ fn list_view(state: &State, list: &List, buffer: &mut Buffer, area: Rect) -> Opt
     let wide =
         matches!(list.kind, Kind::Sessions | Kind::Timeline | Kind::Fork | Kind::Skills | Kind::Children);
     let rows = rows(list);
-    let wanted = u16::try_from(rows.len()).unwrap_or(MAX_HEIGHT).max(1) + 6;
+    let foot = u16::from(!list.hint.is_empty()) * 2;
+    let wanted = u16::try_from(rows.len()).unwrap_or(MAX_HEIGHT).clamp(1, MAX_HEIGHT) + 6 + foot;
     let size = (if wide { 88 } else { 64 }, wanted.min(MAX_HEIGHT));
     let inner = frame(state, buffer, area, size);
     let muted = Style::new().fg(state.theme.muted);
@@ -63,7 +64,6 @@ fn list_view(state: &State, list: &List, buffer: &mut Buffer, area: Rect) -> Opt
     let query = clean_line(list.query.text());
     let shown = if query.is_empty() { Span::styled("Search", muted) } else { Span::raw(query.clone()) };
     put(buffer, inner, 2, &Text::from(shown));
-    let foot = u16::from(!list.hint.is_empty()) * 2;
     let body = Rect::new(inner.x, inner.y + 4, inner.width, inner.height.saturating_sub(4 + foot));
     if list.found.is_empty() {
         let text = if list.items.is_empty() { "nothing there" } else { "nothing fits" };

@@ -1,0 +1,285 @@
+//! The client without a terminal and without a server: messages in, screens and commands out.
+//!
+//! Screens are compared with the files in `snapshots`; a file that is not there is written, and the
+//! test fails once, so that somebody looks at it.
+
+use std::collections::BTreeMap;
+
+use codewright_proto::{Notice, SessionId};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use serde_json::{Value, json};
+
+use crate::msg::{Cmd, Msg, Reply, Started};
+use crate::state::{First, Local, Options, Route, State};
+use crate::theme::Depth;
+use crate::update::update;
+use crate::view;
+
+mod cost;
+mod screens;
+mod steps;
+
+const NOW: u64 = 1_795_300_000_000;
+const SESSION: &str = "ses_000000000001aaaaaaaaaaaaaa";
+const CHILD: &str = "ses_000000000002aaaaaaaaaaaaaa";
+
+fn options() -> Options {
+    Options {
+        version: "1.2.3",
+        directory: "/home/me/project".to_owned(),
+        home: "/home/me".to_owned(),
+        state: "/nowhere".into(),
+        themes: Vec::new(),
+        config: json!({}),
+        depth: Depth::Full,
+        mode: None,
+        editor: None,
+        multiplexer: false,
+        first: First::Home,
+        prompt: None,
+        agent: None,
+        model: None,
+        auto: false,
+        notes: Vec::new(),
+    }
+}
+
+/// The client, and what it wanted done.
+struct Stage {
+    state: State,
+    cmds: Vec<Cmd>,
+    now: u64,
+}
+
+impl Stage {
+    fn new(width: u16, height: u16) -> Self {
+        Self::with(options(), (width, height))
+    }
+
+    fn with(options: Options, size: (u16, u16)) -> Self {
+        let mut state = State::new(options, Local::default(), BTreeMap::new(), NOW);
+        state.size = size;
+        let mut stage = Self { state, cmds: Vec::new(), now: NOW };
+        stage.msg(Msg::Connected);
+        stage.cmds.clear();
+        stage
+    }
+
+    /// With what a server has.
+    fn started(width: u16, height: u16) -> Self {
+        let mut stage = Self::new(width, height);
+        stage.start(providers());
+        stage
+    }
+
+    fn start(&mut self, providers: Value) {
+        let started = Started {
+            agents: json!([
+                {"name": "build", "mode": "primary", "native": true},
+                {"name": "plan", "mode": "primary", "native": true},
+                {"name": "explore", "mode": "subagent", "native": true, "description": "looks around"},
+                {"name": "title", "mode": "primary", "hidden": true},
+            ]),
+            providers,
+            commands: json!([{"name": "review", "description": "review changes", "source": "command"}]),
+            branch: Some("main".to_owned()),
+            config: json!({}),
+            ..Started::default()
+        };
+        self.msg(Msg::Reply(Reply::Started(Box::new(started))));
+    }
+
+    /// In an empty session.
+    fn in_session(width: u16, height: u16) -> Self {
+        let mut stage = Self::started(width, height);
+        stage.reply(Reply::Opened(Box::new(serde_json::from_value(session(SESSION, None)).unwrap())));
+        stage.reply(Reply::Messages { session: id(SESSION), messages: Vec::new(), older: None });
+        stage.cmds.clear();
+        stage
+    }
+
+    fn msg(&mut self, msg: Msg) {
+        let cmds = update(&mut self.state, msg, self.now);
+        self.cmds.extend(cmds);
+        view::arrange(&mut self.state);
+    }
+
+    fn reply(&mut self, reply: Reply) {
+        self.msg(Msg::Reply(reply));
+    }
+
+    /// Something that happens on the server.
+    fn event(&mut self, kind: &str, properties: Value) {
+        let json = json!({"id": "evt_000000000001aaaaaaaaaaaaaa", "type": kind, "properties": properties});
+        let notice = Notice::parse(&json.to_string()).unwrap_or_else(|| panic!("{json}"));
+        self.msg(Msg::Notice(Box::new(notice)));
+    }
+
+    fn message(&mut self, info: Value) {
+        self.event("message.updated", json!({"sessionID": info["sessionID"], "info": info}));
+    }
+
+    fn part(&mut self, part: Value) {
+        self.event(
+            "message.part.updated",
+            json!({"sessionID": part["sessionID"], "part": part, "time": NOW}),
+        );
+    }
+
+    fn key(&mut self, code: KeyCode, modifiers: KeyModifiers) {
+        self.msg(Msg::Key(KeyEvent::new(code, modifiers)));
+    }
+
+    fn press(&mut self, code: KeyCode) {
+        self.key(code, KeyModifiers::NONE);
+    }
+
+    fn control(&mut self, c: char) {
+        self.key(KeyCode::Char(c), KeyModifiers::CONTROL);
+    }
+
+    /// The leader and then a key.
+    fn leader(&mut self, c: char) {
+        self.control('x');
+        self.press(KeyCode::Char(c));
+    }
+
+    fn write(&mut self, text: &str) {
+        for c in text.chars() {
+            self.press(KeyCode::Char(c));
+        }
+    }
+
+    /// What was wanted since it was last asked.
+    fn taken(&mut self) -> Vec<Cmd> {
+        std::mem::take(&mut self.cmds)
+    }
+
+    fn screen(&mut self) -> String {
+        let (width, height) = self.state.size;
+        view::arrange(&mut self.state);
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| view::view(&self.state, frame)).unwrap();
+        let buffer = terminal.backend().buffer();
+        let rows = (0..height).map(|y| {
+            let mut row = String::new();
+            let mut x = 0;
+            while x < width {
+                // The cells behind a wide character are its own.
+                let symbol = buffer[(x, y)].symbol();
+                row.push_str(symbol);
+                x += u16::try_from(crate::wrap::width(symbol)).unwrap().max(1);
+            }
+            row.trim_end().to_owned()
+        });
+        rows.collect::<Vec<_>>().join("\n")
+    }
+
+    #[track_caller]
+    fn shows(&mut self, text: &str) {
+        let screen = self.screen();
+        assert!(screen.contains(text), "`{text}` is not on the screen:\n{screen}");
+    }
+
+    #[track_caller]
+    fn hides(&mut self, text: &str) {
+        let screen = self.screen();
+        assert!(!screen.contains(text), "`{text}` is on the screen:\n{screen}");
+    }
+
+    #[track_caller]
+    fn check(&mut self, name: &str) {
+        let screen = format!("{}\n", self.screen());
+        let path = format!("{}/snapshots/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+        match std::fs::read_to_string(&path) {
+            Ok(expected) => assert_eq!(screen, expected, "{name}: delete {path} to take the new one"),
+            Err(_) => {
+                std::fs::write(&path, &screen).unwrap();
+                panic!("{path} was written, look at it:\n{screen}");
+            }
+        }
+    }
+}
+
+fn id(text: &str) -> SessionId {
+    SessionId::parse(text).unwrap()
+}
+
+fn providers() -> Value {
+    let model = |name: &str, context: u64| json!({"id": name, "name": name, "limit": {"context": context}, "cost": {"input": 1.0, "output": 1.0}});
+    let mut clever = model("clever", 200_000);
+    clever["variants"] = json!({"low": {}, "high": {}});
+    json!({
+        "providers": [
+            {"id": "mock", "name": "Mock", "source": "api", "models": {"clever": clever, "quick": model("quick", 32_000)}},
+            {"id": "other", "name": "Other", "source": "api", "models": {"plain": model("plain", 8_000)}},
+        ],
+        "default": {"mock": "clever"},
+    })
+}
+
+fn session(session: &str, parent: Option<&str>) -> Value {
+    let mut value = json!({
+        "id": session, "slug": "a-b", "projectID": "global", "directory": "/home/me/project",
+        "title": "Fix the adder", "version": "1", "cost": 0.0123, "agent": "build",
+        "time": {"created": NOW, "updated": NOW},
+    });
+    if let Some(parent) = parent {
+        value["parentID"] = json!(parent);
+    }
+    value
+}
+
+fn message_id(nth: u64) -> String {
+    format!("msg_{nth:012x}aaaaaaaaaaaaaa")
+}
+
+fn user(nth: u64) -> Value {
+    json!({
+        "role": "user", "id": message_id(nth), "sessionID": SESSION, "time": {"created": NOW + nth},
+        "agent": "build", "model": {"providerID": "mock", "modelID": "clever"},
+    })
+}
+
+fn assistant(nth: u64, finish: Option<&str>) -> Value {
+    let mut value = json!({
+        "role": "assistant", "id": message_id(nth), "sessionID": SESSION, "parentID": message_id(1),
+        "time": {"created": NOW + nth}, "modelID": "clever", "providerID": "mock", "mode": "build",
+        "agent": "build", "path": {"cwd": "/", "root": "/"}, "cost": 0.0,
+        "tokens": {"input": 12_000, "output": 345, "reasoning": 0, "cache": {"read": 0, "write": 0}},
+    });
+    if let Some(finish) = finish {
+        value["finish"] = json!(finish);
+        value["time"]["completed"] = json!(NOW + 3_700);
+    }
+    value
+}
+
+/// A part with an id of its own, in a message.
+fn part(message: u64, nth: u64, body: Value) -> Value {
+    let mut part = json!({
+        "id": format!("prt_{nth:012x}aaaaaaaaaaaaaa"), "sessionID": SESSION, "messageID": message_id(message),
+    });
+    for (key, value) in body.as_object().unwrap() {
+        part[key] = value.clone();
+    }
+    part
+}
+
+fn text(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+fn tool(name: &str, input: Value, output: &str, metadata: Value) -> Value {
+    json!({"type": "tool", "callID": "c", "tool": name, "state": {
+        "status": "completed", "input": input, "output": output, "title": "", "metadata": metadata,
+        "time": {"start": NOW, "end": NOW + 1_500},
+    }})
+}
+
+fn click(column: u16, row: u16) -> Msg {
+    let kind = MouseEventKind::Down(MouseButton::Left);
+    Msg::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE })
+}

@@ -1,0 +1,424 @@
+//! What keys and events lead to.
+
+use super::*;
+use codewright_proto::{PartInput, PermissionReply};
+
+#[test]
+fn enter_sends_the_prompt_and_remembers_it() {
+    let mut stage = Stage::started(80, 24);
+    stage.write("do it");
+    stage.press(KeyCode::Enter);
+    let cmds = stage.taken();
+    let Cmd::Send { session: to, input, text } = &cmds[0] else { panic!("{cmds:?}") };
+    assert_eq!((to, text.as_str()), (&None, "do it"));
+    assert_eq!(input.parts, [PartInput::text("do it")]);
+    assert_eq!(input.agent.as_deref(), Some("build"));
+    assert_eq!(input.model.as_ref().map(|model| model.model_id.as_str()), Some("clever"));
+    assert!(cmds.contains(&Cmd::Remember("do it".to_owned())));
+    // Until the session is there a second prompt would make another one.
+    stage.write("more");
+    stage.press(KeyCode::Enter);
+    assert_eq!(stage.taken(), []);
+    stage.shows("just being opened");
+    stage.reply(Reply::Opened(Box::new(serde_json::from_value(session(SESSION, None)).unwrap())));
+    stage.press(KeyCode::Enter);
+    assert!(stage.taken().iter().any(|cmd| matches!(cmd, Cmd::Send { session: Some(_), .. })));
+}
+
+#[test]
+fn what_was_not_taken_in_comes_back_into_the_prompt() {
+    let mut stage = Stage::started(80, 24);
+    stage.write("do it");
+    stage.press(KeyCode::Enter);
+    stage.reply(Reply::Unsent { text: "do it".to_owned(), error: "the disk is full".to_owned() });
+    stage.shows("┃  do it");
+    stage.shows("the disk is full");
+}
+
+#[test]
+fn two_escapes_stop_the_turn() {
+    let mut stage = Stage::in_session(80, 24);
+    stage.press(KeyCode::Esc);
+    assert_eq!(stage.taken(), []);
+    stage.event("session.status", json!({"sessionID": SESSION, "status": {"type": "busy"}}));
+    stage.press(KeyCode::Esc);
+    assert_eq!(stage.taken(), []);
+    // One that comes much later is a first one again.
+    stage.now += 6_000;
+    stage.press(KeyCode::Esc);
+    assert_eq!(stage.taken(), []);
+    stage.press(KeyCode::Esc);
+    assert_eq!(stage.taken(), [Cmd::Abort(id(SESSION))]);
+}
+
+#[test]
+fn leave_is_given_once_always_or_not() {
+    let asked = json!({
+        "id": "per_000000000001aaaaaaaaaaaaaa", "sessionID": SESSION, "permission": "bash",
+        "patterns": ["ls"], "metadata": {"command": "ls"}, "always": ["ls *"],
+    });
+    let answer = |keys: &[KeyCode], text: &str| {
+        let mut stage = Stage::in_session(80, 24);
+        stage.event("permission.asked", asked.clone());
+        for key in keys {
+            stage.press(*key);
+        }
+        stage.write(text);
+        if !text.is_empty() {
+            stage.press(KeyCode::Enter);
+        }
+        match stage.taken().pop() {
+            Some(Cmd::Permission { answer, .. }) => Some((answer.reply, answer.message)),
+            _ => None,
+        }
+    };
+    assert_eq!(answer(&[KeyCode::Enter], ""), Some((PermissionReply::Once, None)));
+    assert_eq!(answer(&[KeyCode::Right, KeyCode::Enter], ""), None);
+    assert_eq!(
+        answer(&[KeyCode::Right, KeyCode::Enter, KeyCode::Enter], ""),
+        Some((PermissionReply::Always, None))
+    );
+    assert_eq!(
+        answer(&[KeyCode::Right, KeyCode::Enter, KeyCode::Right, KeyCode::Enter, KeyCode::Enter], ""),
+        Some((PermissionReply::Once, None))
+    );
+    assert_eq!(answer(&[KeyCode::Esc], ""), Some((PermissionReply::Reject, None)));
+    assert_eq!(
+        answer(&[KeyCode::Left, KeyCode::Enter], "use rg"),
+        Some((PermissionReply::Reject, Some("use rg".to_owned())))
+    );
+}
+
+#[test]
+fn a_question_of_a_subagent_is_asked_in_its_parent() {
+    let mut stage = Stage::in_session(80, 24);
+    stage.event("session.created", json!({"sessionID": CHILD, "info": session(CHILD, Some(SESSION))}));
+    stage.event(
+        "permission.asked",
+        json!({
+            "id": "per_000000000001aaaaaaaaaaaaaa", "sessionID": CHILD, "permission": "bash",
+            "patterns": ["ls"], "metadata": {"command": "ls"}, "always": [],
+        }),
+    );
+    stage.shows("Permission required");
+    stage.event(
+        "permission.replied",
+        json!({
+            "sessionID": CHILD, "requestID": "per_000000000001aaaaaaaaaaaaaa", "reply": "once",
+        }),
+    );
+    stage.hides("Permission required");
+}
+
+#[test]
+fn with_auto_leave_is_given_by_itself() {
+    let mut stage = Stage::with(Options { auto: true, ..options() }, (80, 24));
+    stage.event(
+        "permission.asked",
+        json!({
+            "id": "per_000000000001aaaaaaaaaaaaaa", "sessionID": SESSION, "permission": "bash",
+            "patterns": ["ls"], "metadata": {}, "always": [],
+        }),
+    );
+    assert!(
+        matches!(&stage.taken()[..], [Cmd::Permission { answer, .. }] if answer.reply == PermissionReply::Once)
+    );
+}
+
+#[test]
+fn ctrl_c_clears_first_and_leaves_then() {
+    let mut stage = Stage::in_session(80, 24);
+    stage.write("text");
+    stage.control('c');
+    assert_eq!((stage.taken(), stage.state.prompt.editor.text()), (vec![], ""));
+    stage.control('c');
+    assert_eq!(stage.taken(), [Cmd::Quit]);
+    stage.write("/exit");
+    stage.press(KeyCode::Enter);
+    assert_eq!(stage.taken(), [Cmd::Quit]);
+}
+
+#[test]
+fn tab_goes_through_the_agents_that_are_not_hidden() {
+    let mut stage = Stage::started(80, 24);
+    let agent = |stage: &Stage| stage.state.agent().map(|agent| agent.name.clone()).unwrap();
+    assert_eq!(agent(&stage), "build");
+    stage.press(KeyCode::Tab);
+    assert_eq!(agent(&stage), "plan");
+    stage.press(KeyCode::Tab);
+    assert_eq!(agent(&stage), "build");
+    stage.key(KeyCode::BackTab, KeyModifiers::SHIFT);
+    stage.write("x");
+    stage.press(KeyCode::Enter);
+    assert!(matches!(&stage.taken()[0], Cmd::Send { input, .. } if input.agent.as_deref() == Some("plan")));
+}
+
+#[test]
+fn a_chosen_model_and_variant_answer_next() {
+    let mut stage = Stage::started(80, 24);
+    stage.leader('m');
+    stage.write("plain");
+    stage.press(KeyCode::Enter);
+    assert_eq!(stage.state.model(), Some(("other".to_owned(), "plain".to_owned())));
+    assert!(matches!(&stage.taken()[..], [Cmd::Save(saved)] if saved["recent"][0] == "other/plain"));
+    stage.state.choose_model("mock", "clever");
+    for expected in [Some("low"), Some("high"), None] {
+        stage.control('t');
+        assert_eq!(stage.state.variant().as_deref(), expected);
+    }
+}
+
+#[test]
+fn commands_of_the_server_run_with_their_arguments() {
+    let mut stage = Stage::in_session(80, 24);
+    stage.write("/rev");
+    stage.press(KeyCode::Tab);
+    assert_eq!(stage.state.prompt.editor.text(), "/review ");
+    stage.write("the diff");
+    stage.press(KeyCode::Enter);
+    let cmds = stage.taken();
+    assert!(
+        matches!(&cmds[0], Cmd::Command { input, .. } if input.command == "review" && input.arguments == "the diff")
+    );
+}
+
+#[test]
+fn an_exclamation_mark_runs_a_command_of_the_users() {
+    let mut stage = Stage::in_session(80, 24);
+    stage.write("!git status");
+    stage.shows("Shell");
+    stage.press(KeyCode::Enter);
+    assert!(matches!(&stage.taken()[0], Cmd::Shell { input, .. } if input.command == "git status"));
+    assert!(!stage.state.prompt.shell);
+}
+
+#[test]
+fn files_and_agents_are_mentioned() {
+    let mut stage = Stage::in_session(80, 24);
+    stage.write("see @ad");
+    assert_eq!(stage.taken().last(), Some(&Cmd::FindFiles("ad".to_owned())));
+    stage.reply(Reply::Files { query: "a".to_owned(), files: vec!["old.rs".to_owned()] });
+    stage.hides("old.rs");
+    stage.reply(Reply::Files {
+        query: "ad".to_owned(),
+        files: vec!["src/add.rs".to_owned(), "ad/".to_owned()],
+    });
+    stage.shows("src/add.rs");
+    stage.press(KeyCode::Enter);
+    stage.write("and @expl");
+    stage.press(KeyCode::Enter);
+    assert_eq!(stage.state.prompt.editor.text(), "see @src/add.rs and @explore ");
+    stage.taken();
+    stage.press(KeyCode::Enter);
+    let cmds = stage.taken();
+    let Cmd::Send { input, .. } = &cmds[0] else { panic!("{cmds:?}") };
+    assert!(
+        matches!(&input.parts[1], PartInput::File { url, .. } if url == "file:///home/me/project/src/add.rs")
+    );
+    assert!(matches!(&input.parts[2], PartInput::Agent { name, .. } if name == "explore"));
+}
+
+#[test]
+fn a_prompt_is_taken_back_and_forth() {
+    let mut stage = Stage::in_session(80, 24);
+    stage.message(user(1));
+    stage.part(part(1, 1, text("first")));
+    stage.message(assistant(2, Some("stop")));
+    stage.message(user(3));
+    stage.part(part(3, 3, text("second")));
+    stage.leader('u');
+    assert!(matches!(&stage.taken()[..], [Cmd::Revert { message, .. }] if message.as_str() == message_id(3)));
+    assert_eq!(stage.state.prompt.editor.text(), "second");
+    let mut reverted = session(SESSION, None);
+    reverted["revert"] = json!({"messageID": message_id(3)});
+    stage.event("session.updated", json!({"sessionID": SESSION, "info": reverted}));
+    stage.shows("1 message reverted");
+    stage.leader('r');
+    assert_eq!(stage.taken().last(), Some(&Cmd::Unrevert(id(SESSION))));
+}
+
+#[test]
+fn a_session_that_another_client_deletes_is_left() {
+    let mut stage = Stage::in_session(80, 24);
+    stage.write("unsent");
+    stage.event("session.deleted", json!({"sessionID": SESSION, "info": session(SESSION, None)}));
+    assert_eq!(stage.state.route, Route::Home);
+    stage.shows("this session was deleted");
+    stage.shows("unsent");
+}
+
+#[test]
+fn a_lost_connection_is_told_and_everything_is_fetched_anew() {
+    let mut stage = Stage::in_session(80, 24);
+    stage.msg(Msg::Lost("it went away".to_owned()));
+    stage.shows("no connection to the server: it went away");
+    stage.msg(Msg::Connected);
+    let cmds = stage.taken();
+    assert!(cmds.contains(&Cmd::Start) && cmds.contains(&Cmd::LoadMessages(id(SESSION))), "{cmds:?}");
+    stage.hides("no connection");
+}
+
+#[test]
+fn a_server_can_ask_for_what_the_palette_offers() {
+    let mut stage = Stage::started(80, 24);
+    stage.event("tui.prompt.append", json!({"text": "appended"}));
+    stage.event("tui.command.execute", json!({"command": "help.show"}));
+    stage.shows("Help");
+    stage.press(KeyCode::Esc);
+    stage.event("tui.command.execute", json!({"command": "prompt.submit"}));
+    assert!(matches!(&stage.taken()[0], Cmd::Send { text, .. } if text == "appended"));
+}
+
+#[test]
+fn configured_keys_hold() {
+    let config = json!({"keybinds": {"leader": "ctrl+a", "theme_list": "f9", "model_list": "<leader>k", "app_exit": "f10"}});
+    let mut stage = Stage::with(Options { config, ..options() }, (80, 24));
+    stage.start(providers());
+    stage.press(KeyCode::F(9));
+    stage.shows("Themes");
+    stage.press(KeyCode::Esc);
+    stage.control('a');
+    stage.press(KeyCode::Char('k'));
+    stage.shows("Select model");
+    stage.press(KeyCode::Esc);
+    stage.control('c');
+    assert_eq!(stage.taken(), []);
+    stage.press(KeyCode::F(10));
+    assert_eq!(stage.taken(), [Cmd::Quit]);
+}
+
+#[test]
+fn a_wrong_theme_or_key_is_named_and_the_usual_holds() {
+    let config = json!({"theme": "nobody", "keybinds": {"app_exit": "hyper+q"}});
+    let mut stage = Stage::with(Options { config, ..options() }, (100, 24));
+    stage.shows("there is no theme `nobody`");
+    stage.shows("`keybinds.app_exit` names `hyper+q`");
+    stage.control('c');
+    assert_eq!(stage.taken(), [Cmd::Quit]);
+}
+
+#[test]
+fn a_theme_is_tried_out_and_given_up() {
+    let mut stage = Stage::started(80, 24);
+    let before = stage.state.theme.clone();
+    stage.leader('t');
+    stage.press(KeyCode::Down);
+    assert_ne!(stage.state.theme, before);
+    stage.press(KeyCode::Esc);
+    assert_eq!(stage.state.theme, before);
+    stage.leader('t');
+    stage.write("nord");
+    stage.press(KeyCode::Enter);
+    assert_eq!(stage.state.local.theme.as_deref(), Some("nord"));
+    assert!(matches!(&stage.taken()[..], [Cmd::Save(saved)] if saved["theme"] == "nord"));
+}
+
+#[test]
+fn a_click_unfolds_an_output() {
+    let mut stage = Stage::in_session(80, 40);
+    stage.message(user(1));
+    stage.message(assistant(2, Some("stop")));
+    let output: String = (1..=15).map(|line| format!("line {line}\n")).collect();
+    stage.part(part(2, 1, tool("bash", json!({"command": "seq"}), &output, json!({"output": output}))));
+    stage.shows("… 5 more lines");
+    stage.msg(click(10, 3));
+    stage.shows("line 15");
+    stage.msg(click(10, 3));
+    stage.hides("line 15");
+    stage.control('o');
+    stage.shows("line 15");
+}
+
+#[test]
+fn whoever_reads_further_up_is_not_moved_by_what_comes() {
+    let mut stage = Stage::in_session(80, 20);
+    for nth in 1..60 {
+        stage.message(user(nth));
+        stage.part(part(nth, nth, text(&format!("prompt number {nth}"))));
+    }
+    stage.press(KeyCode::PageUp);
+    stage.press(KeyCode::PageUp);
+    let before = stage.screen();
+    stage.message(user(99));
+    stage.part(part(99, 99, text("the newest")));
+    assert_eq!(stage.screen(), before);
+    stage.key(KeyCode::Char('g'), KeyModifiers::CONTROL | KeyModifiers::ALT);
+    stage.shows("the newest");
+    stage.control('g');
+    stage.shows("prompt number 1");
+}
+
+#[test]
+fn older_messages_are_fetched_at_the_beginning() {
+    let mut stage = Stage::in_session(80, 20);
+    let messages = |from: u64, to: u64| -> Vec<codewright_proto::MessageWithParts> {
+        let message = |nth| json!({"info": user(nth), "parts": [part(nth, nth, text(&format!("prompt number {nth}")))]});
+        (from..to).map(|nth| serde_json::from_value(message(nth)).unwrap()).collect()
+    };
+    stage.reply(Reply::Messages {
+        session: id(SESSION),
+        messages: messages(50, 60),
+        older: Some("cursor".to_owned()),
+    });
+    for _ in 0..6 {
+        stage.press(KeyCode::PageUp);
+    }
+    let fetch = Cmd::LoadOlder { session: id(SESSION), before: "cursor".to_owned() };
+    assert_eq!(stage.taken(), [fetch]);
+    stage.shows("prompt number 50");
+    let before = stage.screen();
+    stage.reply(Reply::Older { session: id(SESSION), messages: messages(1, 50), older: None });
+    // What is shown stays where it is.
+    assert_eq!(stage.screen().lines().nth(1), before.lines().nth(1));
+    stage.press(KeyCode::PageUp);
+    stage.shows("prompt number 47");
+}
+
+#[test]
+fn a_note_goes_after_a_while() {
+    let mut stage = Stage::started(80, 24);
+    stage.event("tui.toast.show", json!({"message": "something", "variant": "info"}));
+    stage.shows("something");
+    let until = stage.state.next_change().unwrap();
+    assert!(until > stage.now);
+    stage.now = until + 1;
+    stage.msg(Msg::Tick);
+    stage.hides("something");
+    // Then nothing wakes the client.
+    assert_eq!(stage.state.next_change(), None);
+}
+
+#[test]
+fn a_renamed_or_deleted_session_is_asked_of_the_server() {
+    let mut stage = Stage::in_session(90, 30);
+    stage.control('r');
+    stage.shows("Rename session");
+    stage.control('u');
+    stage.write("New title");
+    stage.press(KeyCode::Enter);
+    assert_eq!(stage.taken(), [Cmd::Rename { session: id(SESSION), title: "New title".to_owned() }]);
+    stage.leader('l');
+    stage.taken();
+    stage.control('d');
+    assert_eq!(stage.taken(), []);
+    stage.control('d');
+    assert_eq!(stage.taken(), [Cmd::Delete(id(SESSION))]);
+}
+
+#[test]
+fn a_key_for_a_provider_is_never_shown() {
+    let mut stage = Stage::started(90, 30);
+    stage.write("/connect");
+    stage.press(KeyCode::Enter);
+    stage.reply(Reply::AllProviders(json!({"all": [{"id": "anthropic", "name": "Anthropic"}]})));
+    stage.press(KeyCode::Enter);
+    stage.write("sk-secret");
+    stage.hides("sk-secret");
+    stage.shows("•••••••••");
+    stage.taken();
+    stage.press(KeyCode::Enter);
+    assert_eq!(
+        stage.taken(),
+        [Cmd::PutKey { provider: "anthropic".to_owned(), key: "sk-secret".to_owned() }]
+    );
+}
