@@ -71,7 +71,10 @@ impl Terminal {
     /// Takes it again.
     pub(crate) fn retake(&mut self) -> io::Result<()> {
         enter(self.mouse)?;
-        self.inner.clear()
+        // Made anew, so that all is drawn again; clearing would ask the terminal where its cursor is, which not
+        // every one answers.
+        self.inner = ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout())))?;
+        Ok(())
     }
 
     pub(crate) fn set_mouse(&mut self, on: bool) -> io::Result<()> {

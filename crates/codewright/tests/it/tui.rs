@@ -301,3 +301,136 @@ fn a_resized_terminal_is_drawn_anew() -> Result<()> {
     })?;
     Ok(())
 }
+
+#[test]
+fn a_server_that_goes_away_and_comes_back_is_found_again() -> Result<()> {
+    let stage = Stage::plain(Script::new().text("First answer.").text("Second answer."))?;
+    let (server, url) = stage.serve()?;
+    let mut terminal = Terminal::start(&stage, &["attach", &url])?;
+    terminal.shows("plain-model")?;
+    terminal.send("hello")?;
+    terminal.send(ENTER)?;
+    terminal.shows("First answer.")?;
+    // Dropping kills it.
+    drop(server);
+    terminal.shows("no connection to the server")?;
+    let port = url.rsplit(':').next().context("no port")?.to_owned();
+    let (_server, again) =
+        crate::support::serve(crate::support::program(&stage.project, ["serve", "--port", &port]))?;
+    assert_eq!(again, url);
+    terminal.shows("connected again")?;
+    terminal.send("more")?;
+    terminal.send(ENTER)?;
+    let screen = terminal.shows("Second answer.")?;
+    check_has(&screen, &["hello", "First answer."]);
+    Ok(())
+}
+
+#[test]
+fn without_a_model_the_home_view_says_what_to_do() -> Result<()> {
+    let stage = Stage::plain(Script::new())?;
+    stage.project.write_config(&json!({"enabled_providers": ["anthropic"]}))?;
+    let mut terminal = Terminal::start(&stage, &[])?;
+    let screen = terminal.shows("No model can be used yet.")?;
+    check_has(&screen, &["/connect", "codewright providers login", "codewright demo"]);
+    terminal.send("/connect")?;
+    terminal.send(ENTER)?;
+    terminal.shows("Anthropic")?;
+    terminal.send("anthropic")?;
+    terminal.send(ENTER)?;
+    terminal.shows("Key for Anthropic")?;
+    terminal.send("sk-ant-test-1234")?;
+    terminal.shows("••••")?;
+    terminal.send(ENTER)?;
+    let screen = terminal.shows("the provider can be used now")?;
+    assert!(!screen.contains("No model can be used yet."), "{screen}");
+    assert!(!screen.contains("sk-ant-test-1234"), "{screen}");
+    Ok(())
+}
+
+#[test]
+fn the_users_editor_writes_the_prompt() -> Result<()> {
+    let stage = Stage::plain(Script::new().text("Read."))?;
+    let editor = stage.project.write("editor.sh", "#!/bin/sh\nprintf 'from the editor\\n' > \"$1\"\n")?;
+    let command = format!("sh {}", editor.display());
+    let mut terminal = Terminal::start_with(&stage, &[], &[("EDITOR", &command)])?;
+    terminal.shows("plain-model")?;
+    terminal.send("\u{18}e")?;
+    terminal.shows("┃  from the editor")?;
+    terminal.send(ENTER)?;
+    terminal.shows("Read.")?;
+    check_has(&crate::support::said(&stage.server.main_requests()[0]), &["from the editor"]);
+    Ok(())
+}
+
+#[test]
+fn a_prompt_and_its_edit_are_taken_back_on_the_screen() -> Result<()> {
+    let edit = json!({"filePath": "note.txt", "content": "written\n"});
+    let stage = Stage::git(Script::new().tool("write", edit).text("Written."))?;
+    let mut terminal = Terminal::start(&stage, &["--prompt", "write a note"])?;
+    terminal.shows("plain-model")?;
+    terminal.send(ENTER)?;
+    terminal.until("the end of the turn", |screen| {
+        screen.contains("Written.") && !screen.contains("interrupt")
+    })?;
+    assert!(stage.project.path("note.txt").exists());
+    terminal.send("/undo")?;
+    terminal.send(ENTER)?;
+    let screen = terminal.shows("1 message reverted")?;
+    check_has(&screen, &["┃  write a note"]);
+    crate::support::wait_until("the file to go", || !stage.project.path("note.txt").exists())?;
+    terminal.send("\u{3}")?;
+    terminal.send("/redo")?;
+    terminal.send(ENTER)?;
+    terminal.shows("Written.")?;
+    crate::support::wait_until("the file to come back", || stage.project.path("note.txt").exists())?;
+    Ok(())
+}
+
+#[test]
+fn what_was_chosen_holds_at_the_next_start() -> Result<()> {
+    let stage = Stage::plain(Script::new())?;
+    let mut terminal = Terminal::start(&stage, &[])?;
+    terminal.shows("plain-model")?;
+    terminal.send("\u{18}t")?;
+    terminal.shows("Themes")?;
+    terminal.send("nord")?;
+    terminal.send(ENTER)?;
+    terminal.send("\u{18}m")?;
+    terminal.shows("Select model")?;
+    terminal.send("claude-mock")?;
+    terminal.send(ENTER)?;
+    terminal.until("the list to go", |screen| {
+        !screen.contains("Select model") && screen.contains("claude-mock")
+    })?;
+    terminal.send("\u{3}")?;
+    terminal.ended()?;
+    let chosen = std::fs::read_to_string(stage.project.home().join(".local/state/codewright/tui.json"))?;
+    check_has(&chosen, &["\"theme\": \"nord\"", "mockanth/claude-mock"]);
+    let mut terminal = Terminal::start(&stage, &[])?;
+    terminal.shows("plain-model")?;
+    terminal.send("\u{18}s")?;
+    terminal.until("the theme", |screen| screen.contains("theme") && screen.contains("nord"))?;
+    Ok(())
+}
+
+#[test]
+fn a_shell_command_and_a_file_go_with_the_prompt() -> Result<()> {
+    let stage = Stage::plain(Script::new().text("Seen."))?;
+    stage.project.write("src/adder.txt", "the adder's text\n")?;
+    let mut terminal = Terminal::start(&stage, &[])?;
+    terminal.shows("plain-model")?;
+    terminal.send("!echo from-my-shell")?;
+    terminal.send(ENTER)?;
+    terminal.until("the command's output", |screen| screen.matches("from-my-shell").count() >= 2)?;
+    terminal.send("look at @adder")?;
+    terminal.shows("src/adder.txt")?;
+    terminal.send(ENTER)?;
+    terminal.shows("look at @src/adder.txt")?;
+    terminal.send(ENTER)?;
+    let screen = terminal.shows("Seen.")?;
+    check_has(&screen, &["File"]);
+    let sent = stage.server.main_requests()[0].body.to_string();
+    check_has(&sent, &["the adder's text", "from-my-shell"]);
+    Ok(())
+}
