@@ -8,12 +8,14 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 use codewright_testkit::{Hang, Hung};
 
+/// How often the corpus is played.
+const PASSES: usize = 2;
 /// Commands at work at once unless said otherwise.
 const LANES: usize = 8;
 
 /// Runs the corpus and says whether every promise held.
 pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
-    let mut hang = Hang { binary: Default::default(), every: 1, lanes: LANES };
+    let mut hang = Hang { binary: Default::default(), every: 1, passes: PASSES, lanes: LANES };
     let mut rest = rest.iter();
     let mut program = None;
     while let Some(flag) = rest.next() {
@@ -46,7 +48,7 @@ fn report(found: &Hung, seconds: u64) -> Result<String> {
     let [early, end, peak] = found.memory_kib;
     writeln!(
         text,
-        "memory of the server: {early} KiB after a fifth, {end} KiB at the end, {peak} KiB at most"
+        "memory of the server: {early} KiB after half of them, {end} KiB at the end, {peak} KiB at most"
     )?;
     for (name, faults) in
         [("hangs", &found.hangs), ("survivors", &found.survivors), ("other faults", &found.wrong)]

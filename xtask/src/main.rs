@@ -59,8 +59,8 @@ Commands:
       client in a terminal of tmux. Both come from npm when first needed.
   hang [--bin PATH] [--every N] [--lanes N]
       Runs more than 200 hostile commands through the program, N at once
-      (default 8), or only every N-th of them, and looks one second after the
-      end of each for what it left. Ends with 1 if one hung or left a process.
+      (default 8), or only every N-th of them, twice, and looks one second after
+      the end of each for what it left and at the memory of the server. Ends with 1 if one hung or left a process.
   models FILE | --from-crate
       Replaces the model catalog that is part of the program by FILE, the
       `api.json` of models.dev, plain or gzipped, or by the copy in the newest

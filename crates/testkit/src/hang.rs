@@ -45,6 +45,8 @@ pub struct Hang {
     pub binary: PathBuf,
     /// Every how many-th case is tried; 1 for all.
     pub every: usize,
+    /// How often those are tried; memory that is kept shows from the second time on.
+    pub passes: usize,
     /// Commands at work at once.
     pub lanes: usize,
 }
@@ -60,7 +62,7 @@ pub struct Hung {
     pub survivors: Vec<String>,
     /// Those that failed in some other way.
     pub wrong: Vec<String>,
-    /// The server's memory after a fifth of the commands and at the end, and the most it ever had, in KiB.
+    /// The server's memory after half of the commands and at the end, and the most it ever had, in KiB.
     pub memory_kib: [u64; 3],
     /// The longest time from a prompt to the end of its turn.
     pub longest: Duration,
@@ -107,6 +109,7 @@ impl Hang {
     pub async fn play(&self) -> Result<Hung> {
         let all = Arc::new(cases());
         let wanted: Vec<Case> = all.iter().step_by(self.every.max(1)).cloned().collect();
+        let wanted: Vec<Case> = (0..self.passes.max(1)).flat_map(|_| wanted.iter().cloned()).collect();
         let model = Server::start(script(Arc::clone(&all))).await?;
         let project = Project::plain()?;
         let mut config = Project::config(&model.url());
@@ -124,7 +127,7 @@ impl Hang {
         while let Some(outcome) = lanes.join_next().await {
             outcome.context("a lane broke")?.add_to(&mut found);
             let over = done.load(Ordering::Relaxed);
-            if found.memory_kib[0] == 0 && over * 5 >= found.commands {
+            if found.memory_kib[0] == 0 && over * 2 >= found.commands {
                 found.memory_kib[0] = memory_kib(server.id(), "VmRSS:")?;
             }
             if let Some(case) = waiting.next() {

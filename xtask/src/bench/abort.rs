@@ -136,7 +136,7 @@ pub(super) fn ask(address: &str, method: &str, path: &str, body: Option<&Value>)
         "{method} {path} HTTP/1.0\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
     )?;
     let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes)?;
+    stream.read_to_end(&mut bytes).with_context(|| format!("{method} {path} was not answered"))?;
     let text = String::from_utf8(bytes)?;
     let (head, body) = text.split_once("\r\n\r\n").context("no answer")?;
     ensure!(head.split(' ').nth(1).is_some_and(|status| status.starts_with('2')), "{path}: {text}");
