@@ -75,7 +75,7 @@ pub(crate) struct OpenArgs {
     /// Fork the session before continuing it
     #[arg(long)]
     pub(crate) fork: bool,
-    /// Not in this version
+    /// Read prompts line by line and print what comes of them, without drawing
     #[arg(long)]
     pub(crate) mini: bool,
     /// Accepted for compatibility

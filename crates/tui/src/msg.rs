@@ -65,6 +65,11 @@ pub(crate) enum Reply {
         text: String,
         error: String,
     },
+    /// Messages could not be fetched.
+    Unfetched {
+        session: SessionId,
+        error: String,
+    },
     /// Something else was not done.
     Failed(String),
     /// Something was done that cannot be seen otherwise.

@@ -126,6 +126,10 @@ fn failed(what: &str, error: &Error) -> Option<Reply> {
     Some(Reply::Failed(format!("{what}: {}", told(error))))
 }
 
+fn unfetched(session: SessionId, error: &Error) -> Option<Reply> {
+    Some(Reply::Unfetched { session, error: format!("the messages could not be fetched: {}", told(error)) })
+}
+
 async fn carry_out(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sender<Msg>) -> Option<Reply> {
     match cmd {
         Cmd::Start => Some(Reply::Started(Box::new(start(client).await))),
@@ -244,12 +248,12 @@ async fn load(client: &Client, cmd: Cmd) -> Option<Reply> {
     match cmd {
         Cmd::LoadMessages(session) => match client.messages_page(&session, PAGE, None).await {
             Ok((messages, older)) => Some(Reply::Messages { session, messages, older }),
-            Err(error) => failed("the messages could not be fetched", &error),
+            Err(error) => unfetched(session, &error),
         },
         Cmd::LoadOlder { session, before } => {
             match client.messages_page(&session, PAGE, Some(&before)).await {
                 Ok((messages, older)) => Some(Reply::Older { session, messages, older }),
-                Err(error) => failed("older messages could not be fetched", &error),
+                Err(error) => unfetched(session, &error),
             }
         }
         Cmd::LoadTodos(session) => match client.todos(&session).await {

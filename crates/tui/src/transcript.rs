@@ -4,7 +4,7 @@
 //! depends on the rows of the screen and not on how much there is above it.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use codewright_proto::{Message, MessageId, MessageWithParts, Part, PartBody, PartId};
@@ -109,6 +109,10 @@ pub(crate) struct Transcript {
     /// Where the messages end that still count.
     pub(crate) end: usize,
     version: u64,
+    /// The version when fetching began.
+    since: u64,
+    /// What events have taken away since.
+    gone: HashSet<String>,
     kept: RefCell<Kept>,
 }
 
@@ -122,6 +126,8 @@ impl Default for Transcript {
             scroll: Scroll::End,
             end: 0,
             version: 0,
+            since: 0,
+            gone: HashSet::new(),
             kept: RefCell::default(),
         }
     }
@@ -188,6 +194,20 @@ impl Entry {
         self.version
     }
 
+    /// What events told, over what was fetched: the former holds where it came after `since`.
+    fn over(self, mut fetched: Self, since: u64) -> Self {
+        if self.version > since {
+            fetched.info = self.info;
+        }
+        for part in self.parts.into_iter().filter(|part| part.version > since) {
+            match fetched.parts.iter_mut().find(|known| known.part.id == part.part.id) {
+                Some(known) => *known = part,
+                None => fetched.parts.push(part),
+            }
+        }
+        fetched
+    }
+
     /// What a user wrote, without what the program added.
     pub(crate) fn said(&self) -> String {
         let texts = self.parts.iter().filter(|part| match &part.part.body {
@@ -199,16 +219,37 @@ impl Entry {
 }
 
 impl Transcript {
+    /// Notes that messages are being fetched: what events tell from now on is newer than they are.
+    pub(crate) fn fetch(&mut self) {
+        self.fetching = true;
+        self.since = self.version;
+        self.gone.clear();
+    }
+
     /// Takes the newest messages, as they were fetched.
+    ///
+    /// They may be older than what events have told since they were asked for, which stays.
     pub(crate) fn load(&mut self, messages: Vec<MessageWithParts>, older: Option<String>) {
         self.older = older;
         self.loaded = true;
         self.fetching = false;
+        let since = std::mem::take(&mut self.since);
+        let gone = std::mem::take(&mut self.gone);
+        let mut told = std::mem::take(&mut self.entries);
         self.version += 1;
-        self.entries.clear();
         self.kept.borrow_mut().clear();
-        let version = self.version;
-        self.entries.extend(messages.into_iter().map(|message| entry(message, version)));
+        for message in messages.into_iter().filter(|message| !gone.contains(message.info.id().as_str())) {
+            let mut fetched = entry(message, self.version);
+            fetched.parts.retain(|part| !gone.contains(part.part.id.as_str()));
+            match told.iter().position(|entry| entry.info.id() == fetched.info.id()) {
+                Some(at) => self.entries.push(told.remove(at).over(fetched, since)),
+                None => self.entries.push(fetched),
+            }
+        }
+        let newer = told
+            .into_iter()
+            .filter(|entry| entry.version > since || entry.parts.iter().any(|part| part.version > since));
+        self.entries.extend(newer);
         self.end = self.entries.len();
         self.clamp();
     }
@@ -251,6 +292,9 @@ impl Transcript {
     }
 
     pub(crate) fn remove_message(&mut self, id: &MessageId) {
+        if self.fetching {
+            self.gone.insert(id.to_string());
+        }
         if let Some(at) = self.find(id) {
             self.version += 1;
             self.entries.remove(at);
@@ -276,6 +320,9 @@ impl Transcript {
     }
 
     pub(crate) fn remove_part(&mut self, message: &MessageId, id: &PartId) {
+        if self.fetching {
+            self.gone.insert(id.to_string());
+        }
         self.version += 1;
         let Some(at) = self.find(message) else { return };
         self.entries[at].parts.retain(|part| part.part.id != *id);

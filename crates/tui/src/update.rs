@@ -71,12 +71,12 @@ fn connected(state: &mut State) -> Vec<Cmd> {
     state.tell("connected again", ToastVariant::Success);
     // What happened meanwhile was not heard.
     let mut cmds = vec![Cmd::Start];
-    if let Some(id) = state.session_id() {
-        cmds.extend([
-            Cmd::LoadSession(id.clone()),
-            Cmd::LoadMessages(id.clone()),
-            Cmd::LoadTodos(id.clone()),
-        ]);
+    if let Some(id) = state.session_id().cloned() {
+        if let Some(transcript) = state.mirror.transcripts.get_mut(&id) {
+            transcript.fetch();
+        }
+        let load = [Cmd::LoadSession(id.clone()), Cmd::LoadMessages(id.clone()), Cmd::LoadTodos(id)];
+        cmds.extend(load);
     }
     cmds
 }
@@ -219,7 +219,7 @@ pub(crate) fn open(state: &mut State, id: SessionId) -> Vec<Cmd> {
         && !transcript.loaded
         && !transcript.fetching
     {
-        transcript.fetching = true;
+        transcript.fetch();
         cmds.extend([Cmd::LoadMessages(id.clone()), Cmd::LoadTodos(id.clone())]);
     }
     if state.session_id() != Some(&id) {

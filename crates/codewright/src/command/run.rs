@@ -4,6 +4,7 @@
 //! before the prompt is sent until the session is idle, so that nothing is missed.
 //! One interrupt stops the turn and keeps the session; a second one leaves at once.
 
+mod ask;
 mod json;
 mod people;
 mod prompt;
@@ -16,8 +17,8 @@ use codewright_client::{Client, Events, SessionQuery};
 use codewright_config::Env;
 use codewright_proto::{
     Action, CommandInput, Event, Fact, Message, ModelRef, Notice, PartInput, PermissionAnswer,
-    PermissionReply, PermissionRequest, PromptInput, PromptModel, QuestionRequest, Rule, Session, SessionId,
-    SessionInput, Signal,
+    PermissionReply, PermissionRequest, PromptInput, PromptModel, QuestionAnswers, QuestionRequest, Rule,
+    Session, SessionId, SessionInput, Signal,
 };
 use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
 
@@ -64,7 +65,7 @@ pub(crate) async fn turn_and_close(
     text: String,
 ) -> anyhow::Result<ExitCode> {
     connection.keep_log(&args.common);
-    let code = turn(&connection, args, text).await;
+    let code = turn(&connection, args, text, None).await;
     connection.close().await;
     code
 }
@@ -83,7 +84,13 @@ fn check(args: &RunArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn turn(connection: &Connection, args: &RunArgs, text: String) -> anyhow::Result<ExitCode> {
+/// Runs a turn over a connection. Who reads the lines is asked for leave and for answers.
+pub(crate) async fn turn(
+    connection: &Connection,
+    args: &RunArgs,
+    text: String,
+    lines: Option<&mut Lines>,
+) -> anyhow::Result<ExitCode> {
     let client = &connection.client;
     // Before anything else is done, so that an interrupt at any moment is heard.
     let mut signals = Signals::new()?;
@@ -105,7 +112,8 @@ async fn turn(connection: &Connection, args: &RunArgs, text: String) -> anyhow::
         Format::Default => Box::new(people::People::new(args.thinking)),
         Format::Json => Box::new(json::Json::new(args.thinking)),
     };
-    let mut watch = Watch { client, id: &session.id, auto: args.auto, failed: false, output: &mut *output };
+    let output = &mut *output;
+    let mut watch = Watch { client, id: &session.id, auto: args.auto, failed: false, output, lines };
     let sent = match &args.command {
         None => client.prompt_async(&session.id, &input).await,
         Some(command) => {
@@ -157,20 +165,23 @@ trait Output {
     fn end(&mut self) -> std::io::Result<()>;
 }
 
+/// What somebody writes, line by line.
+pub(crate) type Lines = tokio::io::Lines<tokio::io::BufReader<tokio::io::Stdin>>;
+
 /// The signals that end a turn.
-struct Signals {
+pub(crate) struct Signals {
     interrupt: UnixSignal,
     terminate: UnixSignal,
 }
 
 impl Signals {
-    fn new() -> anyhow::Result<Self> {
+    pub(crate) fn new() -> anyhow::Result<Self> {
         let interrupt = signal(SignalKind::interrupt()).context("cannot listen for interrupts")?;
         let terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
         Ok(Self { interrupt, terminate })
     }
 
-    async fn next(&mut self) -> u8 {
+    pub(crate) async fn next(&mut self) -> u8 {
         tokio::select! {
             _ = self.interrupt.recv() => SIGINT,
             _ = self.terminate.recv() => SIGTERM,
@@ -185,6 +196,8 @@ struct Watch<'a> {
     auto: bool,
     failed: bool,
     output: &'a mut dyn Output,
+    /// Whom to ask, if somebody is there.
+    lines: Option<&'a mut Lines>,
 }
 
 /// Why watching stopped.
@@ -279,6 +292,16 @@ impl Watch<'_> {
 
     /// There is no one to answer a question.
     async fn dismiss(&mut self, request: &QuestionRequest) -> anyhow::Result<()> {
+        if let Some(lines) = self.lines.as_deref_mut()
+            && let Some(answers) = ask::questions(lines, request).await?
+        {
+            let replied = self.client.reply_question(&request.id, &QuestionAnswers { answers }).await;
+            return match replied {
+                // Another client was faster, or the turn has ended meanwhile.
+                Err(error) if error.is_not_found() => Ok(()),
+                other => other.map(|_| ()).map_err(client_error),
+            };
+        }
         drop(self.output.question(request));
         match self.client.reject_question(&request.id).await {
             // Another client was faster, or the turn has ended meanwhile.
@@ -287,11 +310,16 @@ impl Watch<'_> {
         }
     }
 
-    /// There is no one to ask: `--auto` allows, else the call is refused.
+    /// With no one to ask `--auto` allows, else the call is refused.
     async fn answer(&mut self, request: &PermissionRequest) -> anyhow::Result<()> {
-        let reply = if self.auto { PermissionReply::Once } else { PermissionReply::Reject };
-        // A closed output is noticed with the next thing that is shown.
-        drop(self.output.permission(request, self.auto));
+        let reply = match self.lines.as_deref_mut() {
+            Some(lines) if !self.auto => ask::permission(lines, request).await?,
+            Some(_) | None => {
+                // A closed output is noticed with the next thing that is shown.
+                drop(self.output.permission(request, self.auto));
+                if self.auto { PermissionReply::Once } else { PermissionReply::Reject }
+            }
+        };
         let answer = PermissionAnswer { reply, message: None };
         match self.client.reply_permission(&request.id, &answer).await {
             // Another client was faster, or the turn has ended meanwhile.

@@ -1,5 +1,7 @@
 //! The terminal client: on an engine in this process, or on a server.
 
+mod plain;
+
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -9,7 +11,7 @@ use codewright_config::{Dirs, Env, TerminalConfig, env, terminal_config};
 use codewright_proto::Clock;
 use codewright_tui::{Depth, Ended, First, Mode, Options};
 
-use crate::cli::{AttachArgs, OpenArgs, TuiArgs};
+use crate::cli::{AttachArgs, OpenArgs, RunArgs, TuiArgs};
 use crate::connection::{Connection, Credentials, VERSION, client_error, interrupted, working_directory};
 use crate::style;
 
@@ -19,14 +21,14 @@ const THREADS: usize = 2;
 pub(crate) fn main(args: TuiArgs) -> anyhow::Result<ExitCode> {
     let env = Env::from_process();
     let directory = project(args.project.as_deref())?;
-    check(&env, &args.open)?;
-    block_on(local(args, env, directory))
+    let is_plain = is_plain(&env, &args.open)?;
+    block_on(local(args, env, directory, is_plain))
 }
 
 pub(crate) fn attach(args: AttachArgs) -> anyhow::Result<ExitCode> {
     let env = Env::from_process();
-    check(&env, &args.open)?;
-    block_on(remote(args, env))
+    let is_plain = is_plain(&env, &args.open)?;
+    block_on(remote(args, env, is_plain))
 }
 
 fn block_on(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
@@ -49,25 +51,42 @@ fn project(wanted: Option<&Path>) -> anyhow::Result<PathBuf> {
     directory.canonicalize().with_context(|| format!("cannot work in `{}`", directory.display()))
 }
 
-/// Says what to do instead where the client cannot be shown.
-fn check(env: &Env, open: &OpenArgs) -> anyhow::Result<()> {
+/// Whether lines are read and printed; where the client cannot be shown it is said what to do instead.
+fn is_plain(env: &Env, open: &OpenArgs) -> anyhow::Result<bool> {
     if open.fork && !open.continue_last && open.session.is_none() {
         bail!("--fork requires --continue or --session");
     }
-    let instead = "for a single prompt use `run \"...\"`, for other clients `serve`";
+    if open.mini {
+        return Ok(true);
+    }
+    let instead =
+        "for a single prompt use `run \"...\"`, for lines of plain text `--mini`, for other clients `serve`";
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         bail!("the terminal client needs a terminal for its input and output; {instead}");
     }
     if env.get(env::TERM).is_some_and(|term| term == "dumb") {
-        bail!("this terminal (TERM=dumb) cannot show the terminal client; {instead}");
+        style::warning(
+            "this terminal (TERM=dumb) cannot draw: lines of plain text are read and printed, as with `--mini`",
+        );
+        return Ok(true);
     }
-    if open.mini {
-        style::warning("--mini is not in this version: the whole client is opened");
-    }
-    Ok(())
+    Ok(false)
 }
 
-async fn local(args: TuiArgs, env: Env, directory: PathBuf) -> anyhow::Result<ExitCode> {
+async fn local(args: TuiArgs, env: Env, directory: PathBuf, is_plain: bool) -> anyhow::Result<ExitCode> {
+    if is_plain {
+        let connection = Connection::local(env, &directory).await?;
+        let run = RunArgs {
+            message: args.prompt.into_iter().collect(),
+            model: args.model,
+            agent: args.agent,
+            auto: args.auto,
+            ..RunArgs::default()
+        };
+        let code = plain::converse(&connection, &args.open, run).await;
+        connection.close().await;
+        return code;
+    }
     let (connection, notes) = Connection::local_quietly(env.clone(), &directory).await?;
     let mut options = options(&env, &directory, &args.open)?;
     options.notes.extend(notes);
@@ -92,11 +111,14 @@ async fn local(args: TuiArgs, env: Env, directory: PathBuf) -> anyhow::Result<Ex
     leave(ended)
 }
 
-async fn remote(args: AttachArgs, env: Env) -> anyhow::Result<ExitCode> {
+async fn remote(args: AttachArgs, env: Env, is_plain: bool) -> anyhow::Result<ExitCode> {
     let credentials = Credentials { username: args.username, password: args.password };
     let connection = Connection::remote(&env, &args.url, credentials, args.dir)?;
     // What is wrong with the address or the password is said before the screen is taken.
     let path = connection.client.path().await.map_err(client_error)?;
+    if is_plain {
+        return plain::converse(&connection, &args.open, RunArgs::default()).await;
+    }
     let here = working_directory(None)?;
     let mut options = options(&env, &here, &args.open)?;
     options.directory = path.directory;

@@ -281,10 +281,6 @@ fn without_a_terminal_it_is_said_what_to_do_instead() -> Result<()> {
     let done = stage.program(["sevre"]).finish()?;
     crate::support::check_code(&done, 1);
     check_has(&done.stderr, &["no directory `sevre`", "--help"]);
-    let terminal = Terminal::start_with(&stage, &[], &[("TERM", "dumb")])?;
-    let (code, written) = terminal.ended()?;
-    assert_eq!(code, 1);
-    check_has(&written, &["TERM=dumb", "run \"...\""]);
     Ok(())
 }
 
@@ -432,5 +428,47 @@ fn a_shell_command_and_a_file_go_with_the_prompt() -> Result<()> {
     check_has(&screen, &["File"]);
     let sent = stage.server.main_requests()[0].body.to_string();
     check_has(&sent, &["the adder's text", "from-my-shell"]);
+    Ok(())
+}
+
+#[test]
+fn a_terminal_that_cannot_draw_gets_lines_of_plain_text() -> Result<()> {
+    let script = Script::new()
+        .turn(
+            Turn::text("First answer.")
+                .tool("bash", json!({"command": "echo from-the-shell", "description": "x"})),
+        )
+        .text("Second answer.")
+        .text("Third answer.");
+    let stage = Stage::plain(script)?;
+    let mut config = codewright_testkit::Project::config(&stage.server.url());
+    config["permission"] = json!({"bash": "ask"});
+    stage.project.write_config(&config)?;
+    let mut terminal = Terminal::start_with(&stage, &[], &[("TERM", "dumb")])?;
+    terminal.shows("a line is a prompt")?;
+    terminal.send("hello\r")?;
+    terminal.shows("allow once [y]")?;
+    terminal.send("y\r")?;
+    let screen = terminal.shows("Second answer.")?;
+    check_has(&screen, &["First answer.", "from-the-shell"]);
+    terminal.send("more\r")?;
+    terminal.shows("Third answer.")?;
+    terminal.send("/exit\r")?;
+    let (code, written) = terminal.ended()?;
+    assert_eq!(code, 0);
+    assert!(!written.contains("\u{1b}[?1049h") && !written.contains("\u{1b}[2J"), "{written:?}");
+    check_has(&written, &["codewright -s ses_"]);
+    // Both prompts belong to one session.
+    check_has(&crate::support::said(&stage.server.main_requests()[2]), &["hello", "more"]);
+    stage.no_problems()
+}
+
+#[test]
+fn a_pipe_is_answered_line_by_line_where_that_is_asked_for() -> Result<()> {
+    let stage = Stage::plain(Script::new().text("First answer.").text("Second answer."))?;
+    let done = stage.program(["--mini"]).stdin("one\n\ntwo\n").finish()?;
+    crate::support::check_code(&done, 0);
+    assert_eq!(done.stdout, "First answer.\nSecond answer.\n");
+    check_has(&crate::support::said(&stage.server.main_requests()[1]), &["one", "two"]);
     Ok(())
 }

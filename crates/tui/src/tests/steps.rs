@@ -422,3 +422,29 @@ fn a_key_for_a_provider_is_never_shown() {
         [Cmd::PutKey { provider: "anthropic".to_owned(), key: "sk-secret".to_owned() }]
     );
 }
+
+#[test]
+fn what_events_tell_is_not_undone_by_an_older_answer() {
+    let mut stage = Stage::started(80, 24);
+    stage.reply(Reply::Opened(Box::new(serde_json::from_value(session(SESSION, None)).unwrap())));
+    // The server took the answer down before the text began, and it comes after it.
+    stage.message(user(1));
+    stage.part(part(1, 1, text("hi")));
+    stage.message(assistant(2, None));
+    stage.part(part(2, 2, text("")));
+    stage.message(user(3));
+    stage.part(part(3, 3, text("taken away")));
+    stage.event("message.removed", json!({"sessionID": SESSION, "messageID": message_id(3)}));
+    let message =
+        |info: Value, parts: Value| serde_json::from_value(json!({"info": info, "parts": parts})).unwrap();
+    let messages = vec![
+        message(user(1), json!([part(1, 1, text("hi"))])),
+        message(assistant(2, None), json!([])),
+        message(user(3), json!([part(3, 3, text("taken away"))])),
+    ];
+    stage.reply(Reply::Messages { session: id(SESSION), messages, older: None });
+    let delta = json!({"sessionID": SESSION, "messageID": message_id(2), "partID": part(2, 2, json!({}))["id"], "field": "text", "delta": "Begun."});
+    stage.event("message.part.delta", delta);
+    stage.shows("Begun.");
+    stage.hides("taken away");
+}

@@ -63,6 +63,12 @@ pub(super) fn replied(state: &mut State, reply: Reply) -> Vec<Cmd> {
                 state.prompt.editor.set(text);
             }
         }
+        Reply::Unfetched { session, error } => {
+            if let Some(transcript) = state.mirror.transcripts.get_mut(&session) {
+                transcript.fetching = false;
+            }
+            state.fail(error);
+        }
         Reply::Failed(text) => state.fail(text),
         Reply::Done(text) => state.tell(text, ToastVariant::Success),
     }
