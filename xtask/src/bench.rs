@@ -183,17 +183,27 @@ fn floor(url: &str, runs: usize) -> Result<Vec<Cost>> {
     (0..runs).map(|_| case::measured(&nothing, &[], Sink::File)).collect()
 }
 
-/// Builds a package for release; returns the path of its binary, which has the package's name.
+/// Builds the program as it ships; returns its path.
 pub(crate) fn release(package: &str) -> Result<PathBuf> {
+    built(package, "release")
+}
+
+/// Builds this program as one that measures by itself; returns its path.
+fn measuring() -> Result<PathBuf> {
+    built("xtask", "measure")
+}
+
+/// Builds a package in a profile; returns the path of its binary, which has the package's name.
+fn built(package: &str, profile: &str) -> Result<PathBuf> {
     let cargo = option_env!("CARGO").unwrap_or("cargo");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;
     let status = Command::new(cargo)
-        .args(["build", "--release", "--package", package])
+        .args(["build", "--profile", profile, "--package", package])
         .current_dir(root)
         .status()
         .context("cannot start cargo")?;
     if !status.success() {
-        bail!("the release build failed");
+        bail!("the build of `{package}` failed");
     }
     let metadata = Command::new(cargo)
         .args(["metadata", "--offline", "--no-deps", "--format-version", "1"])
@@ -201,7 +211,7 @@ pub(crate) fn release(package: &str) -> Result<PathBuf> {
         .output()?;
     let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout)?;
     let target = metadata["target_directory"].as_str().context("cargo names no target directory")?;
-    Ok(Path::new(target).join("release").join(package))
+    Ok(Path::new(target).join(profile).join(package))
 }
 
 fn print(text: &str) -> Result<()> {
