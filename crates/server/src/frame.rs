@@ -18,6 +18,9 @@ const MAX_PAYLOADS: usize = 64;
 /// A longer payload is written anew for every stream.
 const MAX_PAYLOAD_BYTES: usize = 64 * 1024;
 
+/// What comes before the content of a notice.
+const PROPERTIES: &[u8] = b"\"properties\":";
+
 /// The newest notices as JSON.
 #[derive(Default)]
 pub(crate) struct Payloads(Mutex<VecDeque<(EventId, Bytes)>>);
@@ -83,12 +86,11 @@ pub(crate) fn at(payload: &[u8], directory: &str) -> Bytes {
 
 /// A stored event on `GET /global/event`: as it is, and as whoever copies sessions takes it.
 pub(crate) fn twice(payload: &[u8], envelope: &Envelope, home: Option<&Home>) -> Bytes {
-    const DATA: &[u8] = b"\"properties\":";
     let plain = global(payload, home);
     // Neither an id nor a name holds the key, so its first place is the right one.
-    let found = payload.windows(DATA.len()).position(|at| at == DATA);
+    let found = payload.windows(PROPERTIES.len()).position(|at| at == PROPERTIES);
     let (Some(at), true) = (found, is_copied(&envelope.event)) else { return plain };
-    let data = &payload[at + DATA.len()..payload.len().saturating_sub(1)];
+    let data = &payload[at + PROPERTIES.len()..payload.len().saturating_sub(1)];
     let Envelope { id, seq, event, .. } = envelope;
     let head = format!(
         "{{\"type\":\"sync\",\"syncEvent\":{{\"id\":{},\"type\":\"{}.{}\",\"seq\":{seq},\"aggregateID\":{},\"data\":",
@@ -102,6 +104,38 @@ pub(crate) fn twice(payload: &[u8], envelope: &Envelope, home: Option<&Home>) ->
     let mut both = BytesMut::from(&plain[..]);
     both.extend_from_slice(&global(&twin, home));
     both.freeze()
+}
+
+/// A frame of `GET /api/event`.
+pub(crate) fn newer(payload: &[u8], published: &Published, directory: Option<&str>) -> Bytes {
+    let mut more = String::new();
+    if let Published::Event(envelope) = published {
+        let Envelope { seq, event, .. } = &**envelope;
+        let (id, version) = (json!(event.session_id()), event.version());
+        more.push_str(&format!("\"durable\":{{\"aggregateID\":{id},\"seq\":{seq},\"version\":{version}}},"));
+    }
+    if let Some(directory) = directory {
+        more.push_str(&format!("\"location\":{{\"directory\":{}}},", json!(directory)));
+    }
+    renamed(payload, &more)
+}
+
+/// A notice whose content is called `data`, with more before that.
+pub(crate) fn renamed(payload: &[u8], more: &str) -> Bytes {
+    let mut frame = BytesMut::with_capacity(payload.len() + more.len() + 16);
+    frame.put_slice(b"data: ");
+    // Neither an id nor a name holds the key, so its first place is the right one.
+    match payload.windows(PROPERTIES.len()).position(|at| at == PROPERTIES) {
+        Some(at) => {
+            frame.put_slice(&payload[..at]);
+            frame.put_slice(more.as_bytes());
+            frame.put_slice(b"\"data\":");
+            frame.put_slice(&payload[at + PROPERTIES.len()..]);
+        }
+        None => frame.put_slice(payload),
+    }
+    frame.put_slice(b"\n\n");
+    frame.freeze()
 }
 
 /// Whether an event is part of what makes up a session elsewhere.

@@ -152,10 +152,11 @@ fn is_signed_in(options: &Options, request: &Request) -> bool {
     same(&given, expected.as_bytes())
 }
 
-/// Whether the request brings a ticket to the one route that takes it, and that decides whether it is good.
+/// Whether the request brings a ticket to the route that takes it, under either name, and that decides whether it is good.
 fn has_ticket(request: &Request) -> bool {
     let path = request.uri().path();
-    let is_connect = path.starts_with("/pty/") && path.ends_with("/connect");
+    let of_terminal = path.strip_prefix("/api").unwrap_or(path).strip_prefix("/pty/");
+    let is_connect = of_terminal.is_some_and(|rest| rest.ends_with("/connect"));
     let query = request.uri().query().unwrap_or_default();
     is_connect && query.split('&').any(|pair| pair.starts_with("ticket="))
 }

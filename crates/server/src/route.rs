@@ -32,6 +32,7 @@ mod sync;
 mod tui;
 mod vcs;
 
+use api::{terminal, waiting};
 use session::change;
 
 struct Route {
@@ -245,11 +246,35 @@ fn newer() -> Vec<Route> {
         route("POST", "/api/integration/{integrationID}/connect/key", post(api::connect_key)),
         route("DELETE", "/api/credential/{credentialID}", delete(api::disconnect)),
         route("GET", "/api/reference", get(api::nothing)),
-        route("GET", "/api/permission/request", get(api::permissions)),
-        route("GET", "/api/permission/saved", get(api::saved_permissions)),
+        route("GET", "/api/command", get(api::commands)),
+        route("GET", "/api/skill", get(api::skills)),
+        long("GET", "/api/event", get(event::newer)),
+        route("GET", "/api/permission/request", get(waiting::permissions)),
+        route("GET", "/api/permission/saved", get(waiting::saved)),
+        route("DELETE", "/api/permission/saved/{id}", delete(waiting::forget)),
+        route("GET", "/api/question/request", get(waiting::questions)),
         route("GET", "/api/session", get(api::sessions)),
+        route("POST", "/api/session", post(api::session::create)),
         route("GET", "/api/session/active", get(api::active)),
         route("GET", "/api/session/{sessionID}", get(api::session)),
+        route("POST", "/api/session/{sessionID}/agent", post(api::session::agent)),
+        route("POST", "/api/session/{sessionID}/model", post(api::session::model)),
+        route("POST", "/api/session/{sessionID}/interrupt", post(api::session::interrupt)),
+        long("POST", "/api/session/{sessionID}/wait", post(api::session::wait)),
+        long("POST", "/api/session/{sessionID}/compact", post(api::session::compact)),
+        route("GET", "/api/session/{sessionID}/permission", get(waiting::permissions_of)),
+        route("GET", "/api/session/{sessionID}/permission/{requestID}", get(waiting::permission_of)),
+        route("POST", "/api/session/{sessionID}/permission/{requestID}/reply", post(waiting::allow)),
+        route("GET", "/api/session/{sessionID}/question", get(waiting::questions_of)),
+        route("POST", "/api/session/{sessionID}/question/{requestID}/reply", post(waiting::reply)),
+        route("POST", "/api/session/{sessionID}/question/{requestID}/reject", post(waiting::reject)),
+        route("GET", "/api/pty", get(terminal::list)),
+        route("POST", "/api/pty", post(terminal::create)),
+        route("GET", "/api/pty/{ptyID}", get(terminal::read)),
+        route("PUT", "/api/pty/{ptyID}", put(terminal::update)),
+        route("DELETE", "/api/pty/{ptyID}", delete(terminal::remove)),
+        route("POST", "/api/pty/{ptyID}/connect-token", post(terminal::ticket)),
+        long("GET", "/api/pty/{ptyID}/connect", get(pty::connect)),
         route("GET", "/api/fs/list", get(file::api_list)),
         route("GET", "/api/fs/find", get(file::api_find)),
         route("GET", "/api/fs/read/{*path}", get(file::api_read)),

@@ -30,6 +30,8 @@ const PAGE_EVENTS: usize = 128;
 pub(crate) enum Scope {
     /// All, each with its directory.
     Global,
+    /// The same in the form of the newer routes.
+    Newer,
     /// Those of one directory, or of one session in it.
     Directory {
         /// The directory.
@@ -101,7 +103,7 @@ impl Reader {
                 _ => tokio::select! {
                     biased;
                     () = self.closing.cancelled() => return None,
-                    _ = self.heartbeat.tick() => return Some(self.own(Signal::ServerHeartbeat {})),
+                    _ = self.heartbeat.tick() => return Some(self.beat()),
                     published = self.subscription.next() => published.ok()?,
                 },
             };
@@ -150,6 +152,18 @@ impl Reader {
                     },
                 })
             }
+            Scope::Newer => {
+                if matches!(published, Published::Signal { signal, .. } if is_older_only(signal)) {
+                    return None;
+                }
+                let directory = match published {
+                    Published::Event(_) => None,
+                    Published::Signal { signal, .. } => place(signal).map(str::to_owned),
+                };
+                let directory = directory.or_else(|| home.map(|home| home.directory.clone()));
+                let payload = self.app.payloads.of(published);
+                Some(frame::newer(&payload, published, directory.as_deref()))
+            }
             Scope::Directory { directory, session } => {
                 let (about, here) = match published {
                     Published::Event(envelope) => (Some(envelope.event.session_id()), false),
@@ -171,13 +185,27 @@ impl Reader {
         }
     }
 
+    /// What shows a reader that the stream lives.
+    fn beat(&self) -> Bytes {
+        match self.scope {
+            Scope::Newer => Bytes::from_static(b": heartbeat\n\n"),
+            Scope::Global | Scope::Directory { .. } => self.own(Signal::ServerHeartbeat {}),
+        }
+    }
+
     fn own(&self, signal: Signal) -> Bytes {
         let payload = frame::own(&self.app.ids, signal);
         match self.scope {
+            Scope::Newer => frame::renamed(&payload, ""),
             Scope::Global => frame::global(&payload, None),
             Scope::Directory { .. } => frame::local(&payload, None),
         }
     }
+}
+
+/// Whether the newer routes have no such event.
+fn is_older_only(signal: &Signal) -> bool {
+    matches!(signal, Signal::InstanceDisposed { .. } | Signal::ServerHeartbeat {})
 }
 
 /// The directory that a signal was meant for, if it names one.

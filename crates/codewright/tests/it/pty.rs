@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use codewright_testkit::Script;
 use serde_json::{Value, json};
 
-use crate::support::{DEADLINE, Stage, ask, get, is_running, post, wait_until};
+use crate::support::{DEADLINE, Stage, ask, get, is_running, post, program, serve, wait_until};
 
 /// What a WebSocket sends.
 #[derive(Debug, PartialEq, Eq)]
@@ -224,7 +224,7 @@ fn a_terminal_sees_neither_keys_nor_the_password_and_a_ticket_does_without_it() 
     let stage = Stage::plain(Script::new())?;
     let run =
         stage.program(["serve"]).env("OPENCODE_SERVER_PASSWORD", "hunter2").env("OPENAI_API_KEY", "hunter2");
-    let (server, url) = crate::support::serve(run)?;
+    let (server, url) = serve(run)?;
     let sign = "Authorization: Basic b3BlbmNvZGU6aHVudGVyMg==";
     let line = r#"{"command":"/bin/bash","args":["--norc","-c","env; read x"]}"#;
     let (status, made) = request(&url, &format!("POST /pty HTTP/1.1\r\n{sign}"), line)?;
@@ -244,5 +244,33 @@ fn a_terminal_sees_neither_keys_nor_the_password_and_a_ticket_does_without_it() 
     ensure!(text.contains("TERM=xterm-256color") && !text.contains("hunter2"), "{text}");
     server.terminate()?;
     server.finish()?.success()?;
+    Ok(())
+}
+
+#[test]
+fn a_terminal_is_the_same_under_both_names() -> Result<()> {
+    let stage = Stage::plain(Script::new())?;
+    let run = program(&stage.project, ["serve", "--port", "0"]).env("OPENCODE_SERVER_PASSWORD", "secret");
+    let (_server, url) = serve(run)?;
+    // `opencode:secret`.
+    let auth = "\r\nAuthorization: Basic b3BlbmNvZGU6c2VjcmV0";
+    let (status, made) = request(&url, &format!("POST /api/pty HTTP/1.1{auth}"), r#"{"command": "cat"}"#)?;
+    ensure!(status == 200 && made["data"]["command"] == "cat", "{status} {made}");
+    let id = made["data"]["id"].as_str().context("no id")?;
+    let (_, listed) = request(&url, &format!("GET /pty HTTP/1.1{auth}"), "")?;
+    ensure!(listed[0]["id"] == id, "{listed}");
+    let path = format!("/api/pty/{id}");
+    let head = format!("POST {path}/connect-token HTTP/1.1{auth}\r\nx-opencode-ticket: 1");
+    let (_, ticket) = request(&url, &head, "")?;
+    let ticket = ticket["data"]["ticket"].as_str().context("no ticket")?;
+    // The ticket stands for the password, once and on this route alone.
+    let mut socket = Socket::open(&url, &format!("{path}/connect?ticket={ticket}"), "")?
+        .map_err(|status| anyhow::anyhow!("refused with {status}"))?;
+    ensure!(matches!(socket.next()?, Frame::Binary(_)), "the place comes first");
+    ensure!(Socket::open(&url, &format!("{path}/connect?ticket={ticket}"), "")?.is_err(), "used twice");
+    ensure!(Socket::open(&url, &format!("{path}/connect"), "")?.err() == Some(401), "without a ticket");
+    ensure!(request(&url, &format!("GET /api/pty?ticket={ticket} HTTP/1.1"), "")?.0 == 401, "another route");
+    ensure!(request(&url, &format!("DELETE {path} HTTP/1.1{auth}"), "")?.0 == 204, "it ends");
+    ensure!(request(&url, &format!("GET {path} HTTP/1.1{auth}"), "")?.0 == 404, "it is gone");
     Ok(())
 }

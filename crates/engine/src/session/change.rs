@@ -1,10 +1,11 @@
 //! Changing a session: its row, its messages and parts, and deleting it.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use codewright_proto::{
-    AssistantMessage, Event, FileDiff, Message, MessageId, Part, PartId, Session, SessionId, SessionPatch,
-    Todo,
+    AssistantMessage, Event, FileDiff, Message, MessageId, ModelRef, Part, PartId, Session, SessionId,
+    SessionPatch, Todo,
 };
 use codewright_store::SessionFilter;
 
@@ -37,6 +38,27 @@ impl Engine {
             Some(Message::User(info)) => info.summary.map(|summary| summary.diffs).unwrap_or_default(),
             Some(Message::Assistant(_)) | None => Vec::new(),
         })
+    }
+
+    /// Chooses who answers a session's next prompt, and with which model.
+    pub async fn choose(
+        &self,
+        id: &SessionId,
+        agent: Option<String>,
+        model: Option<ModelRef>,
+    ) -> Result<(), Error> {
+        let session = self.0.session(id).await?;
+        let place = self.0.place(Path::new(&session.directory)).await?;
+        let agent = agent.map(|agent| place.agent_name(Some(&agent))).transpose()?;
+        if let Some(model) = &model {
+            place.models.find(&model.provider_id, &model.id)?;
+        }
+        let change = |session: &mut Session| {
+            session.agent = agent.clone().or_else(|| session.agent.take());
+            session.model = model.clone().or_else(|| session.model.take());
+        };
+        self.0.update_session(id, change).await?;
+        Ok(())
     }
 
     /// Changes what a client may change of a session.

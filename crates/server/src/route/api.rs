@@ -6,7 +6,7 @@
 use axum::Json;
 use axum::extract::State;
 use codewright_engine::SessionFilter;
-use codewright_proto::{PermissionRequest, Session, SessionId};
+use codewright_proto::{Session, SessionId};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -15,7 +15,10 @@ use crate::Error;
 use crate::extract::{Here, One, Params, Payload};
 use crate::state::App;
 
+pub(super) mod session;
 mod shape;
+pub(super) mod terminal;
+pub(super) mod waiting;
 
 /// How many sessions are listed when the client does not say.
 const DEFAULT_SESSIONS: usize = 50;
@@ -100,33 +103,18 @@ pub(super) async fn disconnect(State(app): State<App>, One(id): One<String>) -> 
     Ok(StatusCode::NO_CONTENT)
 }
 
+pub(super) async fn commands(here: Here) -> Json<Value> {
+    let commands = here.place.commands_json();
+    located(&here, commands.as_array().into_iter().flatten().map(shape::command).collect())
+}
+
+pub(super) async fn skills(here: Here) -> Json<Value> {
+    let skills = here.place.skills_json();
+    located(&here, skills)
+}
+
 pub(super) async fn nothing(here: Here) -> Json<Value> {
     located(&here, json!([]))
-}
-
-pub(super) async fn permissions(State(app): State<App>, here: Here) -> Result<Json<Value>, Error> {
-    let asked = app.engine.permissions().await?;
-    Ok(located(&here, asked.iter().map(permission).collect()))
-}
-
-fn permission(request: &PermissionRequest) -> Value {
-    let mut shown = json!(request);
-    if let Some(shown) = shown.as_object_mut() {
-        for (old, new) in [("permission", "action"), ("patterns", "resources"), ("always", "save")] {
-            if let Some(value) = shown.remove(old) {
-                shown.insert(new.to_owned(), value);
-            }
-        }
-        if let Some(tool) = shown.remove("tool") {
-            let source = json!({"type": "tool", "messageID": tool["messageID"], "callID": tool["callID"]});
-            shown.insert("source".to_owned(), source);
-        }
-    }
-    shown
-}
-
-pub(super) async fn saved_permissions() -> Json<Value> {
-    Json(json!({"data": []}))
 }
 
 #[derive(Deserialize)]
@@ -162,17 +150,20 @@ pub(super) async fn sessions(
 }
 
 pub(super) async fn session(State(app): State<App>, One(id): One<SessionId>) -> Result<Json<Value>, Error> {
-    let found: Result<Session, _> = app.engine.session(&id).await;
-    match found {
-        Ok(session) => Ok(Json(json!({"data": shape::session(&session)}))),
-        Err(codewright_engine::Error::NotFound { .. }) => Err(Error::Missing {
+    Ok(Json(json!({"data": shape::session(&known(&app, &id).await?)})))
+}
+
+/// A session, or the error by which newer routes say that there is none.
+async fn known(app: &App, id: &SessionId) -> Result<Session, Error> {
+    app.engine.session(id).await.map_err(|error| match error {
+        codewright_engine::Error::NotFound { .. } => Error::Missing {
             tag: "SessionNotFoundError",
             key: "sessionID",
             what: "Session",
             id: id.to_string(),
-        }),
-        Err(error) => Err(error.into()),
-    }
+        },
+        other => other.into(),
+    })
 }
 
 pub(super) async fn active(State(app): State<App>) -> Json<Value> {

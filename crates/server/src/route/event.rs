@@ -35,6 +35,11 @@ pub(super) async fn global(State(app): State<App>, closing: Option<Extension<Clo
     open(app, Scope::Global, None, Closing::token(closing))
 }
 
+/// What happens everywhere, as the newer routes tell it.
+pub(super) async fn newer(State(app): State<App>, closing: Option<Extension<Closing>>) -> Response {
+    open(app, Scope::Newer, None, Closing::token(closing))
+}
+
 /// The position behind which a reader continues.
 fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Error> {
     let Some(value) = headers.get("last-event-id").filter(|value| !value.is_empty()) else { return Ok(None) };

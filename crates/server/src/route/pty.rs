@@ -27,7 +27,7 @@ use crate::serve::Closing;
 use crate::state::App;
 
 /// The header by which a page shows that it may set headers here.
-const TICKET_HEADER: &str = "x-opencode-ticket";
+pub(super) const TICKET_HEADER: &str = "x-opencode-ticket";
 /// The largest message that is typed.
 const MAX_TYPED_BYTES: usize = 1024 * 1024;
 /// How long a connection may not take what it is sent.

@@ -9,6 +9,7 @@ mod document;
 mod events;
 mod fuzz;
 mod http;
+mod newer;
 mod prompt;
 mod rooms;
 mod security;

@@ -41,6 +41,16 @@ pub(super) fn agent(agent: &Value) -> Value {
     shown.into()
 }
 
+/// A command; its model is a pair here and a word beside it.
+pub(super) fn command(command: &Value) -> Value {
+    let mut shown: Map<_, _> = some(command, &["name", "template", "description", "agent"]).collect();
+    if let Some((provider, model)) = command["model"].as_str().and_then(|model| model.split_once('/')) {
+        shown.insert("model".to_owned(), json!({"id": model, "providerID": provider}));
+    }
+    shown.extend(some(command, &["subtask"]));
+    shown.into()
+}
+
 /// The address and the library of a provider or a model; never its key.
 fn api(npm: &Value, url: &Value) -> Map<String, Value> {
     let mut api = Map::new();

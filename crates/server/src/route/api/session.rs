@@ -1,0 +1,121 @@
+//! Sessions as the newer routes make and change them. Their prompts, messages and histories, which
+//! have shapes of their own, are not offered.
+
+use axum::extract::State;
+use axum::{Extension, Json};
+use codewright_proto::{ModelRef, SessionId, SessionInput};
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{known, shape};
+use crate::Error;
+use crate::extract::{Here, One, Payload};
+use crate::serve::Closing;
+use crate::state::App;
+
+#[derive(Deserialize)]
+pub(in crate::route) struct Wanted {
+    id: Option<SessionId>,
+    agent: Option<String>,
+    model: Option<ModelRef>,
+    location: Option<Location>,
+}
+
+#[derive(Deserialize)]
+struct Location {
+    directory: String,
+    #[serde(rename = "workspaceID")]
+    workspace_id: Option<String>,
+}
+
+pub(in crate::route) async fn create(
+    State(app): State<App>,
+    here: Here,
+    Payload(wanted): Payload<Wanted>,
+) -> Result<Json<Value>, Error> {
+    if wanted.id.is_some() {
+        return Err(Error::NotOffered { what: "choosing a session's id" });
+    }
+    let place = match wanted.location {
+        Some(Location { workspace_id: Some(_), .. }) => {
+            return Err(Error::NotOffered { what: "working in workspaces" });
+        }
+        Some(Location { directory, .. }) => {
+            app.engine.place(&app.engine.default_directory().join(directory)).await?
+        }
+        None => here.place,
+    };
+    let input = SessionInput { agent: wanted.agent, model: wanted.model, ..SessionInput::default() };
+    let engine = app.engine.clone();
+    let session = app.finish(async move { engine.create_session(&place, input).await }).await?;
+    Ok(Json(json!({ "data": shape::session(&session) })))
+}
+
+#[derive(Deserialize)]
+pub(in crate::route) struct Agent {
+    agent: String,
+}
+
+pub(in crate::route) async fn agent(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    Payload(Agent { agent }): Payload<Agent>,
+) -> Result<StatusCode, Error> {
+    known(&app, &id).await?;
+    let engine = app.engine.clone();
+    app.finish(async move { engine.choose(&id, Some(agent), None).await }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Deserialize)]
+pub(in crate::route) struct Model {
+    model: ModelRef,
+}
+
+pub(in crate::route) async fn model(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    Payload(Model { model }): Payload<Model>,
+) -> Result<StatusCode, Error> {
+    known(&app, &id).await?;
+    let engine = app.engine.clone();
+    app.finish(async move { engine.choose(&id, None, Some(model)).await }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(in crate::route) async fn interrupt(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+) -> Result<StatusCode, Error> {
+    known(&app, &id).await?;
+    let engine = app.engine.clone();
+    app.finish(async move { engine.abort(&id).await }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Answers when the session rests.
+pub(in crate::route) async fn wait(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    closing: Option<Extension<Closing>>,
+) -> Result<StatusCode, Error> {
+    known(&app, &id).await?;
+    let closing = Closing::token(closing);
+    let mut feed = app.engine.subscribe();
+    while app.engine.statuses().contains_key(&id) {
+        let heard = closing.run_until_cancelled(feed.next()).await;
+        heard.ok_or(Error::Closing)?.map_err(|_| Error::Closing)?;
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(in crate::route) async fn compact(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+) -> Result<StatusCode, Error> {
+    known(&app, &id).await?;
+    let engine = app.engine.clone();
+    app.finish(async move { engine.compact(&id).await }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,65 @@
+//! Terminals in the shapes of the newer routes; the WebSocket is the older route's.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use codewright_proto::{PtyId, PtyInput, PtyPatch};
+use http::{HeaderMap, StatusCode};
+use serde_json::{Value, json};
+
+use super::located;
+use crate::Error;
+use crate::extract::{Here, One, Payload};
+use crate::route::pty::TICKET_HEADER;
+use crate::state::App;
+
+pub(in crate::route) async fn list(State(app): State<App>, here: Here) -> Json<Value> {
+    located(&here, json!(app.engine.terminals(&here.place)))
+}
+
+pub(in crate::route) async fn create(
+    State(app): State<App>,
+    here: Here,
+    Payload(input): Payload<PtyInput>,
+) -> Result<Json<Value>, Error> {
+    Ok(located(&here, json!(app.engine.open_terminal(&here.place, input)?)))
+}
+
+pub(in crate::route) async fn read(
+    State(app): State<App>,
+    here: Here,
+    One(id): One<PtyId>,
+) -> Result<Json<Value>, Error> {
+    Ok(located(&here, json!(app.engine.terminal(&id)?)))
+}
+
+pub(in crate::route) async fn update(
+    State(app): State<App>,
+    here: Here,
+    One(id): One<PtyId>,
+    Payload(patch): Payload<PtyPatch>,
+) -> Result<Json<Value>, Error> {
+    Ok(located(&here, json!(app.engine.change_terminal(&id, patch)?)))
+}
+
+pub(in crate::route) async fn remove(
+    State(app): State<App>,
+    One(id): One<PtyId>,
+) -> Result<StatusCode, Error> {
+    app.engine.close_terminal(&id)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(in crate::route) async fn ticket(
+    State(app): State<App>,
+    here: Here,
+    One(id): One<PtyId>,
+    headers: HeaderMap,
+) -> Result<Json<Value>, Response> {
+    if headers.get(TICKET_HEADER).is_none_or(|value| value != "1") {
+        let body = json!({"_tag": "ForbiddenError", "message": "Invalid PTY connect token request"});
+        return Err((StatusCode::FORBIDDEN, Json(body)).into_response());
+    }
+    let ticket = app.engine.terminal_ticket(&id).map_err(|error| Error::from(error).into_response())?;
+    Ok(located(&here, json!(ticket)))
+}

@@ -1,0 +1,130 @@
+//! What waits for a user, in the shapes of the newer routes: questions and permissions, of a place
+//! or of one session.
+
+use axum::Json;
+use axum::extract::State;
+use codewright_proto::{
+    PermissionAnswer, PermissionId, PermissionRequest, QuestionAnswers, QuestionId, SessionId,
+};
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::{known, located};
+use crate::Error;
+use crate::extract::{Here, One, Payload, Two};
+use crate::state::App;
+
+/// The engine's name for a permission request.
+const PERMISSION: &str = "Permission request";
+/// The engine's name for a question.
+const QUESTION: &str = "Question request";
+
+pub(in crate::route) async fn questions(State(app): State<App>, here: Here) -> Json<Value> {
+    located(&here, json!(app.engine.questions()))
+}
+
+pub(in crate::route) async fn questions_of(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+) -> Result<Json<Value>, Error> {
+    known(&app, &id).await?;
+    let asked = app.engine.questions();
+    let of: Vec<_> = asked.into_iter().filter(|asked| asked.session_id == id).collect();
+    Ok(Json(json!({ "data": of })))
+}
+
+pub(in crate::route) async fn reply(
+    State(app): State<App>,
+    Two(session, id): Two<SessionId, QuestionId>,
+    Payload(answer): Payload<QuestionAnswers>,
+) -> Result<StatusCode, Error> {
+    asked_in(&app, &session, &id).await?;
+    app.engine.answer_question(&id, answer.answers)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(in crate::route) async fn reject(
+    State(app): State<App>,
+    Two(session, id): Two<SessionId, QuestionId>,
+) -> Result<StatusCode, Error> {
+    asked_in(&app, &session, &id).await?;
+    app.engine.reject_question(&id)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Whether a question waits in a session: one session's client does not answer for another.
+async fn asked_in(app: &App, session: &SessionId, id: &QuestionId) -> Result<(), Error> {
+    known(app, session).await?;
+    let asked = app.engine.questions();
+    let is_there = asked.iter().any(|asked| asked.id == *id && asked.session_id == *session);
+    let missing = || codewright_engine::Error::NotFound { what: QUESTION, id: id.to_string() };
+    if is_there { Ok(()) } else { Err(missing().into()) }
+}
+
+pub(in crate::route) async fn permissions(State(app): State<App>, here: Here) -> Result<Json<Value>, Error> {
+    let asked = app.engine.permissions().await?;
+    Ok(located(&here, asked.iter().map(permission).collect()))
+}
+
+pub(in crate::route) async fn permissions_of(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+) -> Result<Json<Value>, Error> {
+    known(&app, &id).await?;
+    let asked = app.engine.permissions().await?;
+    let of: Vec<_> = asked.iter().filter(|asked| asked.session_id == id).map(permission).collect();
+    Ok(Json(json!({ "data": of })))
+}
+
+pub(in crate::route) async fn permission_of(
+    State(app): State<App>,
+    Two(session, id): Two<SessionId, PermissionId>,
+) -> Result<Json<Value>, Error> {
+    Ok(Json(json!({ "data": permission(&wanted(&app, &session, &id).await?) })))
+}
+
+pub(in crate::route) async fn allow(
+    State(app): State<App>,
+    Two(session, id): Two<SessionId, PermissionId>,
+    Payload(answer): Payload<PermissionAnswer>,
+) -> Result<StatusCode, Error> {
+    wanted(&app, &session, &id).await?;
+    let engine = app.engine.clone();
+    app.finish(async move { engine.answer_permission(&id, answer).await }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The request of a session that waits under this id.
+async fn wanted(app: &App, session: &SessionId, id: &PermissionId) -> Result<PermissionRequest, Error> {
+    known(app, session).await?;
+    let mut asked = app.engine.permissions().await?.into_iter();
+    let found = asked.find(|asked| asked.id == *id && asked.session_id == *session);
+    let missing = || codewright_engine::Error::NotFound { what: PERMISSION, id: id.to_string() };
+    Ok(found.ok_or_else(missing)?)
+}
+
+/// Nothing is kept beyond the life of the program.
+pub(in crate::route) async fn saved() -> Json<Value> {
+    Json(json!({ "data": [] }))
+}
+
+/// What is not kept is as good as forgotten.
+pub(in crate::route) async fn forget(One(_): One<String>) -> StatusCode {
+    StatusCode::NO_CONTENT
+}
+
+fn permission(request: &PermissionRequest) -> Value {
+    let mut shown = json!(request);
+    if let Some(shown) = shown.as_object_mut() {
+        for (old, new) in [("permission", "action"), ("patterns", "resources"), ("always", "save")] {
+            if let Some(value) = shown.remove(old) {
+                shown.insert(new.to_owned(), value);
+            }
+        }
+        if let Some(tool) = shown.remove("tool") {
+            let source = json!({"type": "tool", "messageID": tool["messageID"], "callID": tool["callID"]});
+            shown.insert("source".to_owned(), source);
+        }
+    }
+    shown
+}

@@ -1,0 +1,185 @@
+//! The newer routes: what waits for a user, terminals, sessions and events, in their own shapes.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use codewright_proto::SessionInput;
+use codewright_testkit::{Script, Turn};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
+
+use crate::bench::{Bench, PATIENCE, ask, quick, request, says, send};
+
+/// Asks until a list has something in it.
+async fn first(router: &Router, path: &str) -> Value {
+    let asked = async {
+        loop {
+            let (status, answer) = ask(router, "GET", path, "").await;
+            assert_eq!(status, 200, "{path}: {answer}");
+            if answer["data"][0].is_object() {
+                return answer["data"][0].clone();
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, asked).await.unwrap()
+}
+
+#[tokio::test]
+async fn commands_and_skills_are_listed_with_their_place() {
+    let bench = Bench::configured(Script::new(), |config| {
+        config["command"] = json!({"greet": {"template": "hello $1", "model": "mock/plain-model"}});
+    })
+    .await;
+    let router = bench.router(quick());
+    let (status, answer) = ask(&router, "GET", "/api/command", "").await;
+    assert_eq!((status, &answer["location"]["project"]["id"]), (200, &json!("global")));
+    let commands = answer["data"].as_array().unwrap();
+    let greet = commands.iter().find(|command| command["name"] == "greet").unwrap();
+    let model = json!({"id": "plain-model", "providerID": "mock"});
+    assert_eq!(greet, &json!({"name": "greet", "template": "hello $1", "model": model}));
+    assert!(commands.iter().any(|command| command["name"] == "init" && command["description"].is_string()));
+    let (_, answer) = ask(&router, "GET", "/api/skill", "").await;
+    let skill = &answer["data"][0];
+    for key in ["name", "location", "content"] {
+        assert!(skill[key].is_string(), "{skill}");
+    }
+}
+
+#[tokio::test]
+async fn a_question_is_answered_in_its_own_session_only() {
+    let asked = json!({"questions": [{"question": "Which?", "header": "W", "options": [
+        {"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]}]});
+    let script = Script::new().tool("question", asked.clone()).tool("question", asked).text("Done.");
+    let bench = Bench::new(script).await;
+    let (router, client) = (bench.router(quick()), bench.client());
+    let session = client.create_session(&SessionInput::default()).await.unwrap();
+    let other = client.create_session(&SessionInput::default()).await.unwrap();
+    client.prompt_async(&session.id, &says("go")).await.unwrap();
+    let own = format!("/api/session/{}/question", session.id);
+    let question = first(&router, &own).await;
+    assert_eq!(
+        (&question["questions"][0]["question"], &question["sessionID"]),
+        (&json!("Which?"), &json!(session.id))
+    );
+    assert_eq!(first(&router, "/api/question/request").await, question);
+    let elsewhere = format!("/api/session/{}/question", other.id);
+    assert_eq!(ask(&router, "GET", &elsewhere, "").await, (200, json!({"data": []})));
+    let id = question["id"].as_str().unwrap();
+    let answer = r#"{"answers": [["Red"]]}"#;
+    let (status, error) = ask(&router, "POST", &format!("{elsewhere}/{id}/reply"), answer).await;
+    assert_eq!((status, error["_tag"].as_str()), (404, Some("QuestionNotFoundError")), "{error}");
+    assert_eq!(ask(&router, "POST", &format!("{own}/{id}/reply"), answer).await, (204, Value::Null));
+    let mut second = first(&router, &own).await;
+    while second["id"] == question["id"] {
+        second = first(&router, &own).await;
+    }
+    let id = second["id"].as_str().unwrap();
+    assert_eq!(ask(&router, "POST", &format!("{own}/{id}/reject"), "").await.0, 204);
+    let (status, error) = ask(&router, "GET", "/api/session/ses_nope/question", "").await;
+    assert_eq!((status, error["_tag"].as_str()), (404, Some("SessionNotFoundError")), "{error}");
+}
+
+#[tokio::test]
+async fn a_permission_is_read_and_given_in_its_own_session_only() {
+    let script = Script::new().tool("bash", json!({"command": "echo one"})).text("Done.");
+    let bench = Bench::configured(script, |config| config["permission"] = json!({"bash": "ask"})).await;
+    let (router, client) = (bench.router(quick()), bench.client());
+    let session = client.create_session(&SessionInput::default()).await.unwrap();
+    let other = client.create_session(&SessionInput::default()).await.unwrap();
+    client.prompt_async(&session.id, &says("go")).await.unwrap();
+    let own = format!("/api/session/{}/permission", session.id);
+    let request = first(&router, &own).await;
+    assert_eq!((&request["action"], &request["resources"]), (&json!("bash"), &json!(["echo one"])));
+    let id = request["id"].as_str().unwrap();
+    assert_eq!(ask(&router, "GET", &format!("{own}/{id}"), "").await, (200, json!({"data": request})));
+    let elsewhere = format!("/api/session/{}/permission/{id}", other.id);
+    for (method, path, body) in
+        [("GET", elsewhere.clone(), ""), ("POST", format!("{elsewhere}/reply"), r#"{"reply": "once"}"#)]
+    {
+        let (status, error) = ask(&router, method, &path, body).await;
+        assert_eq!((status, error["_tag"].as_str()), (404, Some("PermissionNotFoundError")), "{error}");
+    }
+    let path = format!("{own}/{id}/reply");
+    assert_eq!(ask(&router, "POST", &path, r#"{"reply": "once"}"#).await, (204, Value::Null));
+    assert_eq!(ask(&router, "DELETE", "/api/permission/saved/x", "").await.0, 204);
+}
+
+#[tokio::test]
+async fn terminals_that_are_not_there_are_told_as_newer_routes_do() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(quick());
+    let directory = bench.project.directory().to_str().unwrap();
+    let (status, none) = ask(&router, "GET", "/api/pty", "").await;
+    assert_eq!((status, &none["data"], &none["location"]["directory"]), (200, &json!([]), &json!(directory)));
+    let (status, error) = ask(&router, "POST", "/api/pty/pty_1/connect-token", "").await;
+    assert_eq!((status, error["_tag"].as_str()), (403, Some("ForbiddenError")));
+    for (method, body) in [("GET", ""), ("PUT", "{}"), ("DELETE", "")] {
+        let (status, error) = ask(&router, method, "/api/pty/pty_1", body).await;
+        assert_eq!((status, error["_tag"].as_str()), (404, Some("PtyNotFoundError")), "{method}");
+    }
+}
+
+#[tokio::test]
+async fn sessions_are_made_switched_and_interrupted() {
+    let bench = Bench::new(Script::new().text("One.").text("A summary.").turn(Turn::Silent)).await;
+    let (router, client) = (bench.router(quick()), bench.client());
+    let directory = bench.project.directory().to_str().unwrap();
+    let body = json!({"agent": "build", "location": {"directory": directory}}).to_string();
+    let (status, made) = ask(&router, "POST", "/api/session", &body).await;
+    assert_eq!((status, &made["data"]["location"]["directory"]), (200, &json!(directory)), "{made}");
+    let id = codewright_proto::SessionId::parse(made["data"]["id"].as_str().unwrap()).unwrap();
+    let path = format!("/api/session/{id}");
+    assert_eq!(ask(&router, "POST", &format!("{path}/agent"), r#"{"agent": "plan"}"#).await.0, 204);
+    let model = json!({"model": {"id": "plain-model", "providerID": "mock"}}).to_string();
+    assert_eq!(ask(&router, "POST", &format!("{path}/model"), &model).await.0, 204);
+    let (_, read) = ask(&router, "GET", &path, "").await;
+    assert_eq!(
+        (&read["data"]["agent"], &read["data"]["model"]["id"]),
+        (&json!("plan"), &json!("plain-model"))
+    );
+    let (status, error) = ask(&router, "POST", &format!("{path}/agent"), r#"{"agent": "nobody"}"#).await;
+    assert!(status == 400 && error.to_string().contains("nobody"), "{status} {error}");
+    client.prompt(&id, &says("go")).await.unwrap();
+    assert_eq!(ask(&router, "POST", &format!("{path}/compact"), "").await, (204, Value::Null));
+    let messages = client.messages(&id, None).await.unwrap();
+    assert!(json!(messages.last())["info"]["summary"] == true, "{messages:?}");
+    client.prompt_async(&id, &says("go on")).await.unwrap();
+    let waiting = format!("{path}/wait");
+    let mut waiting = Box::pin(ask(&router, "POST", &waiting, ""));
+    assert!(timeout(Duration::from_millis(300), &mut waiting).await.is_err(), "the session is at work");
+    assert_eq!(ask(&router, "POST", &format!("{path}/interrupt"), "").await, (204, Value::Null));
+    assert_eq!(timeout(PATIENCE, waiting).await.unwrap(), (204, Value::Null));
+    assert!(client.statuses().await.unwrap().is_empty());
+    for refused in
+        [json!({"id": "ses_mine"}), json!({"location": {"directory": directory, "workspaceID": "wrk_1"}})]
+    {
+        assert_eq!(ask(&router, "POST", "/api/session", &refused.to_string()).await.0, 400, "{refused}");
+    }
+    assert_eq!(ask(&router, "POST", "/api/session/ses_nope/interrupt", "").await.0, 404);
+}
+
+#[tokio::test]
+async fn events_carry_their_data_place_and_number() {
+    let bench = Bench::new(Script::new()).await;
+    let (router, client) = (bench.router(quick()), bench.client());
+    let mut response = send(&router, request("GET", "/api/event").body(Body::empty()).unwrap()).await;
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    let session = client.create_session(&SessionInput::default()).await.unwrap();
+    let mut text = String::new();
+    while !(text.contains("session.created") && text.contains(": heartbeat\n\n")) {
+        let chunk = timeout(PATIENCE, response.body_mut().frame()).await.unwrap().unwrap().unwrap();
+        text.push_str(std::str::from_utf8(chunk.data_ref().unwrap()).unwrap());
+    }
+    let frames = text.split("\n\n").filter_map(|frame| frame.strip_prefix("data: "));
+    let frames: Vec<Value> = frames.map(|data| serde_json::from_str(data).unwrap()).collect();
+    assert_eq!((&frames[0]["type"], &frames[0]["data"]), (&json!("server.connected"), &json!({})));
+    let created = frames.iter().find(|frame| frame["type"] == "session.created").unwrap();
+    let durable = json!({"aggregateID": session.id, "seq": created["durable"]["seq"], "version": 1});
+    assert_eq!(created["durable"], durable);
+    assert_eq!(created["location"]["directory"], json!(session.directory));
+    assert_eq!(created["data"]["info"]["id"], json!(session.id));
+    assert!(created.get("properties").is_none() && created["id"].is_string(), "{created}");
+}
