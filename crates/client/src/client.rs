@@ -238,6 +238,38 @@ impl Client {
         self.get("/provider").await
     }
 
+    /// How one can sign in to which provider.
+    pub async fn sign_in_methods(&self) -> Result<Value, Error> {
+        self.get("/provider/auth").await
+    }
+
+    /// Begins a sign-in: where to go, and whether a code is to be brought back.
+    pub async fn begin_sign_in(
+        &self,
+        provider: &str,
+        method: usize,
+        inputs: &BTreeMap<String, String>,
+    ) -> Result<Value, Error> {
+        let body = serde_json::json!({"method": method, "inputs": inputs});
+        self.post(&format!("/provider/{}/oauth/authorize", escape(provider)), &body).await
+    }
+
+    /// Ends a sign-in, with the code that was brought back; without one it waits until the user is done elsewhere.
+    pub async fn finish_sign_in(
+        &self,
+        provider: &str,
+        method: usize,
+        code: Option<&str>,
+    ) -> Result<bool, Error> {
+        let mut body = serde_json::json!({"method": method});
+        if let Some(code) = code {
+            body["code"] = Value::from(code);
+        }
+        let path = format!("/provider/{}/oauth/callback", escape(provider));
+        let call = Call::new(Method::POST, &path).with_body(&body);
+        self.patient(call).await
+    }
+
     /// Stores a key for a provider.
     pub async fn put_key(&self, provider: &str, key: &str) -> Result<bool, Error> {
         let body = serde_json::json!({"type": "api", "key": key});

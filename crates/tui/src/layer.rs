@@ -49,6 +49,7 @@ pub(crate) enum Kind {
     Fork,
     Skills,
     Providers,
+    SignIns,
     Children,
 }
 
@@ -86,14 +87,26 @@ pub(crate) struct Item {
 pub(crate) enum Pick {
     Action(Action),
     Command(String),
-    Model { provider: String, model: String },
+    Model {
+        provider: String,
+        model: String,
+    },
     Agent(String),
     Session(SessionId),
     Theme(String),
     Message(MessageId),
     Fork(Option<MessageId>),
     Skill(String),
-    Provider { id: String, name: String },
+    Provider {
+        id: String,
+        name: String,
+    },
+    /// A way to sign in, by its place in the provider's list.
+    SignIn {
+        provider: String,
+        name: String,
+        method: usize,
+    },
 }
 
 /// A line to write.
@@ -111,6 +124,13 @@ pub(crate) struct Line {
 pub(crate) enum What {
     Title(SessionId),
     Key(String),
+    /// The code that was brought back from a sign-in.
+    Code {
+        provider: String,
+        method: usize,
+    },
+    /// Nothing: it is told while a sign-in goes on elsewhere.
+    Waiting,
 }
 
 impl Item {
@@ -355,10 +375,8 @@ pub(crate) fn picked(state: &mut State, kind: &Kind, item: Item) -> Vec<Cmd> {
             Some(session) => vec![Cmd::Fork { session, until }],
             None => Vec::new(),
         },
-        Pick::Provider { id, name } => {
-            state.layers.push(Layer::Line(providers::key_line(&id, &name)));
-            Vec::new()
-        }
+        Pick::Provider { id, name } => providers::picked(state, &id, &name),
+        Pick::SignIn { provider, name, method } => providers::sign_in(state, &provider, &name, method),
     }
 }
 
@@ -368,6 +386,8 @@ fn written(state: &mut State, what: What, text: String) -> Vec<Cmd> {
     }
     match what {
         What::Title(session) => vec![Cmd::Rename { session, title: text }],
+        What::Code { provider, method } => vec![Cmd::FinishSignIn { provider, method, code: Some(text) }],
+        What::Waiting => Vec::new(),
         What::Key(provider) => {
             state.tell("storing the key…", codewright_proto::ToastVariant::Info);
             vec![Cmd::PutKey { provider, key: text }]

@@ -56,7 +56,17 @@ pub(crate) enum Reply {
         files: Vec<String>,
     },
     Providers(Value),
-    AllProviders(Value),
+    /// All providers, and how one can sign in to them.
+    AllProviders {
+        providers: Value,
+        methods: Value,
+    },
+    /// A sign-in has begun.
+    SignIn {
+        provider: String,
+        method: usize,
+        told: Value,
+    },
     Skills(Value),
     /// The text that the editor left.
     Edited(String),
@@ -161,6 +171,16 @@ pub(crate) enum Cmd {
     PutKey {
         provider: String,
         key: String,
+    },
+    BeginSignIn {
+        provider: String,
+        method: usize,
+        inputs: BTreeMap<String, String>,
+    },
+    FinishSignIn {
+        provider: String,
+        method: usize,
+        code: Option<String>,
     },
     /// Into the clipboard of whoever sits at the terminal.
     Copy(String),

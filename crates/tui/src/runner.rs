@@ -271,7 +271,11 @@ async fn load(client: &Client, cmd: Cmd) -> Option<Reply> {
             client.sessions(&query).await.ok().map(Reply::Sessions)
         }
         Cmd::LoadAllProviders => match client.all_providers().await {
-            Ok(value) => Some(Reply::AllProviders(value)),
+            Ok(providers) => {
+                // Without these a key can be stored all the same.
+                let methods = client.sign_in_methods().await.unwrap_or_default();
+                Some(Reply::AllProviders { providers, methods })
+            }
             Err(error) => failed("the providers could not be fetched", &error),
         },
         Cmd::LoadSkills => match client.skills().await {
@@ -335,13 +339,30 @@ async fn change(client: &Client, cmd: Cmd) -> Option<Reply> {
             }
         }
         Cmd::PutKey { provider, key } => match client.put_key(&provider, &key).await {
-            Ok(_) => match client.providers().await {
-                Ok(value) => Some(Reply::Providers(value)),
-                Err(error) => failed("the providers could not be fetched", &error),
-            },
+            Ok(_) => providers(client).await,
             Err(error) => failed("the key could not be stored", &error),
         },
+        Cmd::BeginSignIn { provider, method, inputs } => {
+            match client.begin_sign_in(&provider, method, &inputs).await {
+                Ok(told) => Some(Reply::SignIn { provider, method, told }),
+                Err(error) => failed("the sign-in could not begin", &error),
+            }
+        }
+        Cmd::FinishSignIn { provider, method, code } => {
+            match client.finish_sign_in(&provider, method, code.as_deref()).await {
+                Ok(_) => providers(client).await,
+                Err(error) => failed("the sign-in did not succeed", &error),
+            }
+        }
         _ => None,
+    }
+}
+
+/// What can be used after a sign-in.
+async fn providers(client: &Client) -> Option<Reply> {
+    match client.providers().await {
+        Ok(value) => Some(Reply::Providers(value)),
+        Err(error) => failed("the providers could not be fetched", &error),
     }
 }
 

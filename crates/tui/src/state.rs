@@ -167,6 +167,8 @@ pub(crate) struct State {
     /// Providers that can be signed in to, as far as they were fetched.
     pub(crate) known_providers: Vec<(String, String)>,
     pub(crate) skills: Vec<(String, String)>,
+    /// How one can sign in to which provider.
+    pub(crate) sign_ins: Value,
 }
 
 impl State {
@@ -210,6 +212,7 @@ impl State {
             opening: false,
             known_providers: Vec::new(),
             skills: Vec::new(),
+            sign_ins: Value::Null,
             options,
         };
         if let Some(text) = state.options.prompt.clone() {

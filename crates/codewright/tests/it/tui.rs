@@ -472,3 +472,42 @@ fn a_pipe_is_answered_line_by_line_where_that_is_asked_for() -> Result<()> {
     check_has(&crate::support::said(&stage.server.main_requests()[1]), &["one", "two"]);
     Ok(())
 }
+
+#[test]
+fn a_long_paste_is_shown_by_its_size_and_sent_whole() -> Result<()> {
+    let stage = Stage::plain(Script::new().text("Seen."))?;
+    let mut terminal = Terminal::start(&stage, &[])?;
+    terminal.shows("plain-model")?;
+    terminal.send("\u{1b}[200~first\nsecond\nthird\nfourth\nfifth\u{1b}[201~")?;
+    let screen = terminal.shows("[Pasted ~5 lines]")?;
+    assert!(!screen.contains("third"), "{screen}");
+    terminal.send(ENTER)?;
+    terminal.shows("Seen.")?;
+    check_has(
+        &crate::support::said(&stage.server.main_requests()[0]),
+        &["first\nsecond\nthird\nfourth\nfifth"],
+    );
+    Ok(())
+}
+
+#[test]
+fn whoever_suspends_the_client_finds_it_as_it_was() -> Result<()> {
+    let stage = Stage::plain(Script::new())?;
+    let mut terminal = Terminal::start(&stage, &["--prompt", "half a prompt"])?;
+    terminal.shows("half a prompt")?;
+    let given_back = |terminal: &Terminal| {
+        let seen = terminal.seen.lock().unwrap();
+        String::from_utf8_lossy(&seen.bytes).matches("\u{1b}[?1049l").count()
+    };
+    assert_eq!(given_back(&terminal), 0);
+    // Here no shell waits for it, so the system lets it go on at once.
+    terminal.send("\u{1a}")?;
+    terminal.until("the terminal to be lent", |_| given_back(&terminal) == 1)?;
+    terminal.send(" and more")?;
+    terminal.shows("half a prompt and more")?;
+    terminal.send("\u{3}\u{3}")?;
+    let (code, written) = terminal.ended()?;
+    assert_eq!(code, 0);
+    check_restored(&written);
+    Ok(())
+}

@@ -410,7 +410,8 @@ fn a_key_for_a_provider_is_never_shown() {
     let mut stage = Stage::started(90, 30);
     stage.write("/connect");
     stage.press(KeyCode::Enter);
-    stage.reply(Reply::AllProviders(json!({"all": [{"id": "anthropic", "name": "Anthropic"}]})));
+    let providers = json!({"all": [{"id": "anthropic", "name": "Anthropic"}]});
+    stage.reply(Reply::AllProviders { providers, methods: json!({}) });
     stage.press(KeyCode::Enter);
     stage.write("sk-secret");
     stage.hides("sk-secret");
@@ -447,4 +448,34 @@ fn what_events_tell_is_not_undone_by_an_older_answer() {
     stage.event("message.part.delta", delta);
     stage.shows("Begun.");
     stage.hides("taken away");
+}
+
+#[test]
+fn a_sign_in_elsewhere_is_begun_and_ended() {
+    let mut stage = Stage::started(100, 30);
+    stage.write("/connect");
+    stage.press(KeyCode::Enter);
+    let providers = json!({"all": [{"id": "openai", "name": "OpenAI"}]});
+    let methods = json!({"openai": [
+        {"type": "oauth", "label": "In the browser", "prompts": [
+            {"type": "select", "key": "kind", "options": [{"label": "A", "value": "a"}]},
+            {"type": "text", "key": "url", "when": {"key": "kind", "op": "eq", "value": "b"}},
+        ]},
+        {"type": "api", "label": "With a key"},
+    ]});
+    stage.reply(Reply::AllProviders { providers, methods });
+    stage.press(KeyCode::Enter);
+    stage.shows("In the browser");
+    stage.taken();
+    stage.press(KeyCode::Enter);
+    let inputs = BTreeMap::from([("kind".to_owned(), "a".to_owned())]);
+    assert_eq!(stage.taken(), [Cmd::BeginSignIn { provider: "openai".to_owned(), method: 0, inputs }]);
+    let told = json!({"url": "https://sign.in/x", "instructions": "Enter 1234.", "method": "auto"});
+    stage.reply(Reply::SignIn { provider: "openai".to_owned(), method: 0, told });
+    stage.shows("https://sign.in/x");
+    let finish = Cmd::FinishSignIn { provider: "openai".to_owned(), method: 0, code: None };
+    assert_eq!(stage.taken(), [Cmd::Copy("https://sign.in/x".to_owned()), finish]);
+    stage.reply(Reply::Providers(super::providers()));
+    stage.hides("https://sign.in/x");
+    stage.shows("the provider can be used now");
 }

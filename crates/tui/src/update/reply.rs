@@ -40,11 +40,16 @@ pub(super) fn replied(state: &mut State, reply: Reply) -> Vec<Cmd> {
         Reply::Files { query, files } => complete::found(state, &query, files),
         Reply::Providers(value) => {
             state.mirror.put_providers(&value);
+            layer::providers::ended(state);
             state.tell("the provider can be used now", ToastVariant::Success);
         }
-        Reply::AllProviders(value) => {
-            state.known_providers = named(&value["all"]);
+        Reply::AllProviders { providers, methods } => {
+            state.known_providers = named(&providers["all"]);
+            state.sign_ins = methods;
             layer::providers::refresh(state);
+        }
+        Reply::SignIn { provider, method, told } => {
+            return layer::providers::begun(state, provider, method, &told);
         }
         Reply::Skills(value) => {
             let skills = value.as_array().into_iter().flatten();
