@@ -5,7 +5,7 @@
 //! repeated while that is safe, that is until the first call.
 
 use std::path::PathBuf;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +17,7 @@ use codewright_proto::{
 use codewright_store::Lease;
 use codewright_tools::ToldInstructions;
 use futures_util::FutureExt as _;
-use serde_json::json;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -462,7 +461,11 @@ struct Conversation<'a> {
     called: Vec<Call>,
     /// Calls that wait for their record.
     unstored: Vec<oneshot::Sender<()>>,
+    /// A draft that is being written: what the model says meanwhile is shown without waiting for it.
+    drafting: Option<Drafting<'a>>,
 }
+
+type Drafting<'a> = Pin<Box<dyn Future<Output = Result<(), codewright_store::Error>> + Send + 'a>>;
 
 impl<'a> Conversation<'a> {
     fn new(
@@ -483,11 +486,16 @@ impl<'a> Conversation<'a> {
             updates,
             called: Vec::new(),
             unstored: Vec::new(),
+            drafting: None,
         }
     }
 
     /// Stores and shows what was recorded, and tells the calls that wait for it.
     async fn flush(&mut self) -> Result<(), Error> {
+        if self.recorder.has_events() {
+            // A part's last event takes its draft away, so it comes after it.
+            self.drafted().await?;
+        }
         flush(self.lease, self.inner, self.recorder).await?;
         for stored in self.unstored.drain(..) {
             // A call that has ended meanwhile does not listen.
@@ -507,9 +515,18 @@ impl<'a> Conversation<'a> {
         self.recorder.record_due(now);
         self.recorder.began_with(self.step.files.as_ref().and_then(|files| files.first()));
         if let Some(part) = self.recorder.draft(now) {
-            self.lease.draft(part).await?;
+            self.drafted().await?;
+            self.drafting = Some(Box::pin(self.lease.draft(part)));
         }
         Ok(())
+    }
+
+    /// Waits for the draft that is being written.
+    async fn drafted(&mut self) -> Result<(), Error> {
+        match self.drafting.take() {
+            Some(drafting) => Ok(drafting.await?),
+            None => Ok(()),
+        }
     }
 
     async fn hold(mut self) -> Result<Attempt, Error> {
@@ -572,6 +589,10 @@ impl<'a> Conversation<'a> {
                 biased;
                 () = self.cancel.cancelled() => return Ok(Attempt::Aborted),
                 Some(update) = self.updates.recv() => self.updated(update),
+                done = async { self.drafting.as_mut().expect("there is a draft").await }, if self.drafting.is_some() => {
+                    self.drafting = None;
+                    done?;
+                }
                 event = stream.next() => if let Some(end) = self.heard(event).await? {
                     return Ok(end);
                 },
