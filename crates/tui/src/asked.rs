@@ -9,6 +9,9 @@ use crate::editor::Editor;
 use crate::msg::Cmd;
 use crate::state::State;
 
+/// How long enter is not heeded in a question that came up while the user was writing, in milliseconds.
+const STARTLED_MILLIS: u64 = 700;
+
 /// How far the user is with what is asked.
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
@@ -25,6 +28,8 @@ pub(crate) struct Leave {
     /// Whether all of it is shown.
     pub(crate) full: bool,
     pub(crate) scroll: usize,
+    /// Until when enter may have been meant for the prompt.
+    startled: u64,
 }
 
 #[derive(Debug)]
@@ -66,8 +71,10 @@ pub(crate) fn refresh(state: &mut State) {
     let wanted = permission(state).map(|request| request.id.clone());
     let known = state.asked.leave.as_ref().map(|leave| leave.id.clone());
     if wanted != known {
-        state.asked.leave =
-            wanted.map(|id| Leave { id, stage: Stage::Choose, selected: 0, full: false, scroll: 0 });
+        // Whoever was writing may be about to press enter, and must not allow by it what was not read.
+        let startled = if state.prompt.is_empty() { 0 } else { state.now + STARTLED_MILLIS };
+        let new = |id| Leave { id, stage: Stage::Choose, selected: 0, full: false, scroll: 0, startled };
+        state.asked.leave = wanted.map(new);
     }
     let wanted = question(state).map(|request| (request.id.clone(), request.questions.len()));
     let known = state.asked.question.as_ref().map(|question| question.id.clone());
@@ -84,6 +91,7 @@ pub(crate) fn refresh(state: &mut State) {
 
 /// A key while leave is asked for; false if it means something else.
 pub(crate) fn leave_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
+    let now = state.now;
     let request = permission(state)?;
     let has_always = !request.always.is_empty();
     let leave = state.asked.leave.as_mut()?;
@@ -120,6 +128,7 @@ pub(crate) fn leave_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
             (leave.stage, leave.selected) = (Stage::Choose, 0);
         }
         KeyCode::Esc => return answer(PermissionReply::Reject, None),
+        KeyCode::Enter if now < leave.startled => {}
         KeyCode::Enter => match (&leave.stage, leave.selected) {
             (Stage::Always, 0) => return answer(PermissionReply::Always, None),
             (Stage::Always, _) => (leave.stage, leave.selected) = (Stage::Choose, 0),

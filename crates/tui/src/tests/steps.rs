@@ -479,3 +479,23 @@ fn a_sign_in_elsewhere_is_begun_and_ended() {
     stage.hides("https://sign.in/x");
     stage.shows("the provider can be used now");
 }
+
+#[test]
+fn enter_that_was_meant_for_the_prompt_allows_nothing() {
+    let mut stage = Stage::in_session(80, 24);
+    stage.write("I am just writ");
+    stage.event(
+        "permission.asked",
+        json!({
+            "id": "per_000000000001aaaaaaaaaaaaaa", "sessionID": SESSION, "permission": "bash",
+            "patterns": ["ls"], "metadata": {"command": "ls"}, "always": [],
+        }),
+    );
+    stage.taken();
+    stage.press(KeyCode::Enter);
+    assert_eq!(stage.taken(), []);
+    stage.now += 1_000;
+    stage.press(KeyCode::Enter);
+    assert!(matches!(&stage.taken()[..], [Cmd::Permission { .. }]));
+    assert_eq!(stage.state.prompt.editor.text(), "I am just writ");
+}
