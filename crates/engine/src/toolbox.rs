@@ -112,13 +112,42 @@ impl Toolbox {
 }
 
 impl Toolbox {
+    /// The tools that clients are told of, in the order that they know.
+    fn registered(&self) -> Vec<Arc<dyn AnyTool>> {
+        const FIRST: [&str; 13] = [
+            "question",
+            "bash",
+            "read",
+            "glob",
+            "grep",
+            "edit",
+            "write",
+            "task",
+            "webfetch",
+            "todowrite",
+            "websearch",
+            "skill",
+            "apply_patch",
+        ];
+        let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+        let nobody = Asked { provider_id: "", api_id: "" };
+        let is_told = |tool: &&Arc<dyn AnyTool>| {
+            let name = tool.name();
+            let presence = selection::presence(name, &nobody, &self.experiments, &Switches::default());
+            place(name) < FIRST.len() || presence == Presence::Shown
+        };
+        let mut tools: Vec<_> = self.tools.iter().filter(is_told).cloned().collect();
+        tools.sort_by_key(|tool| place(tool.name()));
+        tools
+    }
+
     /// Name, description and schema of all tools, or of those that a model is shown.
     pub(crate) fn described(&self, model: Option<&str>) -> Vec<(String, String, Value)> {
         let shown = |model| {
             let asked = Asked { provider_id: "", api_id: model };
             self.offered(&asked, &Law::default(), &Switches::default()).shown
         };
-        let tools = model.map_or_else(|| self.tools.clone(), shown);
+        let tools = model.map_or_else(|| self.registered(), shown);
         let told = |tool: &Arc<dyn AnyTool>| (tool.name().to_owned(), tool.description(), tool.parameters());
         tools.iter().map(told).collect()
     }

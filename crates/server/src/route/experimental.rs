@@ -65,7 +65,9 @@ pub(super) async fn background(_here: Here, One(_): One<SessionId>) -> Json<bool
 }
 
 pub(super) async fn tool_ids(State(app): State<App>, _here: Here) -> Json<Vec<String>> {
-    Json(app.engine.tools(None).into_iter().map(|(name, ..)| name).collect())
+    // Calls that cannot be understood are recorded under this name.
+    let first = ["invalid".to_owned()];
+    Json(first.into_iter().chain(app.engine.tools(None).into_iter().map(|(name, ..)| name)).collect())
 }
 
 #[derive(Deserialize)]

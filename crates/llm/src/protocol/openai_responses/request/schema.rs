@@ -3,11 +3,12 @@
 use serde_json::{Map, Value, json};
 
 /// Annotations and bounds the original leaves out for this protocol.
-const LEFT_OUT: &[&str] = &["$schema", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
+const LEFT_OUT: &[&str] =
+    &["$schema", "default", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
 /// Keywords whose value names schemas freely, so that a key there is no keyword.
 const NAMED: &[&str] = &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 /// Keywords whose value is data, however much it looks like a schema.
-const DATA: &[&str] = &["enum", "const", "default", "examples"];
+const DATA: &[&str] = &["enum", "const", "examples"];
 
 /// A tool's schema as this protocol takes it: an object with `properties`, without bounds.
 pub(super) fn dialect(schema: &Value) -> Value {
@@ -52,7 +53,7 @@ mod tests {
         for (schema, expected) in [
             (
                 json!({"$schema": "s", "type": "object", "properties": {
-                    "minimum": {"type": "integer", "minimum": 1, "maximum": 9},
+                    "minimum": {"type": "integer", "minimum": 1, "maximum": 9, "default": 2},
                     "list": {"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}},
                     "kind": {"enum": [{"minimum": 1}]}}, "required": ["minimum"]}),
                 json!({"type": "object", "properties": {
