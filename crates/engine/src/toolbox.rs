@@ -5,6 +5,7 @@
 //! it was called with and however it fails.
 
 mod batch;
+mod grant;
 mod host;
 mod selection;
 
@@ -38,6 +39,7 @@ use crate::run::next::REJECTED;
 use crate::run::recorder::{CALL_ABORTED, Call, CallUpdate};
 use crate::run::structured;
 use crate::subagent::Caller;
+use grant::Granted;
 use host::CallHost;
 use selection::Experiments;
 use selection::Presence;
@@ -288,9 +290,9 @@ impl CallCx {
             return within(tool.deadline(), tool.name(), self.batch((call, recorded), input)).await?;
         }
         let cx = self.call_cx(call, tool, self.progress(call, tool, &input, start)).await?;
-        self.granted(call, tool, &input, &cx).await?;
+        let granted = self.granted(call, tool, &input, &cx).await?;
         self.until_recorded(recorded).await?;
-        within(tool.deadline(), tool.name(), self.effect(tool, input, &cx)).await?
+        within(tool.deadline(), tool.name(), self.effect(tool, input, (&cx, granted))).await?
     }
 
     /// An effect never precedes its record; a step that cannot record is over.
@@ -307,7 +309,12 @@ impl CallCx {
     }
 
     /// Does what leave was given for.
-    async fn effect(&self, tool: &Arc<dyn AnyTool>, input: Value, cx: &ToolCx) -> Result<Output, Failure> {
+    async fn effect(
+        &self,
+        tool: &Arc<dyn AnyTool>,
+        input: Value,
+        (cx, granted): (&ToolCx, Granted),
+    ) -> Result<Output, Failure> {
         let command = self.files.as_ref().filter(|_| is_opaque(tool.name()));
         if let Some(files) = command {
             let ready = self.cancel.run_until_cancelled(files.before_command()).await;
@@ -317,17 +324,19 @@ impl CallCx {
             let ready = self.cancel.run_until_cancelled(files.before_change()).await;
             ready.ok_or(Failure::Aborted)?;
         }
-        let output = tool.run(input, cx).await;
+        let done = match self.still_granted(granted, (tool, &input), cx).await {
+            Ok(()) => tool.run(input, cx).await.or_else(|error| match error {
+                // What a stopped call had so far is worth keeping.
+                ToolError::Cancelled(Some(output)) => Ok(*output),
+                error => Err(failure(error)),
+            }),
+            Err(refused) => Err(refused),
+        };
         // Of a stopped turn the step itself sees to that: its caller does not wait so long.
         if let Some(files) = command.filter(|_| !self.cancel.is_cancelled()) {
             files.after_command().await;
         }
-        let output = match output {
-            Ok(output) => output,
-            // What a stopped call had so far is worth keeping.
-            Err(ToolError::Cancelled(Some(output))) => *output,
-            Err(error) => return Err(failure(error)),
-        };
+        let output = done?;
         self.edited(tool.name(), &output);
         self.listed(tool.name(), &output).await?;
         if matches!(tool.name(), "read" | "bash") {

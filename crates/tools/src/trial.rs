@@ -10,6 +10,9 @@ use codewright_workspace::TextFile;
 use crate::tool::{apply_patch, bash, edit, webfetch};
 use crate::trim;
 
+/// A longer line is judged as a whole, and has more commands than are looked at.
+const MAX_PLAIN_BYTES: usize = 256;
+
 /// An edit is made at places of the text that lie apart and split no character, and nowhere
 /// if it is not found; every byte outside of them is kept.
 pub fn edit(content: &str, old: &str, new: &str) {
@@ -48,11 +51,39 @@ pub fn patch(patch: &str, content: &str) {
     apply_patch::tried(patch, content);
 }
 
-/// A command line is taken apart, whatever it is, and every command of it is a part of the line.
+/// A command line is taken apart, whatever it is, every command of it is a part of the line, and where it
+/// is nothing but words, blanks and separators, every command is seen with every word.
 pub fn shell(line: &str) {
-    for text in bash::tried(line) {
+    let (texts, seen) = bash::tried(line);
+    for text in texts {
         assert!(line.contains(&text), "`{text}` is not in the line");
     }
+    for command in plain_commands(line) {
+        assert!(seen.contains(&command), "{command:?} is not seen in {line:?}, only {seen:?}");
+    }
+}
+
+/// Words that begin or end something else than a command.
+const RESERVED: [&str; 24] = [
+    "case", "coproc", "declare", "do", "done", "elif", "else", "esac", "export", "fi", "for", "function",
+    "if", "in", "local", "readonly", "select", "then", "time", "typeset", "unset", "unsetenv", "until",
+    "while",
+];
+
+/// The commands of a line that has nothing but words, blanks and separators; none of any other.
+fn plain_commands(line: &str) -> Vec<Vec<String>> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " ;&|\n_-./,:@%+".contains(c);
+    if !line.chars().all(is_plain) || line.len() > MAX_PLAIN_BYTES {
+        return Vec::new();
+    }
+    let line = line.replace("&&", ";").replace("||", ";").replace(['&', '|', '\n'], ";");
+    let words =
+        |command: &str| command.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    let commands: Vec<Vec<String>> = line.split(';').map(words).collect();
+    let is_odd = |word: &String| RESERVED.contains(&word.as_str());
+    // What is not well-formed is not understood, and asked about as a whole.
+    let is_odd = commands.iter().any(|words| words.is_empty() || words.iter().any(is_odd));
+    if is_odd { Vec::new() } else { commands }
 }
 
 /// What is shown of a text is a part of it, within the bounds, and splits no character.
@@ -91,6 +122,13 @@ mod tests {
         #[test]
         fn a_command_line_is_taken_apart(
             line in "(ls|\\$\\(|\\)|`|'|\"|\\\\|[|&;<>]| |\n|<<E|E|\u{e9}|~/|\\*|\\{|\\}|if|then|fi|[$][$]?[(]?[(]?){0,40}",
+        ) {
+            super::shell(&line);
+        }
+
+        #[test]
+        fn every_word_of_a_plain_line_is_seen(
+            line in "([a-z]{1,3}[0-9]?|[./]{0,2}[a-z]{1,2}|-[a-z]|[0-9]{1,2}|,|:|@|%|\\+)( (&&|[|][|]|[|]|;|&|\n|) ?([a-z]{1,3}|-[a-z]{1,2}|[0-9]|[./]{1,2}[a-z])){0,12}",
         ) {
             super::shell(&line);
         }

@@ -8,7 +8,9 @@ use codewright_testkit::escape::{Attempt, Fate, GROUPS, Group};
 use codewright_testkit::{BlockingServer, Project, Script, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{Stage, check_code, lines, of_type, text_of};
+use crate::support::{
+    Stage, check_code, get, lines, new_session, of_type, post, prompt, text_of, wait_until,
+};
 
 /// What is in every file that must not be shown.
 const SECRET: &str = "hush-hush-hush";
@@ -153,6 +155,68 @@ fn files_are_read_and_written_by_commands_only_where_tools_may() -> Result<()> {
 #[test]
 fn where_everything_is_allowed_nothing_is_asked() -> Result<()> {
     check(&["only commands", "everything"])
+}
+
+#[test]
+fn a_subagent_finds_no_way_around_either() -> Result<()> {
+    let calls = Turn::tools([
+        ("bash", json!({"command": "sh -c 'rm kept'"})),
+        ("bash", json!({"command": "echo x > locked/a.txt"})),
+        ("write", json!({"filePath": "lockedlink", "content": "x"})),
+    ]);
+    let script = Script::new()
+        .session("SUBTASK", [calls, Turn::text("Tried.")])
+        .tool("task", json!({"description": "part", "prompt": "SUBTASK", "subagent_type": "general"}))
+        .text("Done.");
+    let server = BlockingServer::start(script)?;
+    let stage = Stage { project: project(0)?, server };
+    let mut config = Project::config(&stage.server.url());
+    config["permission"] = json!({"bash": {"rm *": "deny"}, "edit": {"locked/*": "deny"}});
+    // The child's own rules allow everything; what holds for its caller holds for it.
+    config["agent"] = json!({"general": {"permission": {"*": "allow", "bash": "allow", "edit": "allow"}}});
+    stage.project.write_config(&config)?;
+    stage.project.write("kept", "gold\n")?;
+    stage.run(["--auto", "go"])?.success()?;
+    assert_eq!(
+        (stage.project.read("kept")?, stage.project.read("locked/a.txt")?),
+        ("gold\n".into(), "kept\n".into())
+    );
+    let requests = stage.server.requests().len();
+    assert!(requests >= 4, "the subagent was not at work: {requests} requests");
+    Ok(())
+}
+
+#[test]
+fn a_link_that_is_exchanged_while_a_person_thinks_is_asked_about() -> Result<()> {
+    let script = Script::new()
+        .turn(Turn::tools([("write", json!({"filePath": "place/new.txt", "content": "x"}))]))
+        .text("Done.");
+    let stage = Stage { server: BlockingServer::start(script)?, project: project(0)? };
+    let mut config = Project::config(&stage.server.url());
+    config["permission"] = json!({"edit": "ask"});
+    stage.project.write_config(&config)?;
+    stage.project.write("place/old.txt", "x")?;
+    let (server, url) = stage.serve()?;
+    let id = new_session(&url)?;
+    post(&url, &format!("/session/{id}/prompt_async"), &prompt("go"))?;
+    let asked = |permission: &'static str| {
+        let url = url.clone();
+        move || get(&url, "/permission").is_ok_and(|all| all[0]["permission"] == permission)
+    };
+    wait_until("the question", asked("edit"))?;
+    fs::rename(stage.project.path("place"), stage.project.path("elsewhere"))?;
+    symlink("../outside", stage.project.path("place"))?;
+    let question = get(&url, "/permission")?[0]["id"].as_str().context("no question")?.to_owned();
+    post(&url, &format!("/permission/{question}/reply"), &json!({"reply": "once"}))?;
+    wait_until("the next question", asked("external_directory"))?;
+    let question = get(&url, "/permission")?[0]["id"].as_str().context("no question")?.to_owned();
+    post(&url, &format!("/permission/{question}/reply"), &json!({"reply": "reject"}))?;
+    let path = format!("/session/{id}/message");
+    wait_until("the end", || get(&url, &path).is_ok_and(|all| all[1]["info"]["time"]["completed"].is_u64()))?;
+    assert!(!stage.project.path("../outside/new.txt").exists());
+    server.terminate()?;
+    server.finish()?.success()?;
+    Ok(())
 }
 
 #[test]

@@ -9,7 +9,8 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{ASKS_DEADLINE, CallCx, Failure, failure, unavailable, within};
+use super::grant::Granted;
+use super::{CallCx, Failure, failure, unavailable, within};
 use crate::run::next::REJECTED;
 use crate::run::recorder::Call;
 
@@ -19,7 +20,7 @@ const MORE: usize = 2;
 const LEAST: Bounds = Bounds { lines: 100, bytes: 4 * 1024 };
 
 /// A call that may begin, or why it may not.
-type Ready = Result<(Arc<dyn AnyTool>, Value, ToolCx), String>;
+type Ready = Result<(Arc<dyn AnyTool>, Value, ToolCx, Granted), String>;
 
 impl CallCx {
     /// Makes the calls of a batch, once leave was given for all of them and the batch is recorded.
@@ -46,7 +47,7 @@ impl CallCx {
         self.until_recorded(recorded).await?;
         let made = ready.into_iter().map(|(name, ready)| async {
             let result = match ready {
-                Ok((tool, input, cx)) => self.made(&tool, input, &cx).await?,
+                Ok((tool, input, cx, granted)) => self.made(&tool, input, (&cx, granted)).await?,
                 Err(error) => Err(error),
             };
             Ok::<_, Failure>((name, result))
@@ -69,7 +70,7 @@ impl CallCx {
         let cx = self.call_cx(call, &tool, Progress::none()).await?;
         let cx = ToolCx { bounds, ..cx };
         match self.granted(call, &tool, &input, &cx).await {
-            Ok(()) => Ok(Ok((tool, input, cx))),
+            Ok(granted) => Ok(Ok((tool, input, cx, granted))),
             Err(Failure::Told(error)) if error != REJECTED => Ok(Err(error)),
             Err(ended) => Err(ended),
         }
@@ -79,9 +80,9 @@ impl CallCx {
         &self,
         tool: &Arc<dyn AnyTool>,
         input: Value,
-        cx: &ToolCx,
+        (cx, granted): (&ToolCx, Granted),
     ) -> Result<Result<Output, String>, Failure> {
-        let effect = AssertUnwindSafe(self.effect(tool, input, cx)).catch_unwind();
+        let effect = AssertUnwindSafe(self.effect(tool, input, (cx, granted))).catch_unwind();
         let name = tool.name();
         match within(tool.deadline(), name, effect).await {
             Ok(Ok(Ok(output))) => Ok(Ok(output)),
@@ -89,26 +90,6 @@ impl CallCx {
             Ok(Ok(Err(Failure::Told(error)))) | Err(Failure::Told(error)) => Ok(Err(error)),
             Ok(Err(_)) => Ok(Err(format!("The {name} tool failed: this is a bug in Codewright."))),
         }
-    }
-
-    /// Asks for everything that a call needs leave for.
-    pub(super) async fn granted(
-        &self,
-        call: &Call,
-        tool: &Arc<dyn AnyTool>,
-        input: &Value,
-        cx: &ToolCx,
-    ) -> Result<(), Failure> {
-        let asks = within(ASKS_DEADLINE, tool.name(), tool.asks(input, cx)).await?;
-        for ask in asks.map_err(failure)? {
-            if ask.permission == "task" && ask.patterns.iter().all(|agent| self.caller.named.contains(agent))
-            {
-                // The user named the agent, which is leave enough to call it. It works under our law all the same.
-                continue;
-            }
-            self.gate(&ask, Some(self.tool_ref(call))).await?;
-        }
-        Ok(())
     }
 }
 

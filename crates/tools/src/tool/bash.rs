@@ -276,12 +276,20 @@ fn command_ask(command: &str, line: &Line) -> Option<Ask> {
     (!ask.patterns.is_empty()).then(|| ask.with("command", command))
 }
 
-/// The commands of a line, and the prefixes of which "always" would allow more.
+/// The commands of a line as they are written, and the words of all that it runs.
 #[cfg(any(test, feature = "trial"))]
-pub(crate) fn tried(line: &str) -> Vec<String> {
-    let parsed = parse(line, Some(Path::new("/home/ann")));
+pub(crate) fn tried(line: &str) -> (Vec<String>, Vec<Vec<String>>) {
+    let home = Some(Path::new("/home/ann"));
+    let parsed = parse(line, home);
     parsed.commands.iter().for_each(|simple| drop(arity::prefix(&simple.words)));
-    parsed.commands.into_iter().map(|simple| simple.text).collect()
+    let beneath = beneath::look(line, &parsed, home);
+    for words in &beneath.commands {
+        let name = words.first().map(word::Word::text).unwrap_or_default();
+        drop(touch::touched(name, words));
+    }
+    let words = |words: &Vec<word::Word>| words.iter().map(|word| word.text().to_owned()).collect();
+    let seen = beneath.commands.iter().map(words).collect();
+    (parsed.commands.into_iter().map(|simple| simple.text).collect(), seen)
 }
 
 #[cfg(test)]

@@ -99,7 +99,7 @@ pub(super) fn parse_with(source: &str, home: Option<&Path>, variables: Variables
     let mut todo = vec![(tree.root_node(), Around::default())];
     while let Some((node, around)) = todo.pop() {
         match node.kind() {
-            kind if COMMANDS.contains(&kind) => line.commands.push(simple(&words, node, &around)),
+            kind if COMMANDS.contains(&kind) => line.commands.extend(simples(&words, node, &around)),
             "variable_assignment" => {
                 line.sets.extend(words.assignment(node));
                 words.learn(node);
@@ -190,32 +190,75 @@ fn of_kind<'t>(nodes: &[Node<'t>], end: &str) -> Vec<Node<'t>> {
     nodes.iter().filter(|node| node.kind().ends_with(end)).copied().collect()
 }
 
-fn simple(words: &Words, node: Node, around: &Around) -> Simple {
-    let text = words.text(around.outer.unwrap_or(node)).trim().to_owned();
-    let mut simple = Simple { text, redirected: around.outer.is_some(), ..Simple::default() };
+/// The command that a node stands for; several where the grammar runs over the end of a line.
+fn simples(words: &Words, node: Node, around: &Around) -> Vec<Simple> {
+    let children: Vec<Node> = node.named_children(&mut node.walk()).collect();
+    let own = of_kind(&children, "_redirect");
+    let mut simple = Simple { redirected: around.outer.is_some(), ..Simple::default() };
     if node.kind() != "command" {
         // `export` and its like are the first, unnamed child.
         let name = node.child(0).map(|name| words.text(name).to_owned());
         simple.full.extend(name.as_deref().map(Word::fixed));
         simple.words.push(name);
     }
-    let children: Vec<Node> = node.named_children(&mut node.walk()).collect();
-    for child in &children {
-        match child.kind() {
-            "variable_assignment" if node.kind() == "command" => {}
-            "file_redirect" | "heredoc_redirect" | "herestring_redirect" | "comment" => {}
-            kind => {
-                let word = if kind == "command_name" { child.named_child(0) } else { Some(*child) };
-                simple.words.push(word.and_then(|word| words.word(word)));
-                simple.full.extend(word.map(|word| words.all(word)));
-            }
-        }
-    }
-    let own = of_kind(&children, "_redirect");
-    let behind = own.iter().chain(around.redirections.iter()).flat_map(|node| words_behind(words, *node));
-    simple.full.extend(behind.map(|word| words.all(word)));
+    let plain = children.iter().filter(|child| match child.kind() {
+        "variable_assignment" => node.kind() != "command",
+        "file_redirect" | "heredoc_redirect" | "herestring_redirect" | "comment" => false,
+        _ => true,
+    });
+    let plain = plain.filter_map(|child| match child.kind() {
+        "command_name" => child.named_child(0),
+        _ => Some(*child),
+    });
+    let plain: Vec<Node> = plain.collect();
+    let behind: Vec<Node> =
+        own.iter().chain(around.redirections.iter()).flat_map(|node| words_behind(words, *node)).collect();
     simple.input = given(words, &own).unwrap_or_else(|| Input::clone(&around.input));
-    simple
+    let whole = around.outer.unwrap_or(node);
+    let mut ends = Vec::new();
+    for (at, word) in plain.iter().chain(&behind).enumerate() {
+        let starts_line = at > 0 && starts_line(words.source, *word);
+        let is_behind = at >= plain.len();
+        if starts_line {
+            let end = whole.end_byte().max(word.start_byte());
+            ends.push((simple, word.start_byte()));
+            simple = Simple::default();
+            simple.text = words.source[word.start_byte()..end].trim().to_owned();
+        }
+        let full = words.all(*word);
+        if !is_behind || starts_line || simple.words.is_empty() {
+            simple.words.push(words.word(*word).map(|word| word.trim_start().to_owned()));
+        }
+        simple.full.push(full.trimmed());
+    }
+    if ends.is_empty() {
+        simple.text = words.text(whole).trim().to_owned();
+    }
+    let mut found = Vec::new();
+    for (at, (mut simple, end)) in ends.into_iter().enumerate() {
+        simple.text = match at {
+            0 => words.source.get(whole.start_byte()..end).unwrap_or_default().trim().to_owned(),
+            _ => first_line(&simple.text),
+        };
+        found.push(simple);
+    }
+    found.push(simple);
+    found
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().trim().to_owned()
+}
+
+/// Whether a word is the first of its line, so that another command begins with it.
+fn starts_line(source: &str, word: Node) -> bool {
+    let text = &source[word.byte_range()];
+    let inside = text.len() - text.trim_start().len();
+    let before = &source[..word.start_byte() + inside];
+    let line = before.trim_end_matches([' ', '\t', '\r']);
+    let Some(above) = line.strip_suffix('\n') else { return false };
+    let escapes = above.len() - above.trim_end_matches('\\').len();
+    escapes % 2 == 0
 }
 
 /// The words that the grammar takes for a part of a redirection: `rm > out x`.

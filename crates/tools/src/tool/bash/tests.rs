@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::parse::Simple;
 use super::*;
 
@@ -78,6 +80,23 @@ fn what_is_not_understood_needs_leave_as_a_whole_too() {
     check(&long, &[&long], &[&long]);
 }
 
+/// The grammar runs over the ends of some lines, so that two commands look like one.
+#[test]
+fn a_command_ends_with_its_line() {
+    let cases: [(&str, &[&str]); 6] = [
+        ("a |a |a \nrm x &&c", &["a", "a", "a", "rm x", "c"]),
+        ("'a' b\n\\rm x; c", &["'a' b", "\\rm x", "c"]),
+        ("a > f \nrm x && c", &["a > f", "rm x", "c"]),
+        ("a |b >f \nrm x &&c", &["a", "b", "rm x", "c"]),
+        ("a \\\n b", &["a \\\n b"]),
+        ("a 'x\ny' b", &["a 'x\ny' b"]),
+    ];
+    for (source, expected) in cases {
+        let line = parse(source, None);
+        assert_eq!(texts(&line), expected, "{source}");
+    }
+}
+
 #[test]
 fn changing_the_directory_needs_no_leave() {
     assert_eq!(command_ask("cd a", &parse("cd a", None)), None);
@@ -88,4 +107,85 @@ fn changing_the_directory_needs_no_leave() {
 fn a_deeply_nested_line_does_not_exhaust_the_stack() {
     let source = format!("{}echo x{}", "$(".repeat(5000), ")".repeat(5000));
     parse(&source, None);
+}
+
+/// A line, and the commands that running it would run.
+type Program = (String, Vec<String>);
+
+fn single_quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// A command, written in one of many ways.
+fn command() -> impl Strategy<Value = Program> {
+    let name = proptest::sample::select(["rm", "ls", "touch", "mk"].as_slice());
+    (name, "[a-z]{2}[0-9]{2}", 0..16_usize).prop_map(|(name, argument, way)| {
+        let (first, last) = name.split_at(1);
+        let written = match way {
+            0 => format!("'{name}' {argument}"),
+            1 => format!("{first}\"{last}\" {argument}"),
+            2 => format!("\\{name} {argument}"),
+            3 => format!("/bin/{name} {argument}"),
+            4 => format!("A=1 {name} {argument}"),
+            5 => format!("env -u B A=1 {name} {argument}"),
+            6 => format!("timeout -s KILL 5 {name} {argument}"),
+            7 => format!("nice -n 3 nohup {name} {argument}"),
+            8 => format!("xargs -n 1 {name} {argument}"),
+            9 => format!("find . -exec {name} {argument} {{}} +"),
+            10 => format!("sudo -u x {name} {argument}"),
+            11 => format!("{name} > out {argument}"),
+            12 => format!("X={name}; $X {argument}"),
+            13 => format!("git -c alias.x={} x", single_quoted(&format!("!{name} {argument}"))),
+            14 => format!("sh <<< \"{name} {argument}\""),
+            _ => format!("{name} {argument}"),
+        };
+        (written, vec![format!("{name} {argument}")])
+    })
+}
+
+/// Commands in commands, to a depth that is followed.
+fn program() -> impl Strategy<Value = Program> {
+    command().prop_recursive(4, 12, 2, |inner| {
+        (inner.clone(), inner, 0..20_usize).prop_map(|((one, names), (two, more), way)| {
+            let line = match way {
+                0 => format!("{one}; {two}"),
+                1 => format!("{one} && {two}"),
+                2 => format!("{one} | {two}"),
+                3 => format!("if {one}; then {two}; fi"),
+                4 => format!("{one}\n{two}"),
+                5 => format!("( {one} )"),
+                6 => format!("{{ {one}; }}"),
+                7 => format!("for i in 1; do {one}; done"),
+                8 => format!("while {one}; do break; done"),
+                9 => format!("echo $( {one} )"),
+                10 => format!("echo \"$( {one} )\""),
+                11 => format!("sh -c {}", single_quoted(&one)),
+                12 => format!("bash -euo pipefail -c {}", single_quoted(&one)),
+                13 => format!("eval {}", single_quoted(&one)),
+                14 => format!("trap {} EXIT", single_quoted(&one)),
+                15 => format!("cat <( {one} )"),
+                16 => format!("x=$( {one} )"),
+                17 => format!("case a in a) {one};; esac"),
+                18 => format!("PAGER={} man", single_quoted(&one)),
+                _ => format!("f() {{ {one}; }}; f"),
+            };
+            let more = if way < 5 { more } else { Vec::new() };
+            (line, [names, more].concat())
+        })
+    })
+}
+
+proptest! {
+    /// However commands are written and put into each other, a rule about one is asked.
+    #[test]
+    fn every_command_of_a_program_is_judged_in_its_plain_spelling((line, names) in program()) {
+        let parsed = parse(&line, None);
+        let beneath = beneath::look(&line, &parsed, None);
+        let written = parsed.commands.iter().map(|simple| simple.text.as_str());
+        let implied = beneath.implied.iter().map(|implied| implied.pattern.as_str());
+        let judged: Vec<&str> = written.chain(implied).collect();
+        for name in names {
+            prop_assert!(judged.iter().any(|text| text.starts_with(&name)), "{name} in {line}: {judged:?}");
+        }
+    }
 }

@@ -46,6 +46,15 @@ impl Word {
         Self { raw: raw.to_owned(), values: Vec::new(), is_fixed: false }
     }
 
+    /// The same without the blanks in front that a grammar may have left there.
+    pub(super) fn trimmed(self) -> Self {
+        if !self.raw.starts_with(char::is_whitespace) {
+            return self;
+        }
+        let values = self.values.iter().map(|value| value.trim_start().to_owned()).collect();
+        Self { raw: self.raw.trim_start().to_owned(), values, is_fixed: self.is_fixed }
+    }
+
     /// Its likeliest value, else how it is written.
     pub(super) fn text(&self) -> &str {
         self.values.first().unwrap_or(&self.raw)
