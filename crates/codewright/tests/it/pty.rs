@@ -132,6 +132,18 @@ fn a_terminal_is_typed_into_resized_and_found_again() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     let (server, url) = stage.serve()?;
     let mut events = ask(&url, "/event")?;
+    let mut heard = String::new();
+    let mut hear = |heard: &mut String, wanted: &str| {
+        let mut buffer = [0; 4096];
+        while !heard.contains(wanted) {
+            let count = events.read(&mut buffer)?;
+            ensure!(count > 0, "{heard}");
+            *heard += &String::from_utf8_lossy(&buffer[..count]);
+        }
+        Ok(())
+    };
+    // Whoever is not connected yet hears nothing.
+    hear(&mut heard, "server.connected")?;
     assert_eq!(get(&url, "/pty")?, json!([]));
     ensure!(
         get(&url, "/pty/shells")?.as_array().is_some_and(|all| all.iter().any(|one| one["name"] == "sh"))
@@ -171,13 +183,7 @@ fn a_terminal_is_typed_into_resized_and_found_again() -> Result<()> {
     let (_, error) = gone(&id)?;
     let message = format!("PTY session not found: {id}");
     assert_eq!(error, json!({"_tag": "PtyNotFoundError", "ptyID": id, "message": message}));
-    let mut heard = String::new();
-    let mut buffer = [0; 4096];
-    while !heard.contains("pty.deleted") {
-        let count = events.read(&mut buffer)?;
-        ensure!(count > 0, "{heard}");
-        heard += &String::from_utf8_lossy(&buffer[..count]);
-    }
+    hear(&mut heard, "pty.deleted")?;
     let at = |name: &str| heard.find(name).with_context(|| format!("no {name} in {heard}"));
     assert!(at("pty.created")? < at("pty.updated")? && at("pty.updated")? < at("pty.exited")?, "{heard}");
     assert!(heard.contains(r#""exitCode":3"#), "{heard}");

@@ -1,8 +1,8 @@
 //! Notices what other processes append to the same file, and that they want a session stopped.
 //!
 //! While somebody reads the feed or holds a session, one thread asks the file every few
-//! milliseconds whether anything was committed, which reads one counter in shared memory.
-//! With neither it sleeps; it never writes.
+//! milliseconds whether anything was committed, which reads one counter in shared memory; less
+//! often when nothing was for a while. With neither it sleeps; it never writes.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,8 +17,12 @@ use crate::error::Fault;
 use crate::feed::Feed;
 use crate::node::Node;
 
-/// How long after another process's commit the feed hears of it, at most.
+/// How long after another process's commit the feed hears of it, at most, while there is work here or elsewhere.
 const POLL: Duration = Duration::from_millis(50);
+/// The same where nothing has happened for [`CALM_AFTER`]: a client that waits for its user wakes nobody for it.
+const CALM_POLL: Duration = Duration::from_millis(250);
+/// How long nothing is committed until it is looked less often.
+const CALM_AFTER: Duration = Duration::from_secs(10);
 
 /// How long the file is left alone after it could not be read.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -42,8 +46,8 @@ impl Tail {
         Self { path, feed, node, file: Mutex::default(), is_started: AtomicBool::new(false) }
     }
 
-    /// Tells the feed how far the log goes, and whoever is to stop that they are.
-    pub(super) fn look(&self) -> Result<(), Fault> {
+    /// Tells the feed how far the log goes, and whoever is to stop that they are; whether anything was committed.
+    pub(super) fn look(&self) -> Result<bool, Fault> {
         // A failure below leaves nothing behind, so a poisoned place is an empty one.
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let mut watched = match file.take() {
@@ -52,13 +56,14 @@ impl Tail {
         };
         let version =
             watched.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
-        if watched.version != Some(version) {
+        let is_new = watched.version != Some(version);
+        if is_new {
             self.feed.reaches(query::last_position(&watched.connection)?);
             lease::tell_stopped(&watched.connection, &self.node)?;
             watched.version = Some(version);
         }
         *file = Some(watched);
-        Ok(())
+        Ok(is_new)
     }
 
     /// Starts the thread, once; it ends with the feed.
@@ -68,9 +73,19 @@ impl Tail {
         }
         let tail = Arc::clone(self);
         let run = move || {
+            let mut calm = Duration::ZERO;
             while tail.feed.wait_until_needed() {
-                let pause = if tail.look().is_ok() { POLL } else { PAUSE };
+                let pause = match tail.look() {
+                    Ok(is_new) if is_new || tail.node.holds_any() => {
+                        calm = Duration::ZERO;
+                        POLL
+                    }
+                    Ok(_) if calm < CALM_AFTER => POLL,
+                    Ok(_) => CALM_POLL,
+                    Err(_) => PAUSE,
+                };
                 tail.feed.wait_for_end(pause);
+                calm = calm.saturating_add(pause);
             }
         };
         let thread = std::thread::Builder::new().name("store-tail".to_owned()).spawn(run);
