@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-use codewright_proto::{PartId, Session, SessionId, ToastVariant};
+use codewright_proto::{
+    PartId, PermissionAnswer, PermissionReply, PermissionRequest, Session, SessionId, ToastVariant,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -12,6 +14,7 @@ use crate::keys::Keys;
 use crate::layer::Layer;
 use crate::look::{Look, Show};
 use crate::mirror::{Agent, Mirror};
+use crate::msg::Cmd;
 use crate::prompt::Prompt;
 use crate::theme::{Depth, Mode, Theme, built_in};
 use crate::view::Screen;
@@ -22,6 +25,8 @@ const MAX_NOTES: usize = 4;
 pub(crate) const NOTE_MILLIS: u64 = 5_000;
 /// How many models are remembered as recent.
 const MAX_RECENT: usize = 10;
+/// How many sessions are remembered as this client's own.
+const MAX_DRIVEN: usize = 256;
 
 /// With what the client begins.
 #[derive(Debug, Clone)]
@@ -164,6 +169,8 @@ pub(crate) struct State {
     pub(crate) screen: Screen,
     /// Whether a session is being made for the first prompt.
     pub(crate) opening: bool,
+    /// The sessions that were prompted here, the last one last: only for them leave is given unasked.
+    driven: Vec<SessionId>,
     /// Providers that can be signed in to, as far as they were fetched.
     pub(crate) known_providers: Vec<(String, String)>,
     pub(crate) skills: Vec<(String, String)>,
@@ -210,6 +217,7 @@ impl State {
             expanded: HashSet::new(),
             screen: Screen::default(),
             opening: false,
+            driven: Vec::new(),
             known_providers: Vec::new(),
             skills: Vec::new(),
             sign_ins: Value::Null,
@@ -375,6 +383,32 @@ impl State {
             expanded: &self.expanded,
             generation: self.generation,
         }
+    }
+
+    /// Notes that a session is prompted here.
+    pub(crate) fn drive(&mut self, id: &SessionId) {
+        self.driven.retain(|known| known != id);
+        self.driven.push(id.clone());
+        if self.driven.len() > MAX_DRIVEN {
+            self.driven.remove(0);
+        }
+    }
+
+    /// Whether a session is one that was prompted here, or was begun by such a one.
+    fn is_driven(&self, id: &SessionId) -> bool {
+        self.driven.iter().any(|root| self.mirror.is_below(id, root))
+    }
+
+    /// What is answered unasked: with `--auto` the calls of what was prompted here, and nobody else's.
+    pub(crate) fn unasked<'a>(
+        &self,
+        requests: impl IntoIterator<Item = &'a PermissionRequest>,
+    ) -> Vec<Cmd> {
+        let given = requests.into_iter().filter(|request| {
+            self.options.auto && self.is_driven(&request.session_id)
+        });
+        let answer = PermissionAnswer { reply: PermissionReply::Once, message: None };
+        given.map(|request| Cmd::Permission { id: request.id.clone(), answer: answer.clone() }).collect()
     }
 
     /// Whether something on the screen moves by itself.

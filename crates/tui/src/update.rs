@@ -1,7 +1,7 @@
 //! What a message changes, and what is to be done for it. Pure: nothing here waits.
 
 use codewright_proto::{
-    Event, Fact, MessageId, Notice, PermissionAnswer, PermissionReply, SessionId, Signal, ToastVariant,
+    Event, Fact, MessageId, Notice, SessionId, Signal, ToastVariant,
 };
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
@@ -84,10 +84,7 @@ fn connected(state: &mut State) -> Vec<Cmd> {
 fn noticed(state: &mut State, notice: Notice) -> Vec<Cmd> {
     let mut cmds = Vec::new();
     match &notice.fact {
-        Fact::Event(Event::PermissionAsked(request)) if state.options.auto => {
-            let answer = PermissionAnswer { reply: PermissionReply::Once, message: None };
-            cmds.push(Cmd::Permission { id: request.id.clone(), answer });
-        }
+        Fact::Event(Event::PermissionAsked(request)) => cmds.extend(state.unasked([request])),
         Fact::Event(Event::SessionDeleted { session_id, .. }) if state.session_id() == Some(session_id) => {
             state.warn("this session was deleted");
             state.route = Route::Home;

@@ -110,19 +110,56 @@ fn a_question_of_a_subagent_is_asked_in_its_parent() {
     stage.hides("Permission required");
 }
 
+fn permission(id: &str, session: &str) -> Value {
+    json!({
+        "id": format!("per_{id}aaaaaaaaaaaaaa"), "sessionID": session, "permission": "bash",
+        "patterns": ["ls"], "metadata": {"command": "ls"}, "always": [],
+    })
+}
+
 #[test]
-fn with_auto_leave_is_given_by_itself() {
+fn with_auto_leave_is_given_to_what_was_prompted_here_and_to_nobody_else() {
     let mut stage = Stage::with(Options { auto: true, ..options() }, (80, 24));
-    stage.event(
-        "permission.asked",
-        json!({
-            "id": "per_000000000001aaaaaaaaaaaaaa", "sessionID": SESSION, "permission": "bash",
-            "patterns": ["ls"], "metadata": {}, "always": [],
-        }),
-    );
-    assert!(
-        matches!(&stage.taken()[..], [Cmd::Permission { answer, .. }] if answer.reply == PermissionReply::Once)
-    );
+    stage.start(providers());
+    let other = "ses_000000000003aaaaaaaaaaaaaa";
+    stage.event("session.created", json!({"sessionID": other, "info": session(other, None)}));
+    stage.event("permission.asked", permission("000000000001", other));
+    // A session that is only looked at is another's too.
+    stage.reply(Reply::Opened(Box::new(serde_json::from_value(session(SESSION, None)).unwrap())));
+    stage.event("permission.asked", permission("000000000002", SESSION));
+    assert!(!stage.taken().iter().any(|cmd| matches!(cmd, Cmd::Permission { .. })));
+    stage.write("go on");
+    stage.press(KeyCode::Enter);
+    stage.taken();
+    stage.event("permission.asked", permission("000000000003", SESSION));
+    stage.event("session.created", json!({"sessionID": CHILD, "info": session(CHILD, Some(SESSION))}));
+    stage.event("permission.asked", permission("000000000004", CHILD));
+    stage.event("permission.asked", permission("000000000005", other));
+    let given = |cmds: Vec<Cmd>| -> Vec<String> {
+        let given = cmds.into_iter().filter_map(|cmd| match cmd {
+            Cmd::Permission { id, answer } if answer.reply == PermissionReply::Once => Some(id.to_string()),
+            _ => None,
+        });
+        given.map(|id| id[4..16].to_owned()).collect()
+    };
+    assert_eq!(given(stage.taken()), ["000000000003", "000000000004"]);
+    // What was asked while nothing was heard is answered by the same rule.
+    let pending = [permission("000000000006", other), permission("000000000007", CHILD)];
+    let permissions = pending.map(|request| serde_json::from_value(request).unwrap()).to_vec();
+    stage.reply(Reply::Started(Box::new(Started { permissions, ..Started::default() })));
+    assert_eq!(given(stage.taken()), ["000000000007"]);
+}
+
+#[test]
+fn with_auto_leave_is_given_in_the_session_that_the_first_prompt_makes() {
+    let mut stage = Stage::with(Options { auto: true, ..options() }, (80, 24));
+    stage.start(providers());
+    stage.write("do it");
+    stage.press(KeyCode::Enter);
+    stage.reply(Reply::Opened(Box::new(serde_json::from_value(session(SESSION, None)).unwrap())));
+    stage.taken();
+    stage.event("permission.asked", permission("000000000001", SESSION));
+    assert!(matches!(&stage.taken()[..], [Cmd::Permission { .. }]));
 }
 
 #[test]

@@ -10,10 +10,13 @@ use crate::state::{Route, State};
 
 pub(super) fn replied(state: &mut State, reply: Reply) -> Vec<Cmd> {
     match reply {
-        Reply::Started(started) => begun(state, *started),
+        Reply::Started(started) => return begun(state, *started),
         Reply::Opened(session) => {
-            state.opening = false;
             let id = session.id.clone();
+            if std::mem::take(&mut state.opening) {
+                // It was made for what was written here.
+                state.drive(&id);
+            }
             state.mirror.put_session(*session);
             return open(state, id);
         }
@@ -92,7 +95,7 @@ fn named(value: &Value) -> Vec<(String, String)> {
     named
 }
 
-fn begun(state: &mut State, started: Started) {
+fn begun(state: &mut State, started: Started) -> Vec<Cmd> {
     for failed in &started.failed {
         state.fail(failed.clone());
     }
@@ -121,6 +124,7 @@ fn begun(state: &mut State, started: Started) {
     {
         state.route = Route::Home;
     }
+    state.unasked(&state.mirror.permissions)
 }
 
 /// What the server's configuration says of colours and keys, unless `tui.json` says otherwise.

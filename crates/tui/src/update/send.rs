@@ -91,10 +91,11 @@ fn sent(state: &mut State, text: &str, cmd: Cmd) -> Vec<Cmd> {
     state.opening = state.session_id().is_none();
     state.prompt.clear();
     state.prompt.remember(text.trim());
-    if let Some(id) = state.session_id().cloned()
-        && let Some(transcript) = state.mirror.transcripts.get_mut(&id)
-    {
-        transcript.scroll = crate::transcript::Scroll::End;
+    if let Some(id) = state.session_id().cloned() {
+        state.drive(&id);
+        if let Some(transcript) = state.mirror.transcripts.get_mut(&id) {
+            transcript.scroll = crate::transcript::Scroll::End;
+        }
     }
     let mut cmds = vec![cmd, Cmd::Remember(text.trim().to_owned())];
     if let Some((provider, model)) = state.model() {
