@@ -17,16 +17,21 @@ pub(crate) fn open(state: &mut State) -> Vec<Cmd> {
 
 /// Shows what has become known meanwhile.
 pub(crate) fn refresh(state: &mut State) {
-    let items = items(state);
-    if let Some(Layer::List(list)) = state.layers.last_mut()
-        && list.kind == Kind::Sessions
-    {
-        let doomed = list.doomed;
-        let selected = list.selected;
-        list.fill(items);
-        list.selected = selected.min(list.found.len().saturating_sub(1));
-        list.doomed = doomed;
+    if !matches!(state.layers.last(), Some(Layer::List(list)) if list.kind == Kind::Sessions) {
+        return;
     }
+    let items = items(state);
+    let Some(Layer::List(list)) = state.layers.last_mut() else { return };
+    let pick_at = |list: &List, at: usize| list.items.get(at).map(|item| item.pick.clone());
+    let (before, selected) = (list.picked().map(|item| item.pick.clone()), list.selected);
+    let doomed = list.doomed.and_then(|at| pick_at(list, at));
+    list.fill(items);
+    if list.picked().map(|item| &item.pick) != before.as_ref() {
+        // It is gone, and its neighbour stands in its place.
+        list.selected = selected.min(list.found.len().saturating_sub(1));
+    }
+    // The items may stand elsewhere now, and a second key must not delete another.
+    list.doomed = doomed.and_then(|pick| list.items.iter().position(|item| item.pick == pick));
 }
 
 /// The server knows sessions that are not here yet.

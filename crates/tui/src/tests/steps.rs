@@ -443,6 +443,31 @@ fn a_renamed_or_deleted_session_is_asked_of_the_server() {
 }
 
 #[test]
+fn a_session_that_moves_in_the_list_is_not_deleted_in_anothers_place() {
+    let mut stage = Stage::in_session(90, 30);
+    let other = "ses_000000000003aaaaaaaaaaaaaa";
+    let mut moved = session(other, None);
+    moved["time"]["updated"] = json!(NOW - 5_000);
+    stage.event("session.created", json!({"sessionID": other, "info": moved.clone()}));
+    stage.leader('l');
+    stage.taken();
+    stage.control('d');
+    // The other goes to the top between the two keys.
+    moved["time"]["updated"] = json!(NOW + 5_000);
+    stage.event("session.updated", json!({"sessionID": other, "info": moved}));
+    stage.control('d');
+    assert_eq!(stage.taken(), [Cmd::Delete(id(SESSION))]);
+    // One that is gone leaves nothing behind that a single key deletes.
+    stage.control('d');
+    stage.event("session.deleted", json!({"sessionID": SESSION, "info": session(SESSION, None)}));
+    stage.taken();
+    stage.control('d');
+    assert_eq!(stage.taken(), []);
+    stage.control('d');
+    assert_eq!(stage.taken(), [Cmd::Delete(id(other))]);
+}
+
+#[test]
 fn a_key_for_a_provider_is_never_shown() {
     let mut stage = Stage::started(90, 30);
     stage.write("/connect");
