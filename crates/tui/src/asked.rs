@@ -9,7 +9,8 @@ use crate::editor::Editor;
 use crate::msg::Cmd;
 use crate::state::State;
 
-/// How long enter is not heeded in a question that came up while the user was writing, in milliseconds.
+/// How long the user has to pause before keys are heeded in a question that came up while writing, in
+/// milliseconds.
 const STARTLED_MILLIS: u64 = 700;
 
 /// How far the user is with what is asked.
@@ -28,8 +29,30 @@ pub(crate) struct Leave {
     /// Whether all of it is shown.
     pub(crate) full: bool,
     pub(crate) scroll: usize,
-    /// Until when enter may have been meant for the prompt.
-    startled: u64,
+    startled: Startled,
+}
+
+/// Until when keys may have been meant for the prompt.
+#[derive(Debug, Clone, Copy)]
+struct Startled(u64);
+
+impl Startled {
+    fn new(state: &State) -> Self {
+        // Whoever was writing may be about to press enter, and must not answer by it what was not read.
+        Self(if state.prompt.is_empty() { 0 } else { state.now + STARTLED_MILLIS })
+    }
+
+    /// Whether a key was meant for the prompt. Whoever writes on has not seen the question yet.
+    fn swallows(&mut self, key: KeyEvent, now: u64) -> bool {
+        let writes = key.code == KeyCode::Enter || crate::update::is_text(key).is_some();
+        // A clock that was set back must not keep the user out.
+        let left = self.0.saturating_sub(now);
+        let swallows = writes && (1..=STARTLED_MILLIS).contains(&left);
+        if swallows {
+            self.0 = now + STARTLED_MILLIS;
+        }
+        swallows
+    }
 }
 
 #[derive(Debug)]
@@ -52,6 +75,7 @@ pub(crate) struct Answering {
     pub(crate) answers: Vec<Vec<String>>,
     /// What is being written as an own answer.
     pub(crate) own: Option<Editor>,
+    startled: Startled,
 }
 
 /// What is asked first in the session on the screen, or in those that it began.
@@ -71,20 +95,21 @@ pub(crate) fn refresh(state: &mut State) {
     let wanted = permission(state).map(|request| request.id.clone());
     let known = state.asked.leave.as_ref().map(|leave| leave.id.clone());
     if wanted != known {
-        // Whoever was writing may be about to press enter, and must not allow by it what was not read.
-        let startled = if state.prompt.is_empty() { 0 } else { state.now + STARTLED_MILLIS };
+        let startled = Startled::new(state);
         let new = |id| Leave { id, stage: Stage::Choose, selected: 0, full: false, scroll: 0, startled };
         state.asked.leave = wanted.map(new);
     }
     let wanted = question(state).map(|request| (request.id.clone(), request.questions.len()));
     let known = state.asked.question.as_ref().map(|question| question.id.clone());
     if wanted.as_ref().map(|(id, _)| id) != known.as_ref() {
+        let startled = Startled::new(state);
         state.asked.question = wanted.map(|(id, count)| Answering {
             id,
             tab: 0,
             selected: 0,
             answers: vec![Vec::new(); count],
             own: None,
+            startled,
         });
     }
 }
@@ -95,6 +120,9 @@ pub(crate) fn leave_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
     let request = permission(state)?;
     let has_always = !request.always.is_empty();
     let leave = state.asked.leave.as_mut()?;
+    if leave.startled.swallows(key, now) {
+        return Some(Vec::new());
+    }
     let id = leave.id.clone();
     let answer = |reply, message: Option<String>| {
         Some(vec![Cmd::Permission { id: id.clone(), answer: PermissionAnswer { reply, message } }])
@@ -128,7 +156,6 @@ pub(crate) fn leave_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
             (leave.stage, leave.selected) = (Stage::Choose, 0);
         }
         KeyCode::Esc => return answer(PermissionReply::Reject, None),
-        KeyCode::Enter if now < leave.startled => {}
         KeyCode::Enter => match (&leave.stage, leave.selected) {
             (Stage::Always, 0) => return answer(PermissionReply::Always, None),
             (Stage::Always, _) => (leave.stage, leave.selected) = (Stage::Choose, 0),
@@ -148,6 +175,9 @@ pub(crate) fn leave_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
 pub(crate) fn question_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
     let request = question(state)?.clone();
     let answering = state.asked.question.as_mut()?;
+    if answering.startled.swallows(key, state.now) {
+        return Some(Vec::new());
+    }
     let id = answering.id.clone();
     let Some(asked) = request.questions.get(answering.tab) else {
         match key.code {

@@ -400,13 +400,9 @@ impl State {
     }
 
     /// What is answered unasked: with `--auto` the calls of what was prompted here, and nobody else's.
-    pub(crate) fn unasked<'a>(
-        &self,
-        requests: impl IntoIterator<Item = &'a PermissionRequest>,
-    ) -> Vec<Cmd> {
-        let given = requests.into_iter().filter(|request| {
-            self.options.auto && self.is_driven(&request.session_id)
-        });
+    pub(crate) fn unasked<'a>(&self, requests: impl IntoIterator<Item = &'a PermissionRequest>) -> Vec<Cmd> {
+        let given =
+            requests.into_iter().filter(|request| self.options.auto && self.is_driven(&request.session_id));
         let answer = PermissionAnswer { reply: PermissionReply::Once, message: None };
         given.map(|request| Cmd::Permission { id: request.id.clone(), answer: answer.clone() }).collect()
     }

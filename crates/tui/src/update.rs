@@ -1,8 +1,6 @@
 //! What a message changes, and what is to be done for it. Pure: nothing here waits.
 
-use codewright_proto::{
-    Event, Fact, MessageId, Notice, SessionId, Signal, ToastVariant,
-};
+use codewright_proto::{Event, Fact, MessageId, Notice, SessionId, Signal, ToastVariant};
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
@@ -190,7 +188,7 @@ fn pressed(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
 }
 
 /// The character that a key writes.
-fn is_text(key: KeyEvent) -> Option<char> {
+pub(crate) fn is_text(key: KeyEvent) -> Option<char> {
     let held = key.modifiers - KeyModifiers::SHIFT;
     match key.code {
         // Such a combination is how some keyboards write ordinary characters.

@@ -543,21 +543,46 @@ fn a_sign_in_elsewhere_is_begun_and_ended() {
 }
 
 #[test]
-fn enter_that_was_meant_for_the_prompt_allows_nothing() {
+fn keys_that_were_meant_for_the_prompt_allow_nothing() {
     let mut stage = Stage::in_session(80, 24);
     stage.write("I am just writ");
-    stage.event(
-        "permission.asked",
-        json!({
-            "id": "per_000000000001aaaaaaaaaaaaaa", "sessionID": SESSION, "permission": "bash",
-            "patterns": ["ls"], "metadata": {"command": "ls"}, "always": [],
-        }),
-    );
+    stage.event("permission.asked", permission("000000000001", SESSION));
     stage.taken();
+    // Every key begins the wait anew, however long the user writes on.
+    for c in "ing all of this, h and l too".chars() {
+        stage.now += 300;
+        stage.press(KeyCode::Char(c));
+    }
     stage.press(KeyCode::Enter);
     assert_eq!(stage.taken(), []);
     stage.now += 1_000;
     stage.press(KeyCode::Enter);
-    assert!(matches!(&stage.taken()[..], [Cmd::Permission { .. }]));
+    assert!(
+        matches!(&stage.taken()[..], [Cmd::Permission { answer, .. }] if answer.reply == PermissionReply::Once)
+    );
     assert_eq!(stage.state.prompt.editor.text(), "I am just writ");
+}
+
+#[test]
+fn keys_that_were_meant_for_the_prompt_answer_no_question() {
+    let asked = json!({"id": "que_000000000001aaaaaaaaaaaaaa", "sessionID": SESSION, "questions": [
+        {"question": "Which?", "header": "Which", "options": [
+            {"label": "One", "description": "1"}, {"label": "Two", "description": "2"},
+        ]},
+    ]});
+    let mut stage = Stage::in_session(80, 24);
+    stage.write("there are");
+    stage.event("question.asked", asked);
+    stage.taken();
+    for c in " 2 ways".chars() {
+        stage.now += 500;
+        stage.press(KeyCode::Char(c));
+    }
+    stage.press(KeyCode::Enter);
+    assert_eq!(stage.taken(), []);
+    // A clock that was set back keeps nobody out.
+    stage.now -= 60_000;
+    stage.press(KeyCode::Char('2'));
+    let answers = vec![vec!["Two".to_owned()]];
+    assert!(matches!(&stage.taken()[..], [Cmd::Question { answers: given, .. }] if *given == answers));
 }
