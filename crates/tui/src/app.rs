@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use crate::local::Files;
-use crate::msg::{Cmd, Msg, Reply};
+use crate::msg::{Cmd, Edited, Msg, Reply};
 use crate::runner::Runner;
 use crate::state::{Options, State};
 use crate::terminal::{Terminal, give_back};
@@ -205,7 +205,7 @@ impl App {
                     self.state.warn(format!("the prompt could not be kept: {error}"));
                 }
             }
-            Cmd::Edit(text) => self.edit(&text).await?,
+            Cmd::Edit { text, then } => self.edit(&text, then).await?,
             Cmd::Suspend => self.suspend()?,
             other => self.runner.begin(other),
         }
@@ -213,7 +213,7 @@ impl App {
     }
 
     /// Lets the user write in an editor.
-    async fn edit(&mut self, text: &str) -> io::Result<()> {
+    async fn edit(&mut self, text: &str, then: Edited) -> io::Result<()> {
         let Some(editor) = self.state.options.editor.clone() else {
             self.state.warn("no editor is named: set VISUAL or EDITOR");
             return Ok(());
@@ -223,8 +223,11 @@ impl App {
         let written = crate::runner::edit(&editor, text).await;
         self.terminal.retake()?;
         self.input = Some(EventStream::new());
+        // An interrupt meanwhile was meant for the editor, which had the terminal.
+        self.signals.forget_interrupts()?;
         self.dirty = true;
         let reply = match written {
+            Ok(_) if then == Edited::Dropped => return Ok(()),
             Ok(text) => Reply::Edited(text),
             Err(error) => Reply::Failed(format!("the editor `{editor}` could not be used: {error}")),
         };
@@ -279,11 +282,33 @@ impl Signals {
         })
     }
 
+    /// Hears only the interrupts that come from now on.
+    fn forget_interrupts(&mut self) -> io::Result<()> {
+        self.interrupt = signal(SignalKind::interrupt())?;
+        Ok(())
+    }
+
     async fn next(&mut self) -> u8 {
         tokio::select! {
             _ = self.interrupt.recv() => 2,
             _ = self.terminate.recv() => 15,
             _ = self.hangup.recv() => 1,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_interrupt_of_an_editor_does_not_end_the_client() {
+        let mut signals = Signals::new().unwrap();
+        let mut other = signal(SignalKind::interrupt()).unwrap();
+        nix::sys::signal::raise(nix::sys::signal::Signal::SIGINT).unwrap();
+        other.recv().await.unwrap();
+        signals.forget_interrupts().unwrap();
+        nix::sys::signal::raise(nix::sys::signal::Signal::SIGHUP).unwrap();
+        assert_eq!(signals.next().await, 1);
     }
 }

@@ -103,6 +103,15 @@ pub(crate) struct Started {
     pub(crate) failed: Vec<String>,
 }
 
+/// What becomes of a text that was in an editor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edited {
+    /// It stands in the prompt.
+    Prompt,
+    /// Nothing: it was to be read, or to be stored by the editor.
+    Dropped,
+}
+
 /// What is to be done outside.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Cmd {
@@ -184,8 +193,11 @@ pub(crate) enum Cmd {
     },
     /// Into the clipboard of whoever sits at the terminal.
     Copy(String),
-    /// Let the user write in an editor.
-    Edit(String),
+    /// Show a text in the user's editor.
+    Edit {
+        text: String,
+        then: Edited,
+    },
     /// Keep what the user chose.
     Save(Value),
     /// Keep a prompt for later.

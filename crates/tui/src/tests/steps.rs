@@ -1,6 +1,7 @@
 //! What keys and events lead to.
 
 use super::*;
+use crate::msg::Edited;
 use codewright_proto::{PartInput, PermissionReply};
 
 #[test]
@@ -128,6 +129,10 @@ fn with_auto_leave_is_given_to_what_was_prompted_here_and_to_nobody_else() {
     stage.reply(Reply::Opened(Box::new(serde_json::from_value(session(SESSION, None)).unwrap())));
     stage.event("permission.asked", permission("000000000002", SESSION));
     assert!(!stage.taken().iter().any(|cmd| matches!(cmd, Cmd::Permission { .. })));
+    stage.press(KeyCode::Enter);
+    let replied =
+        json!({"sessionID": SESSION, "requestID": "per_000000000002aaaaaaaaaaaaaa", "reply": "once"});
+    stage.event("permission.replied", replied);
     stage.write("go on");
     stage.press(KeyCode::Enter);
     stage.taken();
@@ -585,4 +590,19 @@ fn keys_that_were_meant_for_the_prompt_answer_no_question() {
     stage.press(KeyCode::Char('2'));
     let answers = vec![vec!["Two".to_owned()]];
     assert!(matches!(&stage.taken()[..], [Cmd::Question { answers: given, .. }] if *given == answers));
+}
+
+#[test]
+fn a_transcript_in_the_editor_does_not_become_the_prompt() {
+    let mut stage = Stage::in_session(80, 24);
+    stage.message(user(1));
+    stage.part(part(1, 1, text("first")));
+    stage.write("/export");
+    stage.press(KeyCode::Enter);
+    assert!(
+        matches!(&stage.taken()[..], [Cmd::Edit { text, then: Edited::Dropped }] if text.contains("first"))
+    );
+    stage.write("draft");
+    stage.leader('e');
+    assert_eq!(stage.taken(), [Cmd::Edit { text: "draft".to_owned(), then: Edited::Prompt }]);
 }

@@ -6,7 +6,7 @@ use super::{INTERRUPT_MILLIS, complete, is_child, open, scroll, send, with_trans
 use crate::keys::Action;
 use crate::layer::page::{Page, Topic};
 use crate::layer::{self, Layer};
-use crate::msg::Cmd;
+use crate::msg::{Cmd, Edited};
 use crate::state::{Route, State};
 use crate::theme::Mode;
 use crate::transcript::Scroll;
@@ -116,7 +116,7 @@ pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
         Action::Redo => redo(state),
         Action::Copy => copy_answer(state),
         Action::CopyTranscript => copy_transcript(state),
-        Action::Export => vec![Cmd::Edit(transcript_text(state))],
+        Action::Export => vec![Cmd::Edit { text: transcript_text(state), then: Edited::Dropped }],
         Action::Interrupt => interrupt(state),
         Action::Sidebar
         | Action::Details
@@ -139,7 +139,7 @@ pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
         | Action::MessageNext
         | Action::MessagePrevious => scrolled(state, action),
         Action::Submit => send::submit(state),
-        Action::Editor => vec![Cmd::Edit(state.prompt.whole_text())],
+        Action::Editor => vec![Cmd::Edit { text: state.prompt.whole_text(), then: Edited::Prompt }],
         Action::Clear => over(state, |state| state.prompt.clear()),
         Action::Newline
         | Action::HistoryPrevious
