@@ -93,6 +93,11 @@ impl Work {
                 }
             }
         };
+        // A command may be over before anybody has seen it at work.
+        while let Ok(metadata) = reported.try_recv() {
+            let state = self.running(&record, Some(metadata));
+            lease.append(vec![self.part(&record, state)]).await?;
+        }
         let output = match output {
             Ok(output) => output,
             Err(error) => Output { output: error.to_string(), ..Output::default() },
