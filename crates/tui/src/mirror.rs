@@ -46,6 +46,8 @@ pub(crate) struct AgentModel {
 pub(crate) struct Provider {
     pub(crate) id: String,
     pub(crate) name: String,
+    /// It takes prompts of everybody, without a key: nothing goes there that the user has not sent there.
+    pub(crate) is_public: bool,
     pub(crate) models: Vec<Model>,
 }
 
@@ -246,7 +248,9 @@ fn provider(value: &Value) -> Provider {
     });
     let id = text(value, "id");
     let name = Some(text(value, "name")).filter(|name| !name.is_empty()).unwrap_or_else(|| id.clone());
-    Provider { models: models.collect(), id, name }
+    // The key that stands for having none.
+    let is_public = value["options"]["apiKey"] == "public";
+    Provider { models: models.collect(), id, name, is_public }
 }
 
 /// What an error says, in a line.

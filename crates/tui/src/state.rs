@@ -337,7 +337,7 @@ impl State {
     }
 
     fn default_model(&self) -> Option<(String, String)> {
-        self.mirror.providers.iter().find_map(|provider| {
+        self.mirror.providers.iter().filter(|provider| !provider.is_public).find_map(|provider| {
             let default = self.mirror.defaults.get(&provider.id);
             let model = provider.models.iter().find(|model| Some(&model.id) == default);
             let model = model.or_else(|| provider.models.first())?;

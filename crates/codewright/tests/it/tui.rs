@@ -325,10 +325,12 @@ fn a_server_that_goes_away_and_comes_back_is_found_again() -> Result<()> {
 #[test]
 fn without_a_model_the_home_view_says_what_to_do() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
-    stage.project.write_config(&json!({"enabled_providers": ["anthropic"]}))?;
+    stage.project.write_config(&json!({}))?;
     let mut terminal = Terminal::start(&stage, &[])?;
     let screen = terminal.shows("No model can be used yet.")?;
     check_has(&screen, &["/connect", "codewright providers login", "codewright demo"]);
+    // Whoever takes prompts without a key is offered and never chosen.
+    check_has(&screen, &["/models", "what you ask goes there", "no model yet"]);
     terminal.send("/connect")?;
     terminal.send(ENTER)?;
     terminal.shows("Anthropic")?;

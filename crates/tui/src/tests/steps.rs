@@ -312,6 +312,22 @@ fn a_server_can_ask_for_what_the_palette_offers() {
 }
 
 #[test]
+fn a_provider_for_everybody_is_never_chosen_by_itself() {
+    let mut stage = Stage::new(100, 36);
+    let model = json!({"id": "free", "name": "Free", "cost": {"input": 0.0, "output": 0.0}});
+    let everybody = json!({
+        "id": "everybody", "name": "Everybody", "source": "custom", "options": {"apiKey": "public"},
+        "models": {"free": model},
+    });
+    stage.start(json!({"providers": [everybody], "default": {"everybody": "free"}}));
+    stage.shows("No model can be used yet.");
+    stage.shows("/models has free ones of Everybody: what you ask goes there.");
+    stage.write("hello");
+    stage.press(KeyCode::Enter);
+    assert!(!stage.taken().iter().any(|cmd| matches!(cmd, Cmd::Send { .. })));
+}
+
+#[test]
 fn configured_keys_hold() {
     let config = json!({"keybinds": {"leader": "ctrl+a", "theme_list": "f9", "model_list": "<leader>k", "app_exit": "f10"}});
     let mut stage = Stage::with(Options { config, ..options() }, (80, 24));

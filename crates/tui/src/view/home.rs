@@ -92,7 +92,7 @@ fn hints(state: &State, width: u16) -> Line<'static> {
 
 /// What to do when no model can be used yet.
 fn first_run(state: &State, width: usize) -> Vec<Line<'static>> {
-    if !state.mirror.ready || !state.mirror.providers.is_empty() {
+    if !state.mirror.ready || state.model().is_some() {
         return Vec::new();
     }
     let bold = Style::new().fg(state.theme.warning).add_modifier(Modifier::BOLD);
@@ -112,6 +112,10 @@ fn first_run(state: &State, width: usize) -> Vec<Line<'static>> {
     let local = "A model server such as Ollama or LM Studio is found when it runs at the next start.";
     lines.push(Line::default());
     lines.extend(wrap::words(&[Span::styled(local, muted)], width));
+    if let Some(public) = state.mirror.providers.iter().find(|provider| provider.is_public) {
+        let free = format!("/models has free ones of {}: what you ask goes there.", public.name);
+        lines.extend(wrap::words(&[Span::styled(free, muted)], width));
+    }
     lines
 }
 
