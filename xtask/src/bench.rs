@@ -18,6 +18,7 @@ pub(crate) mod snapshot;
 mod spread;
 pub(crate) mod store;
 pub(crate) mod tools;
+mod tui;
 mod undo;
 
 use std::io::Write as _;
@@ -38,7 +39,7 @@ const RUNS: usize = 7;
 /// More runs say no more.
 const RUNS_LIMIT: usize = 1000;
 /// What is measured of a room and not of the whole program.
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     Part { name: abort::NAME, measured: abort::measured },
     Part { name: decode::NAME, measured: decode::measured },
     Part { name: prompt::NAME, measured: prompt::measured },
@@ -47,6 +48,7 @@ const PARTS: [Part; 8] = [
     Part { name: undo::NAME, measured: undo::measured },
     Part { name: store::NAME, measured: store::measured },
     Part { name: tools::NAME, measured: tools::measured },
+    Part { name: tui::NAME, measured: tui::measured },
 ];
 /// A program that does nothing.
 const NOTHING: &str = "/bin/true";

@@ -33,16 +33,16 @@ Commands:
       --bin PATH      The program; without it the release build, built first
       --against PATH  Another program with the same command line, run in turn
                       with the first; its figures are also shown as ratios, and
-                      `serve` and `store` ask it the same
+                      `serve` and `store` ask it the same, `tui` starts it and lets it rest
       --runs N        Counted runs a case, after one that is not (default 7)
       --only NAME     version, hi, edit, stream, pipe, size, abort, prompt, serve, decode,
-                      snapshot, undo, store or tools; edit, stream and pipe measure hi too, as
+                      snapshot, undo, store, tools or tui; edit, stream and pipe measure hi too, as
                       their figures are beyond its; abort is how long the one waits who stops a
                       turn, phase by phase; serve is what a server costs, at rest and under
-                      load; decode, snapshot, undo, store and tools are not of the program but
-                      of one room: its decoders, its store, a snapshot beside `git status`,
-                      random histories of edits that are undone, searches beside `rg` and an
-                      edit of a large file
+                      load; tui is the terminal client on a terminal; decode, snapshot, undo,
+                      store and tools are not of the program but of one room: its decoders, its
+                      store, a snapshot beside `git status`, random histories of edits that are
+                      undone, searches beside `rg` and an edit of a large file
       Ends with 1 if a run failed, never because a limit was exceeded.
   contract [--bin PATH] [CASE]...
       Plays the recorded cases of the original against the program: the model

@@ -81,6 +81,11 @@ impl Place {
         self.root.path().join(name)
     }
 
+    /// Where the program's data lies, in a directory of its own name.
+    pub(super) fn data(&self) -> PathBuf {
+        self.root.path().join("home/.local/share")
+    }
+
     /// Undoes an edit.
     pub(super) fn reset(&self) -> Result<()> {
         Ok(fs::write(self.edited(), format!("first line\n{}\nlast line\n", REPLACED.0))?)

@@ -440,6 +440,26 @@ struct Done {
     cpu_ms: f64,
 }
 
+/// A new session of a server.
+pub(super) fn opened(address: &str, title: &str) -> Result<String> {
+    created(&mut Caller::new(address)?, title)
+}
+
+/// Begins to stream so many sessions at the pace of a model; each thread ends with its answer.
+pub(super) fn streaming(address: &str, sessions: usize) -> Vec<thread::JoinHandle<Result<()>>> {
+    let begin = |at| {
+        let address = address.to_owned();
+        thread::spawn(move || {
+            let mut caller = Caller::new(&address)?;
+            let session = created(&mut caller, &format!("Streaming {at}"))?;
+            let answer = said(&mut caller, &session, PACED)?;
+            ensure!(has(&answer, "@"), "a session's answer is not what the model said");
+            Ok(())
+        })
+    };
+    (0..sessions).map(begin).collect()
+}
+
 fn created(caller: &mut Caller, title: &str) -> Result<String> {
     // A session that has a title asks the model for none.
     let session = caller.ask("POST", "/session", Some(&json!({ "title": title })))?;

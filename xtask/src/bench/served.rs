@@ -85,18 +85,11 @@ impl Served {
 
     /// What the process alone has used so far.
     pub(super) fn own_cpu_ms(&self) -> Result<f64> {
-        let clock = clock_getcpuclockid(self.pid())?;
-        Ok(clock_gettime(clock)?.num_nanoseconds() as f64 / 1e6)
+        own_cpu_ms(self.pid())
     }
 
     pub(super) fn memory(&self) -> Result<Memory> {
-        let text = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let of = |name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name)).context("no memory")?;
-            let kib: f64 = line.trim().trim_end_matches(" kB").parse()?;
-            anyhow::Ok(kib / 1024.0)
-        };
-        Ok(Memory { now_mib: of("VmRSS:")?, peak_mib: of("VmHWM:")? })
+        memory(self.pid())
     }
 
     /// Ends it as a user does, so that what it holds is written.
@@ -112,6 +105,23 @@ impl Served {
     fn pid(&self) -> Pid {
         Pid::from_raw(self.child.id().cast_signed())
     }
+}
+
+/// What a process alone has used so far.
+pub(super) fn own_cpu_ms(process: Pid) -> Result<f64> {
+    let clock = clock_getcpuclockid(process)?;
+    Ok(clock_gettime(clock)?.num_nanoseconds() as f64 / 1e6)
+}
+
+/// The memory of a process.
+pub(super) fn memory(process: Pid) -> Result<Memory> {
+    let text = fs::read_to_string(format!("/proc/{process}/status"))?;
+    let of = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).context("no memory")?;
+        let kib: f64 = line.trim().trim_end_matches(" kB").parse()?;
+        anyhow::Ok(kib / 1024.0)
+    };
+    Ok(Memory { now_mib: of("VmRSS:")?, peak_mib: of("VmHWM:")? })
 }
 
 impl Drop for Served {
