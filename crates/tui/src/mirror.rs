@@ -1,6 +1,6 @@
 //! What the server has, as far as it is shown: kept up to date by its events.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use codewright_proto::{
     Event, Fact, MessageError, Notice, PermissionRequest, QuestionRequest, Session, SessionId, SessionStatus,
@@ -13,6 +13,8 @@ use crate::transcript::Transcript;
 
 /// How many sessions keep their messages here.
 const MAX_TRANSCRIPTS: usize = 8;
+/// How much of what is told is kept while everything is being fetched.
+const MAX_TOLD: usize = 1_024;
 
 /// An agent, as far as it is shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -93,6 +95,10 @@ pub(crate) struct Mirror {
     pub(crate) config: Value,
     /// Whether all of the above has been fetched once.
     pub(crate) ready: bool,
+    /// How many answers with all of it are on their way.
+    fetching: usize,
+    /// What was told meanwhile and is newer than they are, the last one last.
+    told: VecDeque<Notice>,
 }
 
 impl Mirror {
@@ -101,8 +107,35 @@ impl Mirror {
         Self { directory: directory.to_owned(), home: home.to_owned(), ..Self::default() }
     }
 
+    /// Notes that everything is being fetched: what is told from now on is newer than what comes.
+    pub(crate) fn fetch(&mut self) {
+        self.fetching += 1;
+    }
+
+    /// Applies again what was told while everything was being fetched.
+    pub(crate) fn fetched(&mut self) {
+        let told = std::mem::take(&mut self.told);
+        for notice in &told {
+            self.apply_now(notice.clone());
+        }
+        self.fetching = self.fetching.saturating_sub(1);
+        if self.fetching > 0 {
+            self.told = told;
+        }
+    }
+
     /// Applies what happened.
     pub(crate) fn apply(&mut self, notice: Notice) {
+        if self.fetching > 0 && is_fetched(&notice.fact) {
+            self.told.push_back(notice.clone());
+            if self.told.len() > MAX_TOLD {
+                self.told.pop_front();
+            }
+        }
+        self.apply_now(notice);
+    }
+
+    fn apply_now(&mut self, notice: Notice) {
         match notice.fact {
             Fact::Event(event) => self.event(event),
             Fact::Signal(signal) => self.signal(signal),
@@ -231,6 +264,26 @@ impl Mirror {
         self.providers = providers.map(provider).collect();
         self.defaults = serde_json::from_value(value["default"].clone()).unwrap_or_default();
     }
+}
+
+/// Whether what is fetched at a start holds what this tells.
+fn is_fetched(fact: &Fact) -> bool {
+    matches!(
+        fact,
+        Fact::Event(
+            Event::SessionCreated { .. }
+                | Event::SessionUpdated { .. }
+                | Event::SessionDeleted { .. }
+                | Event::PermissionAsked(_)
+                | Event::PermissionReplied { .. }
+        ) | Fact::Signal(
+            Signal::SessionStatus { .. }
+                | Signal::SessionIdle { .. }
+                | Signal::QuestionAsked(_)
+                | Signal::QuestionReplied { .. }
+                | Signal::QuestionRejected { .. }
+        )
+    )
 }
 
 fn provider(value: &Value) -> Provider {

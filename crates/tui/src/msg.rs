@@ -86,19 +86,19 @@ pub(crate) enum Reply {
     Done(String),
 }
 
-/// What the server has in the directory.
+/// What the server has in the directory; none where it could not be fetched.
 #[derive(Debug, Default)]
 pub(crate) struct Started {
     pub(crate) path: Option<PathReply>,
-    pub(crate) config: Value,
-    pub(crate) agents: Value,
-    pub(crate) providers: Value,
-    pub(crate) commands: Value,
-    pub(crate) sessions: Vec<Session>,
-    pub(crate) statuses: BTreeMap<SessionId, SessionStatus>,
-    pub(crate) permissions: Vec<PermissionRequest>,
-    pub(crate) questions: Vec<QuestionRequest>,
-    pub(crate) branch: Option<String>,
+    pub(crate) config: Option<Value>,
+    pub(crate) agents: Option<Value>,
+    pub(crate) providers: Option<Value>,
+    pub(crate) commands: Option<Value>,
+    pub(crate) sessions: Option<Vec<Session>>,
+    pub(crate) statuses: Option<BTreeMap<SessionId, SessionStatus>>,
+    pub(crate) permissions: Option<Vec<PermissionRequest>>,
+    pub(crate) questions: Option<Vec<QuestionRequest>>,
+    pub(crate) branch: Option<Option<String>>,
     /// What could not be fetched.
     pub(crate) failed: Vec<String>,
 }

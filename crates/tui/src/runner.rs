@@ -165,15 +165,15 @@ async fn start(client: &Client) -> Started {
     );
     let wrong = &mut started.failed;
     started.path = kept(path, wrong);
-    started.config = kept(config, wrong).unwrap_or_default();
-    started.agents = kept(agents, wrong).unwrap_or_default();
-    started.providers = kept(providers, wrong).unwrap_or_default();
-    started.commands = kept(commands, wrong).unwrap_or_default();
-    started.sessions = kept(sessions, wrong).unwrap_or_default();
-    started.statuses = kept(statuses, wrong).unwrap_or_default();
-    started.permissions = kept(permissions, wrong).unwrap_or_default();
-    started.questions = kept(questions, wrong).unwrap_or_default();
-    started.branch = kept(branch, wrong).and_then(|vcs| vcs.branch);
+    started.config = kept(config, wrong);
+    started.agents = kept(agents, wrong);
+    started.providers = kept(providers, wrong);
+    started.commands = kept(commands, wrong);
+    started.sessions = kept(sessions, wrong);
+    started.statuses = kept(statuses, wrong);
+    started.permissions = kept(permissions, wrong);
+    started.questions = kept(questions, wrong);
+    started.branch = kept(branch, wrong).map(|vcs| vcs.branch);
     started
 }
 

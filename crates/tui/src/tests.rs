@@ -76,16 +76,16 @@ impl Stage {
 
     fn start(&mut self, providers: Value) {
         let started = Started {
-            agents: json!([
+            agents: Some(json!([
                 {"name": "build", "mode": "primary", "native": true},
                 {"name": "plan", "mode": "primary", "native": true},
                 {"name": "explore", "mode": "subagent", "native": true, "description": "looks around"},
                 {"name": "title", "mode": "primary", "hidden": true},
-            ]),
-            providers,
-            commands: json!([{"name": "review", "description": "review changes", "source": "command"}]),
-            branch: Some("main".to_owned()),
-            config: json!({}),
+            ])),
+            providers: Some(providers),
+            commands: Some(json!([{"name": "review", "description": "review changes", "source": "command"}])),
+            branch: Some(Some("main".to_owned())),
+            config: Some(json!({})),
             ..Started::default()
         };
         self.msg(Msg::Reply(Reply::Started(Box::new(started))));

@@ -60,15 +60,21 @@ fn expire(state: &mut State) {
     state.interrupt = state.interrupt.filter(|until| *until > now);
 }
 
+/// Fetches everything.
+fn start(state: &mut State) -> Cmd {
+    state.mirror.fetch();
+    Cmd::Start
+}
+
 fn connected(state: &mut State) -> Vec<Cmd> {
     let is_first = state.link == Link::Opening;
     state.link = Link::Open;
     if is_first {
-        return vec![Cmd::Start, Cmd::OpenFirst];
+        return vec![start(state), Cmd::OpenFirst];
     }
     state.tell("connected again", ToastVariant::Success);
     // What happened meanwhile was not heard.
-    let mut cmds = vec![Cmd::Start];
+    let mut cmds = vec![start(state)];
     if let Some(id) = state.session_id().cloned() {
         if let Some(transcript) = state.mirror.transcripts.get_mut(&id) {
             transcript.fetch();
@@ -106,7 +112,9 @@ fn noticed(state: &mut State, notice: Notice) -> Vec<Cmd> {
             let id = session_id.clone();
             cmds.extend(open(state, id));
         }
-        Fact::Signal(Signal::InstanceDisposed { .. } | Signal::GlobalDisposed {}) => cmds.push(Cmd::Start),
+        Fact::Signal(Signal::InstanceDisposed { .. } | Signal::GlobalDisposed {}) => {
+            cmds.push(start(state));
+        }
         Fact::Event(_) | Fact::Signal(_) => {}
     }
     state.mirror.apply(notice);

@@ -151,6 +151,7 @@ fn with_auto_leave_is_given_to_what_was_prompted_here_and_to_nobody_else() {
     // What was asked while nothing was heard is answered by the same rule.
     let pending = [permission("000000000006", other), permission("000000000007", CHILD)];
     let permissions = pending.map(|request| serde_json::from_value(request).unwrap()).to_vec();
+    let permissions = Some(permissions);
     stage.reply(Reply::Started(Box::new(Started { permissions, ..Started::default() })));
     assert_eq!(given(stage.taken()), ["000000000007"]);
 }
@@ -621,4 +622,43 @@ fn a_transcript_in_the_editor_does_not_become_the_prompt() {
     stage.write("draft");
     stage.leader('e');
     assert_eq!(stage.taken(), [Cmd::Edit { text: "draft".to_owned(), then: Edited::Prompt }]);
+}
+
+#[test]
+fn what_is_told_while_everything_is_fetched_is_not_undone_by_the_answer() {
+    let mut stage = Stage::in_session(80, 24);
+    stage.event("permission.asked", permission("000000000001", SESSION));
+    stage.event("session.status", json!({"sessionID": SESSION, "status": {"type": "busy"}}));
+    stage.msg(Msg::Lost("it went away".to_owned()));
+    stage.msg(Msg::Connected);
+    // The server took its answer down before this.
+    let replied =
+        json!({"sessionID": SESSION, "requestID": "per_000000000001aaaaaaaaaaaaaa", "reply": "once"});
+    stage.event("permission.replied", replied);
+    stage.event("permission.asked", permission("000000000002", SESSION));
+    stage.event("session.idle", json!({"sessionID": SESSION}));
+    let started = || Started {
+        permissions: Some(vec![serde_json::from_value(permission("000000000001", SESSION)).unwrap()]),
+        statuses: Some(BTreeMap::from([(id(SESSION), codewright_proto::SessionStatus::Busy)])),
+        ..Started::default()
+    };
+    stage.reply(Reply::Started(Box::new(started())));
+    let waiting = |stage: &Stage| -> Vec<String> {
+        stage.state.mirror.permissions.iter().map(|request| request.id.to_string()).collect()
+    };
+    assert_eq!(waiting(&stage), ["per_000000000002aaaaaaaaaaaaaa"]);
+    assert!(!stage.state.is_busy());
+}
+
+#[test]
+fn what_cannot_be_fetched_stays_as_it_was_known() {
+    let mut stage = Stage::in_session(80, 24);
+    stage.event("permission.asked", permission("000000000001", SESSION));
+    stage.event("session.status", json!({"sessionID": SESSION, "status": {"type": "busy"}}));
+    let failed = vec!["the server took too long".to_owned()];
+    stage.reply(Reply::Started(Box::new(Started { failed, ..Started::default() })));
+    stage.shows("Permission required");
+    assert!(stage.state.is_busy());
+    assert_eq!(stage.state.model(), Some(("mock".to_owned(), "clever".to_owned())));
+    assert_eq!(stage.state.mirror.branch.as_deref(), Some("main"));
 }

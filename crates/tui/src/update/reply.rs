@@ -104,17 +104,30 @@ fn begun(state: &mut State, started: Started) -> Vec<Cmd> {
         state.mirror.worktree = path.worktree;
         state.mirror.home = path.home;
     }
-    state.mirror.agents = serde_json::from_value(started.agents).unwrap_or_default();
-    state.mirror.commands = serde_json::from_value(started.commands).unwrap_or_default();
-    state.mirror.put_providers(&started.providers);
-    state.mirror.branch = started.branch;
-    state.mirror.statuses = started.statuses.into_iter().collect();
-    state.mirror.permissions = started.permissions;
-    state.mirror.questions = started.questions;
-    for session in started.sessions {
-        state.mirror.put_session(session);
+    let mirror = &mut state.mirror;
+    // What could not be fetched stays as it was known.
+    if let Some(agents) = started.agents {
+        mirror.agents = serde_json::from_value(agents).unwrap_or_default();
     }
-    configured(state, started.config);
+    if let Some(commands) = started.commands {
+        mirror.commands = serde_json::from_value(commands).unwrap_or_default();
+    }
+    if let Some(providers) = started.providers {
+        mirror.put_providers(&providers);
+    }
+    mirror.branch = started.branch.unwrap_or(mirror.branch.take());
+    if let Some(statuses) = started.statuses {
+        mirror.statuses = statuses.into_iter().collect();
+    }
+    mirror.permissions = started.permissions.unwrap_or(std::mem::take(&mut mirror.permissions));
+    mirror.questions = started.questions.unwrap_or(std::mem::take(&mut mirror.questions));
+    for session in started.sessions.into_iter().flatten() {
+        mirror.put_session(session);
+    }
+    mirror.fetched();
+    if let Some(config) = started.config {
+        configured(state, config);
+    }
     if !state.mirror.ready {
         state.mirror.ready = true;
         unknown_choice(state);
