@@ -10,6 +10,8 @@ use codewright_proto::{
 use crossterm::event::{KeyEvent, MouseEvent};
 use serde_json::Value;
 
+use crate::prompt::Draft;
+
 /// Everything that can change what is shown.
 #[derive(Debug)]
 pub(crate) enum Msg {
@@ -70,9 +72,9 @@ pub(crate) enum Reply {
     Skills(Value),
     /// The text that the editor left.
     Edited(String),
-    /// A prompt was not taken in; its text must not be lost.
+    /// A prompt was not taken in; what was written must not be lost.
     Unsent {
-        text: String,
+        draft: Draft,
         error: String,
     },
     /// Messages could not be fetched.
@@ -133,17 +135,17 @@ pub(crate) enum Cmd {
     Send {
         session: Option<SessionId>,
         input: Box<PromptInput>,
-        text: String,
+        draft: Draft,
     },
     Command {
         session: Option<SessionId>,
         input: Box<CommandInput>,
-        text: String,
+        draft: Draft,
     },
     Shell {
         session: Option<SessionId>,
         input: Box<ShellInput>,
-        text: String,
+        draft: Draft,
     },
     Abort(SessionId),
     Permission {

@@ -57,6 +57,15 @@ pub(crate) enum Pick {
     Agent(String),
 }
 
+/// What was written, with what its labels stand for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Draft {
+    pub(crate) text: String,
+    pub(crate) chips: Vec<Chip>,
+    /// Whether the text is a command line.
+    pub(crate) shell: bool,
+}
+
 /// The prompt.
 #[derive(Debug, Default)]
 pub(crate) struct Prompt {
@@ -68,7 +77,7 @@ pub(crate) struct Prompt {
     /// Earlier prompts, the newest last.
     pub(crate) history: Vec<String>,
     /// Which of them is shown, and what was written before.
-    shown: Option<(usize, String)>,
+    shown: Option<(usize, Draft)>,
     pastes: usize,
 }
 
@@ -83,6 +92,18 @@ impl Prompt {
         self.completion = None;
         self.shown = None;
         self.shell = false;
+    }
+
+    /// What is written, to be put back later.
+    pub(crate) fn draft(&self) -> Draft {
+        Draft { text: self.editor.text().to_owned(), chips: self.chips.clone(), shell: self.shell }
+    }
+
+    /// Puts back what was written.
+    pub(crate) fn restore(&mut self, draft: Draft) {
+        self.editor.set(draft.text);
+        self.chips = draft.chips;
+        self.shell = draft.shell;
     }
 
     /// Takes a pasted text in: a long one by its size.
@@ -170,10 +191,9 @@ impl Prompt {
         let (next, draft) = match self.shown.take() {
             Some((at, draft)) => (at.saturating_sub(1), draft),
             None if self.history.is_empty() => return,
-            None => (self.history.len() - 1, self.whole_text()),
+            None => (self.history.len() - 1, self.draft()),
         };
-        self.editor.set(self.history.get(next).cloned().unwrap_or_default());
-        self.chips.clear();
+        self.restore(remembered(self.history.get(next).map_or("", String::as_str)));
         self.shown = Some((next, draft));
     }
 
@@ -182,10 +202,10 @@ impl Prompt {
         let Some((at, draft)) = self.shown.take() else { return };
         match self.history.get(at + 1) {
             Some(text) => {
-                self.editor.set(text.clone());
+                self.restore(remembered(text));
                 self.shown = Some((at + 1, draft));
             }
-            None => self.editor.set(draft),
+            None => self.restore(draft),
         }
     }
 
@@ -204,6 +224,12 @@ impl Prompt {
         let name = before.strip_prefix('/')?;
         (!self.shell && !name.contains(char::is_whitespace)).then_some(name)
     }
+}
+
+/// An earlier prompt; a command line must not come back as a prompt for the model.
+fn remembered(text: &str) -> Draft {
+    let command = text.strip_prefix('!');
+    Draft { text: command.unwrap_or(text).to_owned(), chips: Vec::new(), shell: command.is_some() }
 }
 
 fn file(path: &str, directory: &str, source: serde_json::Value) -> PartInput {
@@ -304,6 +330,23 @@ mod tests {
         prompt.history_next();
         prompt.history_next();
         assert_eq!(prompt.editor.text(), "draft");
+    }
+
+    #[test]
+    fn a_draft_comes_back_with_what_is_attached_to_it() {
+        let mut prompt = Prompt::default();
+        prompt.remember("one");
+        prompt.remember("!git status");
+        prompt.attach("@src/a.rs".to_owned(), Body::File("src/a.rs".to_owned()));
+        prompt.paste("one\ntwo\nthree\nfour\n");
+        let (draft, parts) = (prompt.draft(), prompt.parts("/p"));
+        prompt.history_previous();
+        assert_eq!((prompt.editor.text(), prompt.shell), ("git status", true));
+        prompt.history_previous();
+        assert_eq!((prompt.editor.text(), prompt.shell, prompt.chips.len()), ("one", false, 0));
+        prompt.history_next();
+        prompt.history_next();
+        assert_eq!((prompt.draft(), prompt.parts("/p")), (draft, parts));
     }
 
     #[test]

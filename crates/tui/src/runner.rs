@@ -214,13 +214,13 @@ async fn open_first(client: &Client, first: First) -> Option<Reply> {
 
 /// Sends what was written, to a new session if there is none yet.
 async fn send(client: &Client, cmd: Cmd, sender: &mpsc::Sender<Msg>) -> Option<Reply> {
-    let (session, text) = match &cmd {
-        Cmd::Send { session, text, .. }
-        | Cmd::Command { session, text, .. }
-        | Cmd::Shell { session, text, .. } => (session.clone(), text.clone()),
+    let (session, draft) = match &cmd {
+        Cmd::Send { session, draft, .. }
+        | Cmd::Command { session, draft, .. }
+        | Cmd::Shell { session, draft, .. } => (session.clone(), draft.clone()),
         _ => return None,
     };
-    let unsent = |error: &Error| Some(Reply::Unsent { text: text.clone(), error: told(error) });
+    let unsent = |error: &Error| Some(Reply::Unsent { draft: draft.clone(), error: told(error) });
     let session = match session {
         Some(session) => session,
         None => match client.create_session(&SessionInput::default()).await {

@@ -10,8 +10,8 @@ fn enter_sends_the_prompt_and_remembers_it() {
     stage.write("do it");
     stage.press(KeyCode::Enter);
     let cmds = stage.taken();
-    let Cmd::Send { session: to, input, text } = &cmds[0] else { panic!("{cmds:?}") };
-    assert_eq!((to, text.as_str()), (&None, "do it"));
+    let Cmd::Send { session: to, input, draft } = &cmds[0] else { panic!("{cmds:?}") };
+    assert_eq!((to, draft.text.as_str()), (&None, "do it"));
     assert_eq!(input.parts, [PartInput::text("do it")]);
     assert_eq!(input.agent.as_deref(), Some("build"));
     assert_eq!(input.model.as_ref().map(|model| model.model_id.as_str()), Some("clever"));
@@ -31,9 +31,42 @@ fn what_was_not_taken_in_comes_back_into_the_prompt() {
     let mut stage = Stage::started(80, 24);
     stage.write("do it");
     stage.press(KeyCode::Enter);
-    stage.reply(Reply::Unsent { text: "do it".to_owned(), error: "the disk is full".to_owned() });
+    stage.reply(Reply::Unsent { draft: draft_of(&stage), error: "the disk is full".to_owned() });
     stage.shows("┃  do it");
     stage.shows("the disk is full");
+}
+
+/// What was written in the prompt that is being sent.
+fn draft_of(stage: &Stage) -> crate::prompt::Draft {
+    let sent = stage.cmds.iter().rev().find_map(|cmd| match cmd {
+        Cmd::Send { draft, .. } | Cmd::Command { draft, .. } | Cmd::Shell { draft, .. } => {
+            Some(draft.clone())
+        }
+        _ => None,
+    });
+    sent.unwrap()
+}
+
+#[test]
+fn what_was_not_taken_in_comes_back_with_its_files_and_as_what_it_was() {
+    let mut stage = Stage::in_session(80, 24);
+    stage.msg(Msg::Paste("/tmp/picture.png".to_owned()));
+    stage.press(KeyCode::Enter);
+    let draft = draft_of(&stage);
+    stage.reply(Reply::Unsent { draft, error: "the disk is full".to_owned() });
+    stage.taken();
+    stage.press(KeyCode::Enter);
+    let cmds = stage.taken();
+    let Cmd::Send { input, .. } = &cmds[0] else { panic!("{cmds:?}") };
+    assert!(matches!(&input.parts[1], PartInput::File { url, .. } if url == "file:///tmp/picture.png"));
+    // A command line must not be sent to the model.
+    stage.write("!git status");
+    stage.press(KeyCode::Enter);
+    let draft = draft_of(&stage);
+    stage.reply(Reply::Unsent { draft, error: "the disk is full".to_owned() });
+    stage.taken();
+    stage.press(KeyCode::Enter);
+    assert!(matches!(&stage.taken()[0], Cmd::Shell { input, .. } if input.command == "git status"));
 }
 
 #[test]
@@ -309,7 +342,7 @@ fn a_server_can_ask_for_what_the_palette_offers() {
     stage.shows("Help");
     stage.press(KeyCode::Esc);
     stage.event("tui.command.execute", json!({"command": "prompt.submit"}));
-    assert!(matches!(&stage.taken()[0], Cmd::Send { text, .. } if text == "appended"));
+    assert!(matches!(&stage.taken()[0], Cmd::Send { draft, .. } if draft.text == "appended"));
 }
 
 #[test]

@@ -64,11 +64,11 @@ pub(super) fn replied(state: &mut State, reply: Reply) -> Vec<Cmd> {
             }
         }
         Reply::Edited(text) => state.prompt.editor.set(text.trim_end()),
-        Reply::Unsent { text, error } => {
+        Reply::Unsent { draft, error } => {
             state.opening = false;
             state.fail(error);
             if state.prompt.is_empty() {
-                state.prompt.editor.set(text);
+                state.prompt.restore(draft);
             }
         }
         Reply::Unfetched { session, error } => {

@@ -35,6 +35,7 @@ pub(super) fn submit(state: &mut State) -> Vec<Cmd> {
         return Vec::new();
     }
     let session = state.session_id().cloned();
+    let draft = state.prompt.draft();
     let parts = state.prompt.parts(&state.mirror.directory);
     let (agent, model, variant) = who(state);
     if let Some((name, arguments)) = command(state, &trimmed) {
@@ -47,10 +48,10 @@ pub(super) fn submit(state: &mut State) -> Vec<Cmd> {
             parts: parts.into_iter().filter(|part| matches!(part, PartInput::File { .. })).collect(),
             message_id: None,
         };
-        return sent(state, &text, Cmd::Command { session, input: Box::new(input), text: text.clone() });
+        return sent(state, &text, Cmd::Command { session, input: Box::new(input), draft });
     }
     let input = PromptInput { agent, model, variant, parts, ..PromptInput::default() };
-    sent(state, &text, Cmd::Send { session, input: Box::new(input), text: text.clone() })
+    sent(state, &text, Cmd::Send { session, input: Box::new(input), draft })
 }
 
 /// The agent, the model and its variant that answer.
@@ -83,7 +84,8 @@ fn shell(state: &mut State, command: String) -> Vec<Cmd> {
         model,
         command: command.clone(),
     };
-    sent(state, &format!("!{command}"), Cmd::Shell { session, input: Box::new(input), text: command.clone() })
+    let draft = state.prompt.draft();
+    sent(state, &format!("!{command}"), Cmd::Shell { session, input: Box::new(input), draft })
 }
 
 /// Empties the prompt, and remembers what was in it.
