@@ -225,6 +225,13 @@ impl Mirror {
         }
     }
 
+    /// Lets all messages go but those of a session.
+    pub(crate) fn close_others(&mut self, kept: Option<&SessionId>) {
+        self.opened.retain(|id| Some(id) == kept);
+        self.transcripts.retain(|id, _| Some(id) == kept);
+        self.todos.retain(|id, _| Some(id) == kept);
+    }
+
     /// Whether a session's turn runs.
     pub(crate) fn is_busy(&self, id: &SessionId) -> bool {
         self.statuses.get(id).is_some_and(|status| *status != SessionStatus::Idle)

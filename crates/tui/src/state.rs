@@ -145,6 +145,8 @@ pub(crate) struct State {
     pub(crate) size: (u16, u16),
     pub(crate) mirror: Mirror,
     pub(crate) link: Link,
+    /// Whether the server was ever reached.
+    pub(crate) was_connected: bool,
     pub(crate) route: Route,
     pub(crate) prompt: Prompt,
     pub(crate) layers: Vec<Layer>,
@@ -194,6 +196,7 @@ impl State {
             size: (80, 24),
             mirror: Mirror::new(&options.directory, &options.home),
             link: Link::Opening,
+            was_connected: false,
             route: Route::Home,
             prompt: Prompt::default(),
             layers: Vec::new(),

@@ -14,6 +14,8 @@ use crate::blocks::Blocks;
 
 /// How many rendered blocks are kept.
 const MAX_KEPT: usize = 2_048;
+/// How many parts wait for their messages.
+const MAX_EARLY: usize = 256;
 
 /// A text that grows, cut into blocks.
 #[derive(Debug, Default)]
@@ -113,6 +115,8 @@ pub(crate) struct Transcript {
     since: u64,
     /// What events have taken away since.
     gone: HashSet<String>,
+    /// Parts that were told while their messages were being fetched.
+    early: Vec<PartEntry>,
     kept: RefCell<Kept>,
 }
 
@@ -128,6 +132,7 @@ impl Default for Transcript {
             version: 0,
             since: 0,
             gone: HashSet::new(),
+            early: Vec::new(),
             kept: RefCell::default(),
         }
     }
@@ -208,6 +213,17 @@ impl Entry {
         fetched
     }
 
+    /// Takes a part in, in its place.
+    fn put(&mut self, part: PartEntry) {
+        match self.parts.iter_mut().find(|known| known.part.id == part.part.id) {
+            Some(known) => *known = part,
+            None => {
+                let at = self.parts.iter().rposition(|known| known.part.id < part.part.id);
+                self.parts.insert(at.map_or(0, |at| at + 1), part);
+            }
+        }
+    }
+
     /// What a user wrote, without what the program added.
     pub(crate) fn said(&self) -> String {
         let texts = self.parts.iter().filter(|part| match &part.part.body {
@@ -224,6 +240,7 @@ impl Transcript {
         self.fetching = true;
         self.since = self.version;
         self.gone.clear();
+        self.early.clear();
     }
 
     /// Takes the newest messages, as they were fetched.
@@ -250,6 +267,11 @@ impl Transcript {
             .into_iter()
             .filter(|entry| entry.version > since || entry.parts.iter().any(|part| part.version > since));
         self.entries.extend(newer);
+        for part in std::mem::take(&mut self.early) {
+            if let Some(at) = self.find(&part.part.message_id) {
+                self.entries[at].put(part);
+            }
+        }
         self.end = self.entries.len();
         self.clamp();
     }
@@ -257,6 +279,7 @@ impl Transcript {
     /// Takes older messages than those that are here.
     pub(crate) fn load_older(&mut self, messages: Vec<MessageWithParts>, older: Option<String>) {
         self.fetching = false;
+        self.early.clear();
         self.older = older;
         let first = self.entries.first().map(|entry| entry.info.id().clone());
         let version = self.version;
@@ -285,7 +308,15 @@ impl Transcript {
                 // Ids ascend, so it is nearly always the last.
                 let at = self.entries.iter().rposition(|entry| entry.info.id() < info.id());
                 let at = at.map_or(0, |at| at + 1);
-                self.entries.insert(at, Entry { info, parts: Vec::new(), version });
+                let early = std::mem::take(&mut self.early).into_iter();
+                let (parts, early): (Vec<PartEntry>, Vec<PartEntry>) =
+                    early.partition(|part| part.part.message_id == *info.id());
+                self.early = early;
+                let mut entry = Entry { info, parts: Vec::new(), version };
+                for part in parts {
+                    entry.put(part);
+                }
+                self.entries.insert(at, entry);
                 self.end += 1;
             }
         }
@@ -294,6 +325,7 @@ impl Transcript {
     pub(crate) fn remove_message(&mut self, id: &MessageId) {
         if self.fetching {
             self.gone.insert(id.to_string());
+            self.early.retain(|part| part.part.message_id != *id);
         }
         if let Some(at) = self.find(id) {
             self.version += 1;
@@ -307,7 +339,7 @@ impl Transcript {
     pub(crate) fn update_part(&mut self, part: Part) {
         self.version += 1;
         let version = self.version;
-        let Some(at) = self.find(&part.message_id) else { return };
+        let Some(at) = self.find(&part.message_id) else { return self.update_early(part) };
         let entry = &mut self.entries[at];
         match entry.parts.iter_mut().rev().find(|known| known.part.id == part.id) {
             Some(known) => known.update(part, version),
@@ -319,9 +351,24 @@ impl Transcript {
         }
     }
 
+    /// Keeps a part until its message is there, if that is on its way.
+    fn update_early(&mut self, part: Part) {
+        if !self.fetching {
+            return;
+        }
+        match self.early.iter_mut().find(|known| known.part.id == part.id) {
+            Some(known) => known.update(part, self.version),
+            None => self.early.push(PartEntry::new(part, self.version)),
+        }
+        if self.early.len() > MAX_EARLY {
+            self.early.remove(0);
+        }
+    }
+
     pub(crate) fn remove_part(&mut self, message: &MessageId, id: &PartId) {
         if self.fetching {
             self.gone.insert(id.to_string());
+            self.early.retain(|part| part.part.id != *id);
         }
         self.version += 1;
         let Some(at) = self.find(message) else { return };
@@ -333,8 +380,10 @@ impl Transcript {
     pub(crate) fn append(&mut self, message: &MessageId, id: &PartId, delta: &str) {
         self.version += 1;
         let version = self.version;
-        let Some(at) = self.find(message) else { return };
-        let parts = &mut self.entries[at].parts;
+        let parts = match self.find(message) {
+            Some(at) => &mut self.entries[at].parts,
+            None => &mut self.early,
+        };
         if let Some(part) = parts.iter_mut().rev().find(|part| part.part.id == *id) {
             part.append(delta, version);
         }

@@ -67,13 +67,15 @@ fn start(state: &mut State) -> Cmd {
 }
 
 fn connected(state: &mut State) -> Vec<Cmd> {
-    let is_first = state.link == Link::Opening;
+    let is_first = !std::mem::replace(&mut state.was_connected, true);
     state.link = Link::Open;
     if is_first {
         return vec![start(state), Cmd::OpenFirst];
     }
     state.tell("connected again", ToastVariant::Success);
-    // What happened meanwhile was not heard.
+    // What happened meanwhile was not heard, and the other sessions are fetched when they are looked at.
+    let shown = state.session_id().cloned();
+    state.mirror.close_others(shown.as_ref());
     let mut cmds = vec![start(state)];
     if let Some(id) = state.session_id().cloned() {
         if let Some(transcript) = state.mirror.transcripts.get_mut(&id) {

@@ -695,3 +695,46 @@ fn what_cannot_be_fetched_stays_as_it_was_known() {
     assert_eq!(stage.state.model(), Some(("mock".to_owned(), "clever".to_owned())));
     assert_eq!(stage.state.mirror.branch.as_deref(), Some("main"));
 }
+
+#[test]
+fn after_a_reconnect_every_session_is_fetched_anew() {
+    let mut stage = Stage::in_session(80, 24);
+    stage.message(user(1));
+    stage.part(part(1, 1, text("first")));
+    let other = "ses_000000000003aaaaaaaaaaaaaa";
+    stage.reply(Reply::Opened(Box::new(serde_json::from_value(session(other, None)).unwrap())));
+    stage.msg(Msg::Lost("it went away".to_owned()));
+    stage.msg(Msg::Connected);
+    stage.taken();
+    stage.event("tui.session.select", json!({"sessionID": SESSION}));
+    assert!(stage.taken().contains(&Cmd::LoadMessages(id(SESSION))));
+}
+
+#[test]
+fn a_part_that_comes_before_its_message_is_fetched_is_shown() {
+    let mut stage = Stage::started(80, 24);
+    stage.reply(Reply::Opened(Box::new(serde_json::from_value(session(SESSION, None)).unwrap())));
+    stage.part(part(2, 3, text("Begun")));
+    let delta = json!({"sessionID": SESSION, "messageID": message_id(2), "partID": part(2, 3, json!({}))["id"], "field": "text", "delta": " and gone on."});
+    stage.event("message.part.delta", delta);
+    stage.part(part(2, 4, text("taken away")));
+    let gone =
+        json!({"sessionID": SESSION, "messageID": message_id(2), "partID": part(2, 4, json!({}))["id"]});
+    stage.event("message.part.removed", gone);
+    let message = json!({"info": assistant(2, None), "parts": [part(2, 2, text("Before."))]});
+    let messages = vec![serde_json::from_value(message).unwrap()];
+    stage.reply(Reply::Messages { session: id(SESSION), messages, older: None });
+    stage.shows("Before.");
+    stage.shows("Begun and gone on.");
+    stage.hides("taken away");
+}
+
+#[test]
+fn a_server_that_is_reached_at_the_second_attempt_opens_what_was_named() {
+    let mut state = State::new(options(), Local::default(), BTreeMap::new(), NOW);
+    update(&mut state, Msg::Lost("not there yet".to_owned()), NOW);
+    let cmds = update(&mut state, Msg::Connected, NOW);
+    assert_eq!(cmds, [Cmd::Start, Cmd::OpenFirst]);
+    update(&mut state, Msg::Lost("it went away".to_owned()), NOW);
+    assert!(!update(&mut state, Msg::Connected, NOW).contains(&Cmd::OpenFirst));
+}
