@@ -200,8 +200,8 @@ impl App {
                     self.state.warn(format!("your choices could not be kept: {error}"));
                 }
             }
-            Cmd::Remember(_) => {
-                if let Err(error) = self.files.remember(&self.state.prompt.history) {
+            Cmd::Remember(text) => {
+                if let Err(error) = self.files.remember(&text) {
                     self.state.warn(format!("the prompt could not be kept: {error}"));
                 }
             }

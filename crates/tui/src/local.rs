@@ -55,10 +55,29 @@ impl Files {
         newest.filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    pub(crate) fn remember(&self, history: &[String]) -> io::Result<()> {
-        let kept = history.iter().filter(|text| text.len() <= MAX_PROMPT_BYTES);
-        let lines: String = kept.map(|text| format!("{}\n", Value::from(text.as_str()))).collect();
-        write(&self.directory.join(HISTORY), &lines)
+    /// Adds a prompt to those that are kept, among them what other terminals have added meanwhile.
+    pub(crate) fn remember(&self, text: &str) -> io::Result<()> {
+        if text.len() > MAX_PROMPT_BYTES {
+            return Ok(());
+        }
+        let mut history = self.history();
+        history.retain(|known| known != text);
+        history.push(text.to_owned());
+        let newest = history.iter().rev().take(MAX_HISTORY);
+        let mut room = usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX);
+        // A file that is longer than what is read would be lost as a whole.
+        let mut lines: Vec<String> = newest
+            .map(|text| format!("{}\n", Value::from(text.as_str())))
+            .take_while(|line| match room.checked_sub(line.len()) {
+                Some(left) => {
+                    room = left;
+                    true
+                }
+                None => false,
+            })
+            .collect();
+        lines.reverse();
+        write(&self.directory.join(HISTORY), &lines.concat())
     }
 }
 
@@ -122,8 +141,36 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let files = Files::new(directory.path().to_owned());
         let history: Vec<String> = (0..MAX_HISTORY).map(|at| format!("{at}\nline")).collect();
-        files.remember(&history).unwrap();
+        files.remember("the oldest").unwrap();
+        for text in &history {
+            files.remember(text).unwrap();
+        }
         assert_eq!(files.history(), history);
+    }
+
+    #[test]
+    fn prompts_of_two_terminals_are_kept_side_by_side() {
+        let directory = tempfile::tempdir().unwrap();
+        let one = Files::new(directory.path().to_owned());
+        let other = Files::new(directory.path().to_owned());
+        one.remember("first").unwrap();
+        other.remember("second").unwrap();
+        one.remember("third").unwrap();
+        other.remember("first").unwrap();
+        assert_eq!(one.history(), ["second", "third", "first"]);
+    }
+
+    #[test]
+    fn no_more_prompts_are_kept_than_can_be_read_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = Files::new(directory.path().to_owned());
+        // Each of these characters takes six bytes in the file.
+        let long: Vec<String> = (0..20).map(|at| format!("{at}{}", "\u{1}".repeat(60_000))).collect();
+        for text in &long {
+            files.remember(text).unwrap();
+        }
+        let kept = files.history();
+        assert!(kept.len() > 5 && long.ends_with(&kept), "{}", kept.len());
     }
 
     #[test]

@@ -228,6 +228,8 @@ pub(crate) fn open(state: &mut State, id: SessionId) -> Vec<Cmd> {
         cmds.extend([Cmd::LoadMessages(id.clone()), Cmd::LoadTodos(id.clone())]);
     }
     if state.session_id() != Some(&id) {
+        // A first escape was meant for the other's turn.
+        state.interrupt = None;
         // Another session has its own agent and model.
         state.choice.variant = None;
         if matches!(state.route, Route::Session(_)) {

@@ -738,3 +738,20 @@ fn a_server_that_is_reached_at_the_second_attempt_opens_what_was_named() {
     update(&mut state, Msg::Lost("it went away".to_owned()), NOW);
     assert!(!update(&mut state, Msg::Connected, NOW).contains(&Cmd::OpenFirst));
 }
+
+#[test]
+fn an_escape_in_one_session_does_not_count_in_another() {
+    let mut stage = Stage::in_session(80, 24);
+    let other = "ses_000000000003aaaaaaaaaaaaaa";
+    stage.event("session.created", json!({"sessionID": other, "info": session(other, None)}));
+    for session in [SESSION, other] {
+        stage.event("session.status", json!({"sessionID": session, "status": {"type": "busy"}}));
+    }
+    stage.press(KeyCode::Esc);
+    stage.event("tui.session.select", json!({"sessionID": other}));
+    stage.taken();
+    stage.press(KeyCode::Esc);
+    assert_eq!(stage.taken(), []);
+    stage.press(KeyCode::Esc);
+    assert_eq!(stage.taken(), [Cmd::Abort(id(other))]);
+}
