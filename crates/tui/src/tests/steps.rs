@@ -755,3 +755,25 @@ fn an_escape_in_one_session_does_not_count_in_another() {
     stage.press(KeyCode::Esc);
     assert_eq!(stage.taken(), [Cmd::Abort(id(other))]);
 }
+
+#[test]
+fn the_selected_answer_is_on_a_small_screen_too() {
+    let options: Vec<Value> =
+        (1..=15).map(|at| json!({"label": format!("Answer {at}"), "description": "what it means"})).collect();
+    let asked = json!({"id": "que_000000000001aaaaaaaaaaaaaa", "sessionID": SESSION, "questions": [
+        {"question": "Which?", "header": "Which", "options": options},
+    ]});
+    let mut stage = Stage::in_session(80, 24);
+    stage.event("question.asked", asked);
+    stage.shows("› 1. Answer 1");
+    for at in 2..=15 {
+        stage.press(KeyCode::Down);
+        stage.shows(&format!("› {at}. Answer {at}"));
+        stage.shows("enter confirm");
+    }
+    stage.press(KeyCode::Down);
+    stage.shows("› 16. Type your own answer");
+    stage.press(KeyCode::Enter);
+    stage.write("mine");
+    stage.shows("› mine");
+}

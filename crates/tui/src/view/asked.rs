@@ -17,13 +17,16 @@ use crate::wrap;
 const MAX_LINES: usize = 14;
 /// How many patterns are named.
 const MAX_PATTERNS: usize = 12;
+/// The rows of the screen that a question and its answers cannot have: the panel's edges, its hint, the footer and
+/// a row of the transcript.
+const AROUND_QUESTION: usize = 6;
 
 pub(super) fn lines(state: &State, width: u16, height: u16) -> Bottom {
     if let (Some(leave), Some(request)) = (&state.asked.leave, asked::permission(state)) {
         return permission(state, leave, request, (width, height));
     }
     match (&state.asked.question, asked::question(state)) {
-        (Some(answering), Some(request)) => question(state, answering, &request.questions, width),
+        (Some(answering), Some(request)) => question(state, answering, &request.questions, (width, height)),
         _ => Bottom::default(),
     }
 }
@@ -180,7 +183,7 @@ fn question(
     state: &State,
     answering: &Answering,
     questions: &[codewright_proto::Question],
-    width: u16,
+    (width, height): (u16, u16),
 ) -> Bottom {
     let theme = &state.theme;
     let look = state.look(usize::from(width));
@@ -200,6 +203,7 @@ fn question(
         content.extend([Line::from(tabs.collect::<Vec<_>>()), Line::default()]);
     }
     let mut cursor = None;
+    let mut needed = 0;
     let hint = match questions.get(answering.tab) {
         None => {
             content.push(Line::from(Span::styled("Review", chosen)));
@@ -216,28 +220,9 @@ fn question(
             let more = if multiple { " (select all that apply)" } else { "" };
             content.extend(look.markdown(&format!("{}{more}", asked.question), room));
             content.push(Line::default());
-            let answers = answering.answers.get(answering.tab).cloned().unwrap_or_default();
-            for (at, option) in asked.options.iter().enumerate() {
-                let mark = answers.contains(&option.label);
-                content.extend(entry(
-                    &look,
-                    (at, at == answering.selected),
-                    (multiple, mark),
-                    (&option.label, &option.description, room),
-                ));
-            }
-            if asked.custom.unwrap_or(true) {
-                let at = asked.options.len();
-                let own =
-                    answers.iter().find(|answer| asked.options.iter().all(|option| option.label != **answer));
-                let label = own.map_or("Type your own answer".to_owned(), |own| format!("Own answer: {own}"));
-                content.extend(entry(
-                    &look,
-                    (at, at == answering.selected),
-                    (multiple, own.is_some()),
-                    (&label, "", room),
-                ));
-            }
+            let (lines, selected) = choices(&look, asked, answering, room);
+            needed = content.len() + selected;
+            content.extend(lines);
             if let Some(editor) = &answering.own {
                 let shown = wrap::shortened_front(&clean_line(editor.text()), room.saturating_sub(2));
                 cursor = Some((
@@ -245,6 +230,7 @@ fn question(
                     u16::try_from(content.len() + 1).unwrap_or(0),
                 ));
                 content.push(Line::from(vec![Span::styled("› ", muted), Span::styled(shown, text)]));
+                needed = content.len();
             }
             if multiple {
                 "⇆ tab  ↑↓ select  enter toggle  esc dismiss"
@@ -253,9 +239,41 @@ fn question(
             }
         }
     };
+    // Where there is no room for all, what is selected has to be among what is shown.
+    let room = usize::from(height).saturating_sub(AROUND_QUESTION).max(1);
+    let first = needed.saturating_sub(room);
+    content = content.into_iter().skip(first).take(room).collect();
+    let cursor = cursor.map(|(x, y): (u16, u16)| (x, y.saturating_sub(u16::try_from(first).unwrap_or(y))));
     content.push(Line::default());
     content.push(Line::from(Span::styled(hint, muted)));
     Bottom { lines: panel(content, usize::from(width), theme.primary, theme), cursor }
+}
+
+/// The answers to choose from, and how many lines there are down to the end of the selected one.
+fn choices(
+    look: &Look<'_>,
+    asked: &codewright_proto::Question,
+    answering: &Answering,
+    room: usize,
+) -> (Vec<Line<'static>>, usize) {
+    let multiple = asked.multiple.unwrap_or(false);
+    let answers = answering.answers.get(answering.tab).map_or(&[][..], Vec::as_slice);
+    let own = answers.iter().find(|answer| asked.options.iter().all(|option| option.label != **answer));
+    let own_label = own.map_or("Type your own answer".to_owned(), |own| format!("Own answer: {own}"));
+    let options = asked
+        .options
+        .iter()
+        .map(|option| (option.label.as_str(), option.description.as_str(), answers.contains(&option.label)));
+    let custom = asked.custom.unwrap_or(true).then_some((own_label.as_str(), "", own.is_some()));
+    let (mut lines, mut needed) = (Vec::new(), 0);
+    for (at, (label, about, mark)) in options.chain(custom).enumerate() {
+        let selected = at == answering.selected;
+        lines.extend(entry(look, (at, selected), (multiple, mark), (label, about, room)));
+        if selected {
+            needed = lines.len();
+        }
+    }
+    (lines, needed)
 }
 
 fn entry(
