@@ -22,7 +22,7 @@ const POLL: Duration = Duration::from_millis(50);
 /// The same where nothing has happened for [`CALM_AFTER`]: a client that waits for its user wakes nobody for it.
 const CALM_POLL: Duration = Duration::from_millis(250);
 /// How long nothing is committed until it is looked less often.
-const CALM_AFTER: Duration = Duration::from_secs(10);
+const CALM_AFTER: Duration = Duration::from_secs(2);
 
 /// How long the file is left alone after it could not be read.
 const PAUSE: Duration = Duration::from_secs(1);
