@@ -172,6 +172,8 @@ fn a_prompt_is_answered_a_call_is_allowed_and_the_terminal_is_given_back() -> Re
     let asked = terminal.shows("Permission required")?;
     check_has(&asked, &["Working on it.", "$ echo from-the-shell", "[Allow once]", "Allow always", "Reject"]);
     terminal.send(ENTER)?;
+    // The first step has a line at its end, too.
+    terminal.shows("│1  │2  │")?;
     let done = terminal.shows("▣  Build · plain-model ·")?;
     check_has(&done, &["please do it", "from-the-shell", "Heading", "All done, see total.sh.", "│1  │2  │"]);
     assert!(!done.contains("**") && !done.contains("Permission required"), "{done}");

@@ -81,20 +81,23 @@ impl Work {
         let (reports, mut reported) = mpsc::channel(PENDING_REPORTS);
         let progress = Progress::new(move |metadata, _| drop(reports.try_send(metadata)));
         let cx = tool_cx(&self.inner, &self.place, cancel.clone(), progress);
+        let mut is_seen = false;
         let output = {
             let mut running = std::pin::pin!(run_for_user(self.input.command.clone(), &cx));
             loop {
                 tokio::select! {
                     output = &mut running => break output,
                     Some(metadata) = reported.recv() => {
+                        is_seen = true;
                         let state = self.running(&record, Some(metadata));
                         lease.append(vec![self.part(&record, state)]).await?;
                     }
                 }
             }
         };
-        // A command may be over before anybody has seen it at work.
-        while let Ok(metadata) = reported.try_recv() {
+        // A command may be over before anybody has looked; clients are shown it at work all the same.
+        let unseen = reported.try_recv().ok();
+        if let Some(metadata) = unseen.or_else(|| (!is_seen).then(Map::new)) {
             let state = self.running(&record, Some(metadata));
             lease.append(vec![self.part(&record, state)]).await?;
         }
