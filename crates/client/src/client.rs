@@ -17,7 +17,7 @@ use codewright_proto::{
     ApiError, CommandInput, FileDiff, HealthReply, KeptFile, MessageId, MessageWithParts, Part, PartId,
     PathReply, PermissionAnswer, PermissionId, PermissionRequest, Project, PromptInput, QuestionAnswers,
     QuestionId, QuestionRequest, RevertInput, Session, SessionId, SessionInput, SessionPatch, SessionStatus,
-    ShellInput, SummarizeInput, Todo, UnrevertInput, VcsReply,
+    ShellInput, SummarizeInput, Todo, UnrevertInput, VcsFile, VcsReply,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
@@ -221,6 +221,12 @@ impl Client {
     /// The branches of the directory.
     pub async fn vcs(&self) -> Result<VcsReply, Error> {
         self.get("/vcs").await
+    }
+
+    /// What differs in the directory from the last commit (`git`) or from where its branch began (`branch`).
+    pub async fn vcs_diff(&self, mode: &str, context: u32) -> Result<Vec<VcsFile>, Error> {
+        let query = vec![("mode", mode.to_owned()), ("context", context.to_string())];
+        self.patient(Call { query, ..Call::new(Method::GET, "/vcs/diff") }).await
     }
 
     /// The skills that the directory knows.

@@ -150,6 +150,14 @@ pub const COLORTERM: &str = "COLORTERM";
 pub const COLORFGBG: &str = "COLORFGBG";
 /// Set within tmux.
 pub const TMUX: &str = "TMUX";
+/// Set within GNU screen.
+pub const STY: &str = "STY";
+/// Where windows of X11 are shown.
+pub const DISPLAY: &str = "DISPLAY";
+/// Where windows of Wayland are shown.
+pub const WAYLAND_DISPLAY: &str = "WAYLAND_DISPLAY";
+/// Set within the Windows Subsystem for Linux.
+pub const WSL_DISTRO_NAME: &str = "WSL_DISTRO_NAME";
 /// The user's editor for whole screens.
 pub const VISUAL: &str = "VISUAL";
 /// The user's editor.

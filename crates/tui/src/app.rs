@@ -188,12 +188,8 @@ impl App {
             Cmd::Title(title) => self.terminal.set_title(&title)?,
             Cmd::Mouse(on) => self.terminal.set_mouse(on)?,
             Cmd::Copy(text) => {
-                use codewright_proto::ToastVariant;
-                if self.terminal.copy(&text)? {
-                    self.state.tell("handed to the terminal's clipboard", ToastVariant::Success);
-                } else {
-                    self.state.warn("too long for a terminal's clipboard; /export opens it in your editor");
-                }
+                let handed = self.terminal.copy(&text)?;
+                self.runner.begin(Cmd::CopyToDesk { text, handed, desks: self.state.options.desks.clone() });
             }
             Cmd::Save(choices) => {
                 if let Err(error) = self.files.save(&choices) {

@@ -92,6 +92,7 @@ pub(crate) fn question(state: &State) -> Option<&QuestionRequest> {
 
 /// Begins anew when something else is asked.
 pub(crate) fn refresh(state: &mut State) {
+    crate::layer::review::refresh(state);
     let wanted = permission(state).map(|request| request.id.clone());
     let known = state.asked.leave.as_ref().map(|leave| leave.id.clone());
     if wanted != known {
@@ -119,6 +120,8 @@ pub(crate) fn leave_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
     let now = state.now;
     let request = permission(state)?;
     let has_always = !request.always.is_empty();
+    let has_diff =
+        request.metadata.get("diff").and_then(serde_json::Value::as_str).is_some_and(|diff| !diff.is_empty());
     let leave = state.asked.leave.as_mut()?;
     if leave.startled.swallows(key, now) {
         return Some(Vec::new());
@@ -144,6 +147,9 @@ pub(crate) fn leave_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
             leave.selected = (leave.selected + count - 1) % count;
         }
         KeyCode::Right | KeyCode::Tab | KeyCode::Char('l') => leave.selected = (leave.selected + 1) % count,
+        KeyCode::Char('f') if key.modifiers.contains(KeyModifiers::CONTROL) && has_diff => {
+            crate::layer::review::open_asked(state);
+        }
         KeyCode::Char('f') if key.modifiers.contains(KeyModifiers::CONTROL) => {
             leave.full = !leave.full;
             leave.scroll = 0;

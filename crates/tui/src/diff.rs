@@ -11,8 +11,9 @@ use crate::wrap;
 /// How many lines of a diff are read at most.
 const MAX_LINES: usize = 20_000;
 
+/// Which of the two texts a line belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+pub(crate) enum Side {
     Added,
     Removed,
     Both,
@@ -60,7 +61,8 @@ pub(crate) fn lines(patch: &str, language: &str, view: View<'_>) -> Vec<Line<'st
         old += usize::from(side != Side::Added);
         new += usize::from(side != Side::Removed);
         if lines.len() < view.limit {
-            lines.extend(line(side, (number, digits), (code, language), view));
+            let gutter = format!("{number:>digits$} ");
+            lines.extend(cell(side, &gutter, (code, language), (view.theme, view.width)));
         } else {
             hidden += 1;
         }
@@ -79,7 +81,7 @@ fn digits(patch: &str) -> usize {
 }
 
 /// Where a hunk begins in the old and in the new file.
-fn hunk(line: &str) -> Option<(usize, usize)> {
+pub(crate) fn hunk(line: &str) -> Option<(usize, usize)> {
     let mut words = line.strip_prefix("@@ -")?.split(' ');
     let first = |range: &str| range.split(',').next()?.parse().ok();
     let old = first(words.next()?)?;
@@ -87,27 +89,27 @@ fn hunk(line: &str) -> Option<(usize, usize)> {
     Some((old, new))
 }
 
-fn line(
+/// A line of code with its numbers and its mark, in as many lines as it takes.
+pub(crate) fn cell(
     side: Side,
-    (number, digits): (usize, usize),
+    gutter: &str,
     (code, language): (&str, &str),
-    view: View<'_>,
+    (theme, width): (&Theme, usize),
 ) -> Vec<Line<'static>> {
-    let theme = view.theme;
     let (mark, colour, back) = match side {
         Side::Added => ('+', theme.diff_added, theme.diff_added_back),
         Side::Removed => ('-', theme.diff_removed, theme.diff_removed_back),
         Side::Both => (' ', theme.diff_context, theme.diff_context_back),
     };
-    let room = view.width.saturating_sub(digits + 3).max(4);
+    let room = width.saturating_sub(gutter.len() + 2).max(4);
     let (spans, _) = highlight::line(language, Inside::Code, code, theme);
     // Without a background of its own the mark's colour is what tells the sides apart.
     let plain = back == ratatui::style::Color::Reset && side != Side::Both;
     let spans = spans.into_iter().map(|span| if plain { span.style(Style::new().fg(colour)) } else { span });
     let wrapped = wrap::exact(&spans.collect::<Vec<_>>(), room);
     let head = |at: usize| {
-        let number = if at == 0 { format!("{number:>digits$} ") } else { " ".repeat(digits + 1) };
-        let mark = if at == 0 { mark } else { ' ' };
+        let (number, mark) =
+            if at == 0 { (gutter.to_owned(), mark) } else { (" ".repeat(gutter.len()), ' ') };
         [
             Span::styled(number, Style::new().fg(theme.diff_number)),
             Span::styled(format!("{mark} "), Style::new().fg(colour)),

@@ -81,7 +81,7 @@ actions! {
     SessionCompact Session "session_compact" "<leader>c" "session.compact" ["compact" "summarize"] "Compact session";
     Undo Session "messages_undo" "<leader>u" "session.undo" ["undo"] "Undo previous message";
     Redo Session "messages_redo" "<leader>r" "session.redo" ["redo"] "Redo";
-    Diff Session "diff_open" "none" "session.diff" ["diff"] "Show changed files";
+    Diff Session "diff_open" "none" "session.diff" ["diff"] "Look through changes";
     Copy Session "messages_copy" "<leader>y" "messages.copy" ["copy"] "Copy last answer";
     CopyTranscript Session "transcript_copy" "none" "session.copy" [] "Copy transcript";
     Export Session "session_export" "<leader>x" "session.export" ["export"] "Open transcript in the editor";
@@ -126,6 +126,7 @@ actions! {
     DeleteWordBehind Keys "input_delete_word_forward" "alt+d,alt+delete,ctrl+delete" "input.delete.word.forward" [] "Delete a word behind";
     DeleteToStart Keys "input_delete_to_line_start" "ctrl+u" "input.delete.start" [] "Delete to the line's beginning";
     DeleteToEnd Keys "input_delete_to_line_end" "ctrl+k" "input.delete.end" [] "Delete to the line's end";
+    InputPaste Keys "input_paste" "ctrl+v" "prompt.paste" [] "Paste, also a picture";
     InputUndo Keys "input_undo" "ctrl+-,ctrl+_,super+z" "input.undo" [] "Take back in the prompt";
     ModelList Agent "model_list" "<leader>m" "model.list" ["models" "model"] "Switch model";
     ModelRecent Agent "model_cycle_recent" "f2" "model.cycle.recent" [] "Next recent model";

@@ -11,6 +11,7 @@ use crate::editor::Editor;
 use crate::fuzzy;
 use crate::keys::Action;
 use crate::msg::Cmd;
+use crate::review::Review;
 use crate::state::State;
 
 pub(crate) mod agents;
@@ -20,6 +21,7 @@ pub(crate) mod page;
 pub(crate) mod palette;
 pub(crate) mod providers;
 pub(crate) mod rename;
+pub(crate) mod review;
 pub(crate) mod sessions;
 pub(crate) mod skills;
 pub(crate) mod themes;
@@ -34,6 +36,7 @@ pub(crate) enum Layer {
     List(List),
     Line(Line),
     Page(page::Page),
+    Review(Box<Review>),
 }
 
 /// What a list is of.
@@ -271,6 +274,7 @@ pub(crate) fn key(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
     let closes = key.code == KeyCode::Esc || (control && key.code == KeyCode::Char('c'));
     match state.layers.last_mut() {
         None => Vec::new(),
+        Some(Layer::Review(_)) => review::key(state, key),
         Some(_) if closes => {
             close(state);
             Vec::new()
@@ -318,7 +322,7 @@ pub(crate) fn paste(state: &mut State, text: &str) {
             list.query.insert(&line);
             list.search();
         }
-        Some(Layer::Page(_)) | None => {}
+        Some(Layer::Page(_) | Layer::Review(_)) | None => {}
     }
 }
 

@@ -10,7 +10,9 @@ use codewright_proto::{
 use crossterm::event::{KeyEvent, MouseEvent};
 use serde_json::Value;
 
+use crate::clipboard::{Clip, Desk};
 use crate::prompt::Draft;
+use crate::review::{Change, Source};
 
 /// Everything that can change what is shown.
 #[derive(Debug)]
@@ -70,6 +72,18 @@ pub(crate) enum Reply {
         told: Value,
     },
     Skills(Value),
+    /// By which road a text was copied; false if by none.
+    Copied {
+        told: String,
+        done: bool,
+    },
+    /// What was in the clipboard, or why nothing came of it.
+    Pasted(Result<Clip, String>),
+    /// What changed, for the viewer.
+    Changes {
+        source: Source,
+        changes: Result<Vec<Change>, String>,
+    },
     /// The text that the editor left.
     Edited(String),
     /// A prompt was not taken in; what was written must not be lost.
@@ -179,6 +193,7 @@ pub(crate) enum Cmd {
     },
     LoadAllProviders,
     LoadSkills,
+    LoadChanges(Source),
     PutKey {
         provider: String,
         key: String,
@@ -193,8 +208,16 @@ pub(crate) enum Cmd {
         method: usize,
         code: Option<String>,
     },
-    /// Into the clipboard of whoever sits at the terminal.
+    /// Into the clipboard of whoever sits at the terminal, by every road there is.
     Copy(String),
+    /// The part of that which programs do; the terminal's is done, if it could be.
+    CopyToDesk {
+        text: String,
+        handed: bool,
+        desks: Vec<Desk>,
+    },
+    /// What is in the clipboard, into the prompt.
+    PasteFromDesk(Vec<Desk>),
     /// Show a text in the user's editor.
     Edit {
         text: String,

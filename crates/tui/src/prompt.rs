@@ -1,8 +1,12 @@
 //! The prompt being written: its text, what is attached, what could complete it.
 
+use std::sync::Arc;
+
+use base64::Engine as _;
 use codewright_proto::PartInput;
 use serde_json::json;
 
+use crate::clipboard::Picture;
 use crate::editor::Editor;
 
 /// How many lines a pasted text has before it is shown by its size.
@@ -28,6 +32,8 @@ pub(crate) enum Body {
     File(String),
     /// An agent, by its name.
     Agent(String),
+    /// A picture, as a `data:` address.
+    Picture { mime: &'static str, url: Arc<str> },
 }
 
 /// What is offered to complete the word at the cursor.
@@ -132,6 +138,15 @@ impl Prompt {
         self.chips.push(Chip { label, body });
     }
 
+    /// Attaches a picture that has no file.
+    pub(crate) fn attach_picture(&mut self, picture: &Picture) {
+        let taken = |nth: usize| self.chips.iter().any(|chip| chip.label == format!("[Image {nth}]"));
+        let nth = (1..).find(|nth| !taken(*nth)).unwrap_or(1);
+        let encoded = base64::engine::general_purpose::STANDARD.encode(&picture.bytes);
+        let url = format!("data:{};base64,{encoded}", picture.mime).into();
+        self.attach(format!("[Image {nth}]"), Body::Picture { mime: picture.mime, url });
+    }
+
     /// Deletes before the cursor: a label as a whole.
     pub(crate) fn delete_before(&mut self) {
         let before = self.editor.before();
@@ -171,6 +186,16 @@ impl Prompt {
                     parts.push(PartInput::Agent { id: None, name: name.clone(), source: Some(source) });
                 }
                 Body::File(path) => parts.push(file(path, directory, source)),
+                Body::Picture { mime, url } => {
+                    let name = chip.label.trim_matches(['[', ']']).to_lowercase().replace(' ', "-");
+                    parts.push(PartInput::File {
+                        id: None,
+                        mime: (*mime).to_owned(),
+                        filename: Some(format!("{name}.{}", mime.trim_start_matches("image/"))),
+                        url: url.to_string(),
+                        source: Some(json!({"type": "file", "path": chip.label, "text": source})),
+                    });
+                }
             }
         }
         parts

@@ -14,11 +14,15 @@ use codewright_proto::{
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
+use crate::clipboard;
 use crate::msg::{Cmd, Msg, Reply, Started};
+use crate::review::{Change, Source};
 use crate::state::First;
 
 /// How many messages are fetched at once.
 const PAGE: usize = 100;
+/// How many lines around a change are shown.
+const CONTEXT_LINES: u32 = 12;
 /// How many sessions are listed.
 const MAX_SESSIONS: usize = 200;
 /// How many files are found.
@@ -134,6 +138,8 @@ async fn carry_out(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sende
     match cmd {
         Cmd::Start => Some(Reply::Started(Box::new(start(client).await))),
         Cmd::OpenFirst => open_first(client, first).await,
+        Cmd::CopyToDesk { text, handed, desks } => Some(clipboard::copy(&text, handed, &desks).await),
+        Cmd::PasteFromDesk(desks) => Some(Reply::Pasted(clipboard::paste(&desks).await)),
         Cmd::Send { .. } | Cmd::Command { .. } | Cmd::Shell { .. } => send(client, cmd, sender).await,
         Cmd::LoadMessages(_)
         | Cmd::LoadOlder { .. }
@@ -142,6 +148,7 @@ async fn carry_out(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sende
         | Cmd::ListSessions { .. }
         | Cmd::LoadAllProviders
         | Cmd::LoadSkills
+        | Cmd::LoadChanges(_)
         | Cmd::FindFiles(_) => load(client, cmd).await,
         other => change(client, other).await,
     }
@@ -282,6 +289,14 @@ async fn load(client: &Client, cmd: Cmd) -> Option<Reply> {
             Ok(value) => Some(Reply::Skills(value)),
             Err(error) => failed("the skills could not be fetched", &error),
         },
+        Cmd::LoadChanges(source) => {
+            let changes = match source {
+                Source::Branch => client.vcs_diff("branch", CONTEXT_LINES).await,
+                _ => client.vcs_diff("git", CONTEXT_LINES).await,
+            };
+            let changes = changes.map(|files| files.into_iter().map(Change::from).collect());
+            Some(Reply::Changes { source, changes: changes.map_err(|error| told(&error)) })
+        }
         // Nothing is offered while files cannot be found.
         Cmd::FindFiles(query) => {
             let files = client.find_files(&query, MAX_FILES).await.unwrap_or_default();

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::asked::Asked;
+use crate::clipboard::{Desk, Multiplexer};
 use crate::keys::Keys;
 use crate::layer::Layer;
 use crate::look::{Look, Show};
@@ -49,8 +50,10 @@ pub struct Options {
     pub mode: Option<Mode>,
     /// The user's editor.
     pub editor: Option<String>,
-    /// Whether a multiplexer stands between the program and the terminal.
-    pub multiplexer: bool,
+    /// What stands between the program and the terminal.
+    pub multiplexer: Option<Multiplexer>,
+    /// The desks whose clipboards programs reach from here, the best first.
+    pub desks: Vec<Desk>,
     /// What is opened.
     pub first: First,
     /// What stands in the prompt.
@@ -178,6 +181,8 @@ pub(crate) struct State {
     pub(crate) skills: Vec<(String, String)>,
     /// How one can sign in to which provider.
     pub(crate) sign_ins: Value,
+    /// The changes that were looked at.
+    pub(crate) reviewed: HashSet<u64>,
 }
 
 impl State {
@@ -224,6 +229,7 @@ impl State {
             known_providers: Vec::new(),
             skills: Vec::new(),
             sign_ins: Value::Null,
+            reviewed: HashSet::new(),
             options,
         };
         if let Some(text) = state.options.prompt.clone() {

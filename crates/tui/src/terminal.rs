@@ -7,7 +7,6 @@
 use std::io::{self, BufWriter, Stdout, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use base64::Engine as _;
 use crossterm::cursor::Show;
 use crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
@@ -20,11 +19,9 @@ use crossterm::terminal::{
 use crossterm::{execute, queue};
 use ratatui::backend::CrosstermBackend;
 
+use crate::clipboard::{self, Multiplexer};
 use crate::state::State;
 use crate::view;
-
-/// How much a terminal's clipboard takes: many take no more than 100,000 encoded bytes.
-const MAX_CLIPBOARD_BYTES: usize = 74_000;
 
 /// Whether the terminal is taken over.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -35,12 +32,12 @@ type Backend = CrosstermBackend<BufWriter<Stdout>>;
 pub(crate) struct Terminal {
     inner: ratatui::Terminal<Backend>,
     mouse: bool,
-    multiplexer: bool,
+    multiplexer: Option<Multiplexer>,
 }
 
 impl Terminal {
     /// Takes the terminal over.
-    pub(crate) fn take(mouse: bool, multiplexer: bool) -> io::Result<Self> {
+    pub(crate) fn take(mouse: bool, multiplexer: Option<Multiplexer>) -> io::Result<Self> {
         hook();
         enter(mouse)?;
         let made = ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout())));
@@ -93,11 +90,9 @@ impl Terminal {
 
     /// Hands a text to the terminal's clipboard; false if it is too long for one.
     pub(crate) fn copy(&mut self, text: &str) -> io::Result<bool> {
-        if text.len() > MAX_CLIPBOARD_BYTES {
-            return Ok(false);
-        }
+        let Some(sequence) = clipboard::sequence(text, self.multiplexer) else { return Ok(false) };
         let writer = self.inner.backend_mut();
-        writer.write_all(clipboard(text, self.multiplexer).as_bytes())?;
+        writer.write_all(sequence.as_bytes())?;
         Write::flush(writer)?;
         Ok(true)
     }
@@ -107,17 +102,6 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         give_back();
     }
-}
-
-/// What makes a terminal put a text into its clipboard.
-fn clipboard(text: &str, multiplexer: bool) -> String {
-    let encoded = base64::engine::general_purpose::STANDARD.encode(text);
-    let plain = format!("\u{1b}]52;c;{encoded}\u{7}");
-    if multiplexer {
-        // Whether a multiplexer understands the one or lets the other through is its setting.
-        return format!("{plain}\u{1b}Ptmux;\u{1b}{plain}\u{1b}\\");
-    }
-    plain
 }
 
 fn enter(mouse: bool) -> io::Result<()> {
@@ -167,15 +151,4 @@ fn hook() {
             before(panic);
         }
     }));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_clipboard_gets_the_text_encoded() {
-        assert_eq!(clipboard("hi", false), "\u{1b}]52;c;aGk=\u{7}");
-        assert!(clipboard("hi", true).contains("\u{1b}Ptmux;\u{1b}\u{1b}]52;c;aGk=\u{7}\u{1b}\\"));
-    }
 }

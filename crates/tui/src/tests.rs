@@ -17,6 +17,7 @@ use crate::theme::Depth;
 use crate::update::update;
 use crate::view;
 
+mod changes;
 mod cost;
 mod screens;
 mod steps;
@@ -36,7 +37,8 @@ fn options() -> Options {
         depth: Depth::Full,
         mode: None,
         editor: None,
-        multiplexer: false,
+        multiplexer: None,
+        desks: Vec::new(),
         first: First::Home,
         prompt: None,
         agent: None,

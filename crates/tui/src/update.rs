@@ -294,6 +294,7 @@ fn moused(state: &mut State, mouse: MouseEvent) -> Vec<Cmd> {
             Layer::List(_) | Layer::Page(_) => {
                 return layer::key(state, KeyEvent::new(code, KeyModifiers::NONE));
             }
+            Layer::Review(_) => return layer::review::wheel(state, wheel),
             Layer::Line(_) => return Vec::new(),
         }
     }
@@ -302,6 +303,9 @@ fn moused(state: &mut State, mouse: MouseEvent) -> Vec<Cmd> {
 
 /// A click folds what can be folded, and goes into a subagent.
 fn clicked(state: &mut State, column: u16, row: u16) -> Vec<Cmd> {
+    if let Some(Layer::Review(_)) = state.layers.last() {
+        return layer::review::clicked(state, column, row);
+    }
     let area = state.screen.layout.transcript;
     if !state.layers.is_empty() || !area.contains((column, row).into()) {
         return Vec::new();

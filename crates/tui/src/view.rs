@@ -17,7 +17,8 @@ mod home;
 mod layer;
 mod page;
 mod prompt;
-mod sidebar;
+mod review;
+pub(crate) mod sidebar;
 
 /// From which width on there is room for the sidebar.
 pub(crate) const SIDEBAR_FROM: u16 = 120;

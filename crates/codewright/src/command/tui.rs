@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use codewright_config::{Dirs, Env, TerminalConfig, env, terminal_config};
 use codewright_proto::Clock;
-use codewright_tui::{Depth, Ended, First, Mode, Options};
+use codewright_tui::{Depth, Desk, Ended, First, Mode, Multiplexer, Options};
 
 use crate::cli::{AttachArgs, OpenArgs, RunArgs, TuiArgs};
 use crate::connection::{Connection, Credentials, VERSION, client_error, interrupted, working_directory};
@@ -147,7 +147,8 @@ fn options(env: &Env, directory: &Path, open: &OpenArgs) -> anyhow::Result<Optio
         depth: depth(env),
         mode: mode(env),
         editor: editor.map(str::to_owned),
-        multiplexer: env.filled(env::TMUX).is_some(),
+        multiplexer: multiplexer(env),
+        desks: desks(env),
         first,
         prompt: None,
         agent: None,
@@ -155,6 +156,26 @@ fn options(env: &Env, directory: &Path, open: &OpenArgs) -> anyhow::Result<Optio
         auto: false,
         notes: wrong,
     })
+}
+
+/// What stands between the program and the terminal.
+fn multiplexer(env: &Env) -> Option<Multiplexer> {
+    let has = |name| env.filled(name).is_some();
+    has(env::TMUX).then_some(Multiplexer::Tmux).or_else(|| has(env::STY).then_some(Multiplexer::Screen))
+}
+
+/// The desks that the variables speak of, the nearest first.
+fn desks(env: &Env) -> Vec<Desk> {
+    let has = |name| env.filled(name).is_some();
+    [
+        (Desk::Mac, cfg!(target_os = "macos")),
+        (Desk::Wayland, has(env::WAYLAND_DISPLAY)),
+        (Desk::X11, has(env::DISPLAY) && !cfg!(target_os = "macos")),
+        (Desk::Windows, has(env::WSL_DISTRO_NAME)),
+    ]
+    .into_iter()
+    .filter_map(|(desk, is_there)| is_there.then_some(desk))
+    .collect()
 }
 
 /// How many colours the terminal has.

@@ -515,3 +515,94 @@ fn whoever_suspends_the_client_finds_it_as_it_was() -> Result<()> {
     check_restored(&written);
     Ok(())
 }
+
+#[test]
+fn what_changed_in_the_directory_is_looked_through() -> Result<()> {
+    let stage = Stage::git(Script::new())?;
+    stage.project.write("src/adder.rs", "fn add() {\n    1 + 1\n}\n")?;
+    stage.project.write("notes/today.txt", "first\nsecond\n")?;
+    let mut terminal = Terminal::start(&stage, &[])?;
+    terminal.shows("plain-model")?;
+    terminal.send("/diff")?;
+    terminal.shows("Look through changes")?;
+    terminal.send(ENTER)?;
+    let screen = terminal.shows("today.txt")?;
+    check_has(&screen, &["Diff working tree", "▾ notes", "▾ src", "adder.rs", "+ first", "? all keys"]);
+    terminal.send("n")?;
+    terminal.shows("1 + 1")?;
+    // The tree folds.
+    terminal.send("\t\u{1b}[D\u{1b}[D")?;
+    terminal.shows("▸ src")?;
+    terminal.send("q")?;
+    terminal.shows("Ask anything…")?;
+    terminal.send("\u{3}")?;
+    let (code, written) = terminal.ended()?;
+    assert_eq!(code, 0);
+    check_restored(&written);
+    Ok(())
+}
+
+/// A program of the user's in front of all others.
+fn with_program(stage: &Stage, name: &str, script: &str) -> Result<String> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = stage.project.write(format!("bin/{name}"), script)?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+    let directory = path.parent().context("no directory")?.display().to_string();
+    let usual = stage.project.environment().into_iter().find(|(name, _)| *name == "PATH");
+    let usual = usual.map(|(_, path)| path.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(format!("{directory}:{usual}"))
+}
+
+#[test]
+fn an_answer_is_copied_to_the_terminal_and_to_the_desktop() -> Result<()> {
+    let stage = Stage::plain(Script::new().text("The answer is 42."))?;
+    let path = with_program(&stage, "xclip", "#!/bin/sh\ncat > \"$HOME/copied\"\n")?;
+    let variables = [("DISPLAY", ":77"), ("PATH", path.as_str())];
+    let mut terminal = Terminal::start_with(&stage, &["--prompt", "go"], &variables)?;
+    terminal.shows("plain-model")?;
+    terminal.send(ENTER)?;
+    terminal.shows("The answer is 42.")?;
+    terminal.send("\u{18}y")?;
+    terminal.shows("copied with xclip")?;
+    assert_eq!(std::fs::read_to_string(stage.project.home().join("copied"))?, "The answer is 42.");
+    terminal.send("\u{3}")?;
+    let (_, written) = terminal.ended()?;
+    check_has(&written, &["\u{1b}]52;c;VGhlIGFuc3dlciBpcyA0Mi4=\u{7}"]);
+    Ok(())
+}
+
+#[test]
+fn without_a_desktop_it_is_said_that_the_terminal_has_the_text() -> Result<()> {
+    let stage = Stage::plain(Script::new().text("The answer is 42."))?;
+    let mut terminal = Terminal::start_with(&stage, &["--prompt", "go"], &[("STY", "1.tty")])?;
+    terminal.shows("plain-model")?;
+    terminal.send(ENTER)?;
+    terminal.shows("The answer is 42.")?;
+    terminal.send("\u{18}y")?;
+    terminal.shows("handed to the terminal's clipboard")?;
+    terminal.send("\u{16}")?;
+    terminal.shows("no desktop is known here")?;
+    terminal.send("\u{3}")?;
+    let (_, written) = terminal.ended()?;
+    check_has(&written, &["\u{1b}P\u{1b}]52;c;VGhlIGFuc3dlciBpcyA0Mi4=\u{7}\u{1b}\\"]);
+    Ok(())
+}
+
+#[test]
+fn a_picture_of_the_clipboard_goes_with_the_prompt() -> Result<()> {
+    let stage = Stage::plain(Script::new().text("Seen."))?;
+    let script = "#!/bin/sh\ncase \"$*\" in *image/png*) printf '\\211PNG\\r\\n\\032\\nrest';; *) printf text;; esac\n";
+    let path = with_program(&stage, "wl-paste", script)?;
+    let variables = [("WAYLAND_DISPLAY", "wayland-7"), ("PATH", path.as_str())];
+    let mut terminal = Terminal::start_with(&stage, &[], &variables)?;
+    terminal.shows("plain-model")?;
+    terminal.send("what is this? ")?;
+    terminal.send("\u{16}")?;
+    terminal.shows("what is this? [Image 1]")?;
+    terminal.send(ENTER)?;
+    let screen = terminal.shows("Seen.")?;
+    check_has(&screen, &["Image"]);
+    let stored = stage.stored()?;
+    check_has(&stored[0].to_string(), &["data:image/png;base64,iVBORw0KGgpyZXN0", "image-1.png"]);
+    Ok(())
+}

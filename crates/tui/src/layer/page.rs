@@ -1,4 +1,4 @@
-//! Pages to read: help, status, changed files, what to say in a bug report.
+//! Pages to read: help, status, what to say in a bug report.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
@@ -7,7 +7,6 @@ use crossterm::event::{KeyCode, KeyEvent};
 pub(crate) enum Topic {
     Help,
     Status,
-    Diff,
     Bug,
 }
 

@@ -24,7 +24,6 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
         | Action::SessionFork
         | Action::SessionCompact
         | Action::Undo
-        | Action::Diff
         | Action::Copy
         | Action::CopyTranscript
         | Action::Export
@@ -63,6 +62,7 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
         | Action::DeleteWordBefore
         | Action::DeleteWordBehind
         | Action::DeleteToStart
+        | Action::InputPaste
         | Action::InputUndo
         | Action::AgentCycle
         | Action::AgentCycleBack
@@ -72,6 +72,7 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
         Action::Palette => true,
         Action::SessionList
         | Action::SessionNew
+        | Action::Diff
         | Action::Skills
         | Action::ModelList
         | Action::ModelRecent
@@ -165,6 +166,7 @@ pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
         Action::ModelRecent | Action::ModelRecentBack => recent_model(state, action == Action::ModelRecent),
         Action::VariantCycle => cycle_variant(state),
         Action::AgentCycle | Action::AgentCycleBack => cycle_agent(state, action == Action::AgentCycle),
+        Action::InputPaste => vec![Cmd::PasteFromDesk(state.options.desks.clone())],
         Action::Suspend => vec![Cmd::Suspend],
         Action::Exit => vec![Cmd::Quit],
         Action::Diff
@@ -199,10 +201,7 @@ fn dialog(state: &mut State, action: Action) -> Vec<Cmd> {
             layer::skills::open(state);
             vec![Cmd::LoadSkills]
         }
-        Action::Diff => {
-            state.layers.push(page(Topic::Diff));
-            Vec::new()
-        }
+        Action::Diff => layer::review::open(state),
         Action::Status => {
             state.layers.push(page(Topic::Status));
             Vec::new()

@@ -4,6 +4,7 @@ use codewright_proto::ToastVariant;
 use serde_json::Value;
 
 use super::{complete, open};
+use crate::clipboard::Clip;
 use crate::layer::{self, Layer};
 use crate::msg::{Cmd, Reply, Started};
 use crate::state::{Route, State};
@@ -63,6 +64,14 @@ pub(super) fn replied(state: &mut State, reply: Reply) -> Vec<Cmd> {
                 layer::skills::open(state);
             }
         }
+        Reply::Copied { told, done } => {
+            let variant = if done { ToastVariant::Success } else { ToastVariant::Warning };
+            state.tell(told, variant);
+        }
+        Reply::Pasted(Ok(Clip::Text(text))) => return super::paste(state, &text),
+        Reply::Pasted(Ok(Clip::Picture(picture))) => state.prompt.attach_picture(&picture),
+        Reply::Pasted(Err(why)) => state.warn(why),
+        Reply::Changes { source, changes } => layer::review::loaded(state, &source, changes),
         Reply::Edited(text) => state.prompt.editor.set(text.trim_end()),
         Reply::Unsent { draft, error } => {
             state.opening = false;

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line as Text, Span};
 
-use super::{both_ends, clear, page, put};
+use super::{both_ends, clear, page, put, review};
 use crate::clean::clean_line;
 use crate::layer::{Kind, Layer, Line, List};
 use crate::state::State;
@@ -21,6 +21,10 @@ pub(super) fn view(state: &State, layer: &Layer, buffer: &mut Buffer, area: Rect
         Layer::Line(line) => line_view(state, line, buffer, area),
         Layer::Page(shown) => {
             page::view(state, shown, buffer, area);
+            None
+        }
+        Layer::Review(shown) => {
+            review::view(state, shown, buffer, area);
             None
         }
     }

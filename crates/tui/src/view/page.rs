@@ -5,20 +5,17 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use super::{layer, put, sidebar};
+use super::{layer, put};
 use crate::clean::clean_line;
 use crate::keys;
 use crate::layer::page::{Page, Topic};
 use crate::state::{Link, State};
 
 pub(super) fn view(state: &State, page: &Page, buffer: &mut Buffer, area: Rect) {
-    let wide = page.topic == Topic::Diff;
-    let width = if wide { area.width.saturating_sub(4) } else { 76 };
-    let inner_width = usize::from(width.min(area.width.saturating_sub(2)).saturating_sub(4));
+    let width = 76;
     let (title, lines) = match page.topic {
         Topic::Help => ("Help", help(state)),
         Topic::Status => ("Status", status(state)),
-        Topic::Diff => ("Changed files", diff(state, inner_width)),
         Topic::Bug => ("Bug report", bug(state)),
     };
     let wanted = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(5);
@@ -108,23 +105,4 @@ fn bug(state: &State) -> Vec<Line<'static>> {
         Line::default(),
         pair(state, "codewright export --sanitize SESSION", "the session without texts and paths"),
     ]
-}
-
-fn diff(state: &State, width: usize) -> Vec<Line<'static>> {
-    let look = state.look(width);
-    let mut lines = Vec::new();
-    for diff in sidebar::diffs(state) {
-        let name = diff.file.as_deref().map(clean_line).unwrap_or_default();
-        let counts = format!("  +{} -{}", diff.additions, diff.deletions);
-        lines.push(Line::from(vec![
-            Span::styled(name.clone(), Style::new().fg(state.theme.text).add_modifier(Modifier::BOLD)),
-            Span::styled(counts, Style::new().fg(state.theme.muted)),
-        ]));
-        lines.extend(look.question_diff(diff.patch.as_deref().unwrap_or_default(), &name, (width, 2_000)));
-        lines.push(Line::default());
-    }
-    if lines.is_empty() {
-        lines.push(pair(state, "no file was changed", ""));
-    }
-    lines
 }

@@ -102,7 +102,7 @@ pub(super) fn changed(state: &State) -> Vec<(String, u64, u64)> {
 }
 
 /// What each prompt on hand changed, in order.
-pub(super) fn diffs(state: &State) -> impl Iterator<Item = &codewright_proto::FileDiff> {
+pub(crate) fn diffs(state: &State) -> impl Iterator<Item = &codewright_proto::FileDiff> {
     let transcript = state.session_id().and_then(|id| state.mirror.transcripts.get(id));
     let entries =
         transcript.into_iter().flat_map(|transcript| transcript.entries.iter().take(transcript.end));
@@ -111,6 +111,18 @@ pub(super) fn diffs(state: &State) -> impl Iterator<Item = &codewright_proto::Fi
         Message::Assistant(_) => None,
     });
     summaries.flat_map(|summary| &summary.diffs)
+}
+
+/// What the last prompt changed.
+pub(crate) fn last_diffs(state: &State) -> &[codewright_proto::FileDiff] {
+    let transcript = state.session_id().and_then(|id| state.mirror.transcripts.get(id));
+    let mut entries =
+        transcript.into_iter().flat_map(|transcript| transcript.entries.iter().take(transcript.end).rev());
+    let last = entries.find_map(|entry| match &entry.info {
+        Message::User(info) => Some(info.summary.as_ref().map_or(&[][..], |summary| &summary.diffs)),
+        Message::Assistant(_) => None,
+    });
+    last.unwrap_or_default()
 }
 
 /// Tokens in the context of the last answer, and their share of it in percent.
