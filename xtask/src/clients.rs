@@ -1,7 +1,8 @@
 //! The original's own clients against this server: the package that programs use (`sdk`), and
-//! the terminal client (`tui`), both unmodified and installed by npm when they are first needed.
+//! the terminal client (`tui`), both unmodified and installed by npm when they are first needed;
+//! and the server's own page in a browser (`web`).
 //!
-//! Neither is part of `.ci/run`, which needs no network.
+//! None is part of `.ci/run`, which needs no network.
 
 use std::fs;
 use std::io::Write as _;
@@ -18,6 +19,14 @@ use serde_json::json;
 const VERSION: &str = "1.18.33";
 /// What drives the package.
 const DRIVE: &str = include_str!("clients/drive.mjs");
+/// What drives the page.
+const BROWSE: &str = include_str!("clients/web.mjs");
+/// The library that holds the browser, which is the machine's own.
+const BROWSING: (&str, &str) = ("playwright-core", "1.65.1");
+/// Browsers that it can hold, by their names.
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+/// How long the browser may take over everything.
+const BROWSE_SECONDS: &str = "400";
 /// How long the package may take over everything.
 const DRIVE_SECONDS: &str = "120";
 /// How long the terminal client may take to show what is waited for.
@@ -41,16 +50,16 @@ fn program(rest: &[String]) -> Result<PathBuf> {
 }
 
 /// A package from npm, installed once below `target`.
-fn package(name: &str) -> Result<PathBuf> {
+fn package(name: &str, version: &str) -> Result<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/npm").join(name.replace('/', "-"));
     let installed = root.join("node_modules").join(name);
     if !installed.join("package.json").exists() {
         fs::create_dir_all(&root)?;
         let mut npm = Command::new("npm");
         npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]).arg(&root);
-        npm.arg(format!("{name}@{VERSION}")).stdout(Stdio::null());
+        npm.arg(format!("{name}@{version}")).stdout(Stdio::null());
         if !npm.status().context("cannot start npm")?.success() {
-            bail!("npm could not install {name}@{VERSION}");
+            bail!("npm could not install {name}@{version}");
         }
     }
     Ok(fs::canonicalize(installed)?)
@@ -59,7 +68,7 @@ fn package(name: &str) -> Result<PathBuf> {
 /// Lets the package start the program under the original's name and call it by both its clients.
 pub(crate) fn sdk(rest: &[String]) -> Result<ExitCode> {
     let program = program(rest)?;
-    let package = package("@opencode-ai/sdk")?;
+    let package = package("@opencode-ai/sdk", VERSION)?;
     let model = BlockingServer::start(Script::new().text("Hello.").repeat())?;
     let project = Project::git()?;
     project.configure(&model.url())?;
@@ -72,6 +81,31 @@ pub(crate) fn sdk(rest: &[String]) -> Result<ExitCode> {
     let mut node = Command::new("timeout");
     node.args([DRIVE_SECONDS, "node"]).arg(&drive).arg(&package).arg(project.directory());
     node.env_clear().envs(project.environment()).env("PATH", search).current_dir(project.directory());
+    let driven = node.status().context("cannot start node")?;
+    Ok(if driven.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Drives the page through a session in a browser that nobody sees.
+pub(crate) fn web(rest: &[String]) -> Result<ExitCode> {
+    const PASSWORD: &str = "a password";
+    let program = program(rest)?;
+    let package = package(BROWSING.0, BROWSING.1)?;
+    let search = search();
+    let places = || std::env::split_paths(&search);
+    let mut browsers = BROWSERS.iter().flat_map(|name| places().map(move |place| place.join(name)));
+    let browser = browsers.find(|path| path.is_file()).context("there is no chromium on this machine")?;
+    let model = BlockingServer::start(script())?;
+    let project = Project::git()?;
+    let mut config = Project::config(&model.url());
+    config["permission"] = json!({"bash": "ask"});
+    project.write_config(&config)?;
+    let server = Served::start(&program, &project, &[("OPENCODE_SERVER_PASSWORD", PASSWORD)])?;
+    let drive = project.home().join("drive.mjs");
+    fs::write(&drive, BROWSE)?;
+    let mut node = Command::new("timeout");
+    node.args([BROWSE_SECONDS, "node"]).arg(&drive).arg(&package).arg(browser);
+    node.args([server.url.as_str(), "opencode", PASSWORD]);
+    node.env_clear().envs(project.environment()).env("PATH", &search).current_dir(project.directory());
     let driven = node.status().context("cannot start node")?;
     Ok(if driven.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -137,6 +171,10 @@ const ACTS: &[Act] = &[
     act("session deleted", &["C-d", "C-d"], &["Sessions", "Scripted title again", "-(fork #1)"]),
 ];
 
+/// A text that would do something if it were taken for more than text.
+const MARKUP: &str =
+    "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script><b>bold</b>";
+
 /// What is in the project beside the file that is edited.
 const COMMAND: (&str, &str) = (
     ".opencode/command/greet.md",
@@ -146,7 +184,7 @@ const COMMAND: (&str, &str) = (
 /// Drives the terminal client through a session and reads its screen.
 pub(crate) fn tui(rest: &[String]) -> Result<ExitCode> {
     let program = program(rest)?;
-    let client = package("opencode-linux-x64-baseline")?.join("bin/opencode");
+    let client = package("opencode-linux-x64-baseline", VERSION)?.join("bin/opencode");
     let model = BlockingServer::start(script())?;
     let project = Project::git()?;
     let mut config = Project::config(&model.url());
@@ -154,7 +192,7 @@ pub(crate) fn tui(rest: &[String]) -> Result<ExitCode> {
     project.write_config(&config)?;
     project.write("src/util.py", "def add(a, b):\n    return a + b\n")?;
     project.write(COMMAND.0, COMMAND.1)?;
-    let server = Served::start(&program, &project)?;
+    let server = Served::start(&program, &project, &[])?;
     let screen = Screen::open(&client, &server.url, &project)?;
     let mut failed = 0;
     let mut out = std::io::stdout();
@@ -207,6 +245,7 @@ fn script() -> Script {
         .session("KEEP it", kept)
         .session("RUN it", [bash("echo from-bash"), said("Ran it.")])
         .session("EDIT it", edit)
+        .session("MARK it", [said(MARKUP)])
         .default_turn(told)
 }
 
@@ -217,10 +256,10 @@ struct Served {
 }
 
 impl Served {
-    fn start(program: &Path, project: &Project) -> Result<Self> {
+    fn start(program: &Path, project: &Project, variables: &[(&str, &str)]) -> Result<Self> {
         let mut serve = Command::new(program);
         serve.args(["serve", "--port", "0"]).env_clear().envs(project.environment());
-        serve.env("PATH", search());
+        serve.env("PATH", search()).envs(variables.iter().copied());
         serve.current_dir(project.directory()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = serve.spawn().context("cannot start the program")?;
         let stdout = child.stdout.take().context("the program has no output")?;

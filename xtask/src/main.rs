@@ -57,6 +57,9 @@ Commands:
       Tries the original's own clients, unmodified, against the program: the
       package that other programs use, by both of its clients, and the terminal
       client in a terminal of tmux. Both come from npm when first needed.
+  web [--bin PATH]
+      Drives the page of the server through a session in a headless Chromium,
+      which has to be there; what holds it comes from npm when first needed.
   hang [--bin PATH] [--every N] [--lanes N]
       Runs more than 200 hostile commands through the program, N at once
       (default 8), or only every N-th of them, twice, and looks one second after
@@ -93,6 +96,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "crash" => return crash::main(rest),
         "sdk" => return clients::sdk(rest),
         "tui" => return clients::tui(rest),
+        "web" => return clients::web(rest),
         "hang" => return hang::main(rest),
         "scripted" => model::by_hand(rest)?,
         "models" => models::main(rest)?,

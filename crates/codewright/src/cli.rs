@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Start a server that clients attach to
     Serve(ServeArgs),
+    /// Start a server and open its page in the browser
+    Web(WebArgs),
     /// See, add and remove sign-ins to model providers
     #[command(visible_alias = "auth")]
     Providers(ProvidersArgs),
@@ -215,26 +217,41 @@ pub(crate) enum Format {
     Json,
 }
 
+/// Where a server listens, and who may use it.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct ServeArgs {
+pub(crate) struct ListenArgs {
     /// The port; without one, or as 0, that of the global configuration, else 4096 if it is free, else any
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
     /// The address to listen on (127.0.0.1 if nothing else is configured); beyond this machine a password is needed
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) hostname: Option<String>,
-    /// Listen on a socket file that you alone may use, instead of an address
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["port", "hostname"])]
-    pub(crate) socket: Option<PathBuf>,
     /// An origin of web pages that may use the server; may be given more than once
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) cors: Vec<String>,
-    /// Not in this version
+    /// Announce the server to the local network, and listen on all addresses if none is named
     #[arg(long)]
     pub(crate) mdns: bool,
-    /// Not in this version
+    /// The name that it is announced under (opencode.local if nothing else is configured)
     #[arg(long, value_name = "DOMAIN")]
     pub(crate) mdns_domain: Option<String>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
+    /// Listen on a socket file that you alone may use, instead of an address
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["port", "hostname", "mdns"])]
+    pub(crate) socket: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WebArgs {
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
     #[command(flatten)]
     pub(crate) common: Common,
 }

@@ -51,7 +51,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Attach(args) => command::tui::attach(args),
         Command::Run(args) => command::run::main(args),
-        Command::Serve(args) => command::serve::main(&args),
+        Command::Serve(args) => command::serve::main(args),
+        Command::Web(args) => command::serve::web(args),
         Command::Providers(args) => command::providers::main(args),
         Command::Models(args) => command::models::main(&args),
         Command::Export(args) => command::export::main(&args),

@@ -158,6 +158,8 @@ pub const DISPLAY: &str = "DISPLAY";
 pub const WAYLAND_DISPLAY: &str = "WAYLAND_DISPLAY";
 /// Set within the Windows Subsystem for Linux.
 pub const WSL_DISTRO_NAME: &str = "WSL_DISTRO_NAME";
+/// The user's browsers, as commands with colons between them; programs agree on this name.
+pub const BROWSER: &str = "BROWSER";
 /// The user's editor for whole screens.
 pub const VISUAL: &str = "VISUAL";
 /// The user's editor.

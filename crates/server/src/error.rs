@@ -33,6 +33,15 @@ pub enum Error {
         /// Where it should have listened.
         address: SocketAddr,
     },
+    /// The operator chooses another name.
+    #[error("`{domain}` is no name for the local network")]
+    Domain {
+        /// The name that was wanted.
+        domain: String,
+    },
+    /// The operator gives clients the address; the server works as it is.
+    #[error("the server cannot be announced to the local network")]
+    Announce(#[source] mdns_sd::Error),
     /// The engine has no answer.
     #[error(transparent)]
     Engine(#[from] engine::Error),
@@ -145,8 +154,10 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Open { .. } => Some("set OPENCODE_SERVER_PASSWORD, or listen on 127.0.0.1".to_owned()),
+            Self::Domain { .. } => Some("such a name ends with `.local`, as `opencode.local`".to_owned()),
             Self::Engine(error) => error.hint(),
-            Self::Invalid { .. }
+            Self::Announce(_)
+            | Self::Invalid { .. }
             | Self::Id(_)
             | Self::NoRoute { .. }
             | Self::NoMethod { .. }
@@ -183,9 +194,12 @@ impl Error {
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::Deadline | Self::Closing => StatusCode::SERVICE_UNAVAILABLE,
             // Clients know a malformed id as an unknown error.
-            Self::Open { .. } | Self::Engine(_) | Self::Id(_) | Self::Panic => {
-                StatusCode::INTERNAL_SERVER_ERROR
-            }
+            Self::Open { .. }
+            | Self::Domain { .. }
+            | Self::Announce(_)
+            | Self::Engine(_)
+            | Self::Id(_)
+            | Self::Panic => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 

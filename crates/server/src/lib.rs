@@ -4,6 +4,7 @@
 //! holds for all of them is in `guard`. The shapes, names and statuses are those
 //! of the OpenCode 1.18.33 API, so that its clients work unchanged.
 
+mod announce;
 mod directories;
 mod document;
 mod error;
@@ -18,6 +19,7 @@ mod state;
 mod stream;
 mod trace;
 
+pub use announce::{Announcement, addresses};
 pub use error::Error;
 pub use options::Options;
 pub use route::{router, routes};

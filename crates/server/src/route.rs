@@ -23,6 +23,7 @@ mod file;
 mod instance;
 mod log;
 mod mcp;
+mod page;
 mod permission;
 mod project;
 mod pty;
@@ -298,6 +299,8 @@ pub fn router(engine: Engine, options: Options) -> Router {
         router.route(path, run)
     });
     routed
+        // For people, and so neither in the table nor in the document of what programs may ask.
+        .route("/", get(page::read))
         .fallback(no_route)
         .method_not_allowed_fallback(no_method)
         .layer(from_fn_with_state(Arc::clone(&app), guard))

@@ -1,68 +1,71 @@
-//! `serve`: a server that any number of clients attach to.
+//! `serve`: a server that any number of clients attach to; and `web`, the same with its page shown.
+
+mod browser;
+mod wanted;
 
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use codewright_config::{Dirs, Env, LoadInput, env};
+use codewright_config::{Env, env};
 use codewright_engine::Level;
-use codewright_server::Listener;
+use codewright_server::{Announcement, Listener};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::ServeArgs;
-use crate::connection::{explained, keep_log, note_from, open_engine, working_directory};
+use crate::cli::{Common, ListenArgs, ServeArgs, WebArgs};
+use crate::connection::{keep_log, note_from, open_engine, working_directory};
 use crate::style;
+use wanted::Wanted;
 
 /// Where clients look for a server first.
 const USUAL_PORT: u16 = 4096;
-/// Where a server listens if nothing else is wanted.
-const LOOPBACK: &str = "127.0.0.1";
 const WORKERS: usize = 2;
 
-pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
-    runtime.block_on(serve(args))
+/// What is told once the server listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Greeting {
+    /// The line that clients wait for.
+    Line,
+    /// The addresses of the page, which is opened.
+    Page,
 }
 
-async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
+struct Server {
+    listen: ListenArgs,
+    socket: Option<PathBuf>,
+    common: Common,
+    greeting: Greeting,
+}
+
+pub(crate) fn main(args: ServeArgs) -> anyhow::Result<ExitCode> {
+    let ServeArgs { listen, socket, common } = args;
+    run(&Server { listen, socket, common, greeting: Greeting::Line })
+}
+
+/// `web`.
+pub(crate) fn web(args: WebArgs) -> anyhow::Result<ExitCode> {
+    let WebArgs { listen, common } = args;
+    run(&Server { listen, socket: None, common, greeting: Greeting::Page })
+}
+
+fn run(wanted: &Server) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
+    runtime.block_on(serve(wanted))
+}
+
+async fn serve(server: &Server) -> anyhow::Result<ExitCode> {
     let env = Env::from_process();
-    let Wanted { hostname, port, cors, log_level } = wanted(args, &env)?;
-    let options = codewright_server::Options {
-        username: env.filled(env::SERVER_USERNAME).unwrap_or("opencode").to_owned(),
-        password: env.filled(env::SERVER_PASSWORD).map(str::to_owned),
-        cors,
-        ..codewright_server::Options::default()
-    };
-    if args.mdns || args.mdns_domain.is_some() {
-        style::warning(
-            "--mdns is not offered: the server does not announce itself; give clients its address instead",
-        );
-    }
-    let ip = ip(&hostname)?;
-    options.check(SocketAddr::new(ip, port)).map_err(|error| match error.hint() {
-        Some(hint) => anyhow::anyhow!("{error}\n{hint}"),
-        None => error.into(),
-    })?;
-    let engine = open_engine(env, &working_directory(None)?).await?;
-    note_from(&engine, log_level.as_deref());
-    keep_log(&engine, &args.common);
-    let (listener, address) = match &args.socket {
-        Some(path) => {
-            let listener = Listener::owned(path);
-            let listener = listener.with_context(|| format!("cannot listen on `{}`", path.display()))?;
-            (listener, format!("unix:{}", path.display()))
-        }
-        None => {
-            let listener = listen(ip, port).await?;
-            let address = listener.local_addr().context("the listening address is unknown")?;
-            (listener.into(), format!("http://{address}"))
-        }
-    };
-    if options.password.is_none() && args.socket.is_none() {
+    let wanted = Wanted::new(&server.listen, &env)?;
+    let options = options(&wanted, &env)?;
+    let engine = open_engine(env.clone(), &working_directory(None)?).await?;
+    note_from(&engine, wanted.log_level.as_deref());
+    keep_log(&engine, &server.common);
+    let place = listen(server, &wanted).await?;
+    if options.password.is_none() && server.socket.is_none() {
         style::warning(
             "OPENCODE_SERVER_PASSWORD is not set: every program on this machine may use the server",
         );
@@ -70,25 +73,29 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     // Before anyone is told: whoever waits for the line may end the server at once.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let mut stdout = std::io::stdout();
-    // Clients that start a server wait for this line; whoever closed its output does not.
-    drop(writeln!(stdout, "{} server listening on {address}", program_name()));
-    drop(stdout.flush());
+    let announced = place.socket.and_then(|socket| announce(socket, wanted.domain.as_deref()));
+    match server.greeting {
+        Greeting::Line => greet(&place.address),
+        Greeting::Page => show(&env, place.socket, announced.as_ref().and(wanted.domain.as_deref())),
+    }
     let cancel = CancellationToken::new();
     let tasks = options.tasks.clone();
     let router = codewright_server::router(engine.clone(), options);
-    let server = codewright_server::serve(listener, router, cancel.clone());
-    let mut server = std::pin::pin!(server);
+    let served = codewright_server::serve(place.listener, router, cancel.clone());
+    let mut served = std::pin::pin!(served);
     engine.recover();
-    engine.note(Level::Info, "server", &format!("listening on {address}"), None).await;
+    engine.note(Level::Info, "server", &format!("listening on {}", place.address), None).await;
     let keeper = engine.clone();
     tokio::select! {
         never = keeper.keep_models_fresh() => match never {},
-        ended = &mut server => ended.context("the server ended")?,
-        _ = interrupt.recv() => stop(&cancel, server, &mut interrupt).await?,
-        _ = terminate.recv() => stop(&cancel, server, &mut terminate).await?,
+        ended = &mut served => ended.context("the server ended")?,
+        _ = interrupt.recv() => stop(&cancel, served, &mut interrupt).await?,
+        _ = terminate.recv() => stop(&cancel, served, &mut terminate).await?,
     }
-    if let Some(path) = &args.socket {
+    if let Some(announced) = announced {
+        announced.withdraw().await;
+    }
+    if let Some(path) = &server.socket {
         // Whoever starts the next server would take it away too.
         std::fs::remove_file(path).ok();
     }
@@ -100,34 +107,105 @@ async fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where a server is wanted, and whose pages may use it.
-struct Wanted {
-    hostname: String,
-    port: u16,
-    cors: Vec<String>,
-    log_level: Option<String>,
+/// Who may use the server; refused where that would be everybody.
+fn options(wanted: &Wanted, env: &Env) -> anyhow::Result<codewright_server::Options> {
+    let options = codewright_server::Options {
+        username: env.filled(env::SERVER_USERNAME).unwrap_or("opencode").to_owned(),
+        password: env.filled(env::SERVER_PASSWORD).map(str::to_owned),
+        cors: wanted.cors.clone(),
+        ..codewright_server::Options::default()
+    };
+    options.check(SocketAddr::new(wanted.ip, wanted.port)).map_err(|error| {
+        let why = match wanted.domain {
+            Some(_) => {
+                "\nA server that is announced to the network (`--mdns`, `server.mdns`) is reached from there"
+            }
+            None => "",
+        };
+        match error.hint() {
+            Some(hint) => anyhow::anyhow!("{error}{why}\n{hint}"),
+            None => error.into(),
+        }
+    })?;
+    Ok(options)
 }
 
-/// What the flags say, and where they say nothing the user's own configuration.
-///
-/// That of a directory has no say: a repository must not open its reader's machine to others.
-fn wanted(args: &ServeArgs, env: &Env) -> anyhow::Result<Wanted> {
-    let dirs = Dirs::new(env).map_err(|error| explained(error.into()))?;
-    let nowhere = Path::new("/");
-    let input = LoadInput { directory: nowhere, worktree: nowhere, env, dirs: &dirs };
-    let config = codewright_config::global(input).map_err(|error| explained(error.into()))?;
-    let server = &config["server"];
-    let port = match args.port {
-        None | Some(0) => {
-            server["port"].as_u64().map_or(Ok(0), u16::try_from).context("`server.port` is no port")?
-        }
-        Some(port) => port,
+/// Where the server listens.
+struct Place {
+    listener: Listener,
+    /// As clients write it.
+    address: String,
+    /// Of the network, unless it is a file.
+    socket: Option<SocketAddr>,
+}
+
+async fn listen(server: &Server, wanted: &Wanted) -> anyhow::Result<Place> {
+    if let Some(path) = &server.socket {
+        let listener = Listener::owned(path);
+        let listener = listener.with_context(|| format!("cannot listen on `{}`", path.display()))?;
+        return Ok(Place { listener, address: format!("unix:{}", path.display()), socket: None });
+    }
+    let listener = bind(wanted.ip, wanted.port).await?;
+    let socket = listener.local_addr().context("the listening address is unknown")?;
+    Ok(Place { listener: listener.into(), address: format!("http://{socket}"), socket: Some(socket) })
+}
+
+async fn bind(ip: IpAddr, port: u16) -> anyhow::Result<TcpListener> {
+    if port == 0
+        && let Ok(listener) = TcpListener::bind(SocketAddr::new(ip, USUAL_PORT)).await
+    {
+        return Ok(listener);
+    }
+    let address = SocketAddr::new(ip, port);
+    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
+}
+
+/// Announces the server where that is wanted; it works without.
+fn announce(address: SocketAddr, domain: Option<&str>) -> Option<Announcement> {
+    let domain = domain?;
+    if address.ip().to_canonical().is_loopback() {
+        style::warning(&format!("{address} is reached from this machine alone: the server is not announced"));
+        return None;
+    }
+    let announced = Announcement::begin(address, domain).map_err(|error| {
+        let hint = error.hint().map(|hint| format!(": {hint}")).unwrap_or_default();
+        let error = anyhow::Error::from(error);
+        style::warning(&format!("the server is not announced: {error:#}{hint}"));
+    });
+    announced.ok()
+}
+
+/// Tells clients that start a server where it listens.
+fn greet(address: &str) {
+    let mut stdout = std::io::stdout();
+    // They wait for this line; whoever closed its output does not.
+    drop(writeln!(stdout, "{} server listening on {address}", program_name()));
+    drop(stdout.flush());
+}
+
+/// Tells a person where the page is, and opens it.
+fn show(env: &Env, socket: Option<SocketAddr>, domain: Option<&str>) {
+    let Some(socket) = socket else { return };
+    let port = socket.port();
+    let mut lines = Vec::new();
+    let url = if socket.ip().is_unspecified() {
+        lines.push(("Local access:", format!("http://localhost:{port}")));
+        let others = codewright_server::addresses().into_iter();
+        lines.extend(others.map(|ip| ("Network access:", format!("http://{}", SocketAddr::new(ip, port)))));
+        lines.extend(domain.map(|domain| ("mDNS:", format!("{domain}:{port}"))));
+        format!("http://localhost:{port}/")
+    } else {
+        let url = format!("http://{socket}/");
+        lines.push(("Web interface:", url.clone()));
+        url
     };
-    let hostname = args.hostname.as_deref().or(server["hostname"].as_str()).unwrap_or(LOOPBACK).to_owned();
-    let more = server["cors"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
-    let cors = args.cors.iter().cloned().chain(more.map(str::to_owned)).collect();
-    let log_level = config["logLevel"].as_str().map(str::to_owned);
-    Ok(Wanted { hostname, port, cors, log_level })
+    let told: Vec<_> = lines.iter().map(|(what, address)| format!("  {what:<20} {address}\n")).collect();
+    let mut stderr = std::io::stderr();
+    // A closed terminal cannot be told anything.
+    drop(write!(stderr, "\n{}\n", told.concat()));
+    if !browser::open(env, &url) {
+        drop(writeln!(stderr, "  No browser was found here: open the address yourself."));
+    }
 }
 
 /// Ends the server in order, or at once when the signal comes again.
@@ -141,23 +219,6 @@ async fn stop(
         ended = server => ended.context("the server ended"),
         _ = again.recv() => Ok(()),
     }
-}
-
-fn ip(hostname: &str) -> anyhow::Result<IpAddr> {
-    if hostname == "localhost" {
-        return Ok(IpAddr::from([127, 0, 0, 1]));
-    }
-    hostname.parse().with_context(|| format!("`--hostname {hostname}` is not an IP address or `localhost`"))
-}
-
-async fn listen(ip: IpAddr, port: u16) -> anyhow::Result<TcpListener> {
-    if port == 0
-        && let Ok(listener) = TcpListener::bind(SocketAddr::new(ip, USUAL_PORT)).await
-    {
-        return Ok(listener);
-    }
-    let address = SocketAddr::new(ip, port);
-    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
 }
 
 /// The name that the program was started under: existing clients start `opencode` and wait for that name.

@@ -164,7 +164,7 @@ async fn what_is_not_there_has_the_recorded_names_and_statuses() {
         ("POST", "/question/que_nope/reject", "", 404, question()),
         ("POST", &own("/permissions/per_nope"), r#"{"response":"once"}"#, 404, permission()),
         ("GET", "/nope/route", "", 404, missing("there is no route `GET /nope/route`")),
-        ("GET", "/", "", 404, missing("there is no route `GET /`")),
+        ("GET", "/nope", "", 404, missing("there is no route `GET /nope`")),
     ];
     refuses(&bench, &rows).await;
 }

@@ -10,6 +10,7 @@ mod events;
 mod fuzz;
 mod http;
 mod newer;
+mod page;
 mod prompt;
 mod rooms;
 mod security;

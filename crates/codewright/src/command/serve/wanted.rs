@@ -1,0 +1,102 @@
+//! What a server is wanted to do: the flags, and where they say nothing the user's own configuration.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use anyhow::Context as _;
+use codewright_config::{Dirs, Env, LoadInput};
+use serde_json::Value;
+
+use crate::cli::ListenArgs;
+use crate::connection::explained;
+
+/// Where a server listens if nothing else is wanted.
+const LOOPBACK: &str = "127.0.0.1";
+/// Where it listens if it is announced and no address is wanted.
+const EVERYWHERE: &str = "0.0.0.0";
+/// The name that it is announced under if no other is wanted.
+const DOMAIN: &str = "opencode.local";
+
+/// Where a server is wanted, and whose pages may use it.
+pub(super) struct Wanted {
+    pub(super) ip: IpAddr,
+    pub(super) port: u16,
+    pub(super) cors: Vec<String>,
+    /// The name that it is announced under, if it is.
+    pub(super) domain: Option<String>,
+    pub(super) log_level: Option<String>,
+}
+
+impl Wanted {
+    /// That of a directory has no say: a repository must not open its reader's machine to others.
+    pub(super) fn new(args: &ListenArgs, env: &Env) -> anyhow::Result<Self> {
+        let dirs = Dirs::new(env).map_err(|error| explained(error.into()))?;
+        let nowhere = Path::new("/");
+        let input = LoadInput { directory: nowhere, worktree: nowhere, env, dirs: &dirs };
+        let config = codewright_config::global(input).map_err(|error| explained(error.into()))?;
+        Self::of(args, &config)
+    }
+
+    fn of(args: &ListenArgs, config: &Value) -> anyhow::Result<Self> {
+        let server = &config["server"];
+        let port = match args.port {
+            None | Some(0) => {
+                server["port"].as_u64().map_or(Ok(0), u16::try_from).context("`server.port` is no port")?
+            }
+            Some(port) => port,
+        };
+        let is_announced = args.mdns || server["mdns"].as_bool().unwrap_or_default();
+        let domain = args.mdns_domain.as_deref().or(server["mdnsDomain"].as_str()).unwrap_or(DOMAIN);
+        let usual = if is_announced { EVERYWHERE } else { LOOPBACK };
+        let hostname = args.hostname.as_deref().or(server["hostname"].as_str()).unwrap_or(usual);
+        let more = server["cors"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        Ok(Self {
+            ip: ip(hostname)?,
+            port,
+            cors: args.cors.iter().cloned().chain(more.map(str::to_owned)).collect(),
+            domain: is_announced.then(|| domain.to_owned()),
+            log_level: config["logLevel"].as_str().map(str::to_owned),
+        })
+    }
+}
+
+fn ip(hostname: &str) -> anyhow::Result<IpAddr> {
+    if hostname == "localhost" {
+        return Ok(IpAddr::from([127, 0, 0, 1]));
+    }
+    hostname.parse().with_context(|| format!("`--hostname {hostname}` is not an IP address or `localhost`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        listen: ListenArgs,
+    }
+
+    #[track_caller]
+    fn check(args: &str, server: &Value, expected: (&str, u16, Option<&str>)) {
+        let line = Line::parse_from(["serve"].into_iter().chain(args.split_whitespace()));
+        let wanted = Wanted::of(&line.listen, &json!({"server": server})).unwrap();
+        assert_eq!((wanted.ip.to_string().as_str(), wanted.port, wanted.domain.as_deref()), expected);
+    }
+
+    #[test]
+    fn flags_go_before_the_configuration_and_being_announced_means_listening_everywhere() {
+        check("", &json!({}), ("127.0.0.1", 0, None));
+        check("--port 0", &json!({"port": 4801}), ("127.0.0.1", 4801, None));
+        check("--port 7", &json!({"port": 4801}), ("127.0.0.1", 7, None));
+        check("--mdns", &json!({}), ("0.0.0.0", 0, Some("opencode.local")));
+        check("--mdns", &json!({"hostname": "127.0.0.2"}), ("127.0.0.2", 0, Some("opencode.local")));
+        check("--mdns --hostname ::1", &json!({}), ("::1", 0, Some("opencode.local")));
+        check("", &json!({"mdns": true, "mdnsDomain": "x.local"}), ("0.0.0.0", 0, Some("x.local")));
+        check("--mdns-domain y.local", &json!({"mdns": true}), ("0.0.0.0", 0, Some("y.local")));
+        check("--mdns-domain y.local", &json!({}), ("127.0.0.1", 0, None));
+    }
+}

@@ -1,0 +1,103 @@
+//! The page at `/`: what it is allowed, and that nothing else is one.
+
+use axum::body::Body;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use codewright_server::Options;
+use codewright_testkit::Script;
+use http_body_util::BodyExt;
+
+use crate::bench::{Bench, quick, read, request, send};
+
+const LIMIT_BYTES: usize = 40 * 1024;
+
+#[tokio::test]
+async fn the_page_may_run_its_own_script_and_nothing_else() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(quick());
+    let answer = send(&router, request("GET", "/").body(Body::empty()).unwrap()).await;
+    assert_eq!(answer.status(), 200);
+    let headers = answer.headers().clone();
+    let header = |name: &str| headers[name].to_str().unwrap().to_owned();
+    assert_eq!(header("content-type"), "text/html; charset=utf-8");
+    let page = String::from_utf8(answer.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap();
+    assert!(page.len() < LIMIT_BYTES, "{}", page.len());
+
+    let policy = header("content-security-policy");
+    let directives: Vec<&str> = policy.split(';').map(str::trim).collect();
+    for directive in [
+        "default-src 'none'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+    ] {
+        assert!(directives.contains(&directive), "{directive} in {policy}");
+    }
+    for (element, directive) in [("script", "script-src"), ("style", "style-src")] {
+        let inside = page.split_once(&format!("<{element}>")).unwrap().1;
+        let inside = inside.split_once(&format!("</{element}>")).unwrap().0;
+        let digest = STANDARD.encode(ring::digest::digest(&ring::digest::SHA256, inside.as_bytes()));
+        assert!(directives.contains(&format!("{directive} 'sha256-{digest}'").as_str()), "{policy}");
+        assert_eq!(page.matches(&format!("<{element}")).count(), 1, "one {element}");
+    }
+    assert!(!policy.contains("unsafe"), "{policy}");
+    assert_eq!(
+        (header("x-content-type-options"), header("x-frame-options")),
+        ("nosniff".into(), "DENY".into())
+    );
+    assert_eq!(header("referrer-policy"), "no-referrer");
+
+    // What would turn a text into markup or code, or fetch from elsewhere.
+    for hazard in [
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "new Function",
+        "DOMParser",
+        "srcdoc",
+        "javascript:",
+        " onclick",
+        " onload",
+        " onerror=",
+        "http://",
+        "https://",
+        "//cdn",
+        "import(",
+    ] {
+        assert!(!page.contains(hazard), "{hazard}");
+    }
+}
+
+#[tokio::test]
+async fn the_page_is_behind_the_password_and_under_the_names_of_this_machine() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(Options { password: Some("hunter2".to_owned()), ..quick() });
+    let answer = send(&router, request("GET", "/").body(Body::empty()).unwrap()).await;
+    assert_eq!(answer.status(), 401);
+    assert!(answer.headers()["www-authenticate"].to_str().unwrap().starts_with("Basic"), "the browser asks");
+    let signed = format!("Basic {}", STANDARD.encode("opencode:hunter2"));
+    let asked = request("GET", "/").header("authorization", signed).body(Body::empty()).unwrap();
+    assert_eq!(send(&router, asked).await.status(), 200);
+    let open = bench.router(quick());
+    let foreign = http::Request::get("/").header("host", "evil.example").body(Body::empty()).unwrap();
+    assert_eq!(send(&open, foreign).await.status(), 403);
+}
+
+#[tokio::test]
+async fn no_other_path_is_a_page() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(quick());
+    for path in ["/index.html", "/favicon.ico", "/assets/app.js", "/sessions", "/api/nothing", "/web", "//"] {
+        let asked = request("GET", path).header("accept", "text/html").body(Body::empty()).unwrap();
+        let answer = send(&router, asked).await;
+        assert_eq!(answer.headers()["content-type"], "application/json", "{path}");
+        let (status, error) = read(answer).await;
+        assert_eq!((status.as_u16(), error["name"].as_str()), (404, Some("NotFoundError")), "{path}");
+    }
+    let asked = request("POST", "/").body(Body::empty()).unwrap();
+    assert_eq!(send(&router, asked).await.status(), 405);
+}

@@ -1,0 +1,107 @@
+// Drives the page through a session in a headless browser and looks at what it shows.
+// Arguments: the folder of playwright-core, the browser, the server's address, user name and password.
+import { createRequire } from "node:module";
+
+const [folder, browser, url, username, password] = process.argv.slice(2);
+const { chromium } = createRequire(import.meta.url)(folder);
+const SHOW = 45_000;
+
+const launched = await chromium.launch({ executablePath: browser, args: ["--no-sandbox"] });
+const context = await launched.newContext({ httpCredentials: { username, password } });
+const page = await context.newPage();
+const troubles = [];
+page.on("pageerror", (error) => troubles.push(`error: ${error.message}`));
+page.on("console", (message) => {
+  if (message.type() === "error") troubles.push(`console: ${message.text()}`);
+});
+page.on("request", (request) => {
+  if (!request.url().startsWith(url) && !request.url().startsWith("data:")) troubles.push(`asked ${request.url()}`);
+});
+
+let failed = 0;
+async function act(name, work) {
+  try {
+    await work();
+    console.log(`ok    ${name}`);
+  } catch (error) {
+    failed += 1;
+    const shown = await page.locator("body").innerText().catch(() => "");
+    console.log(`FAIL  ${name}: ${error.message.split("\n")[0]}\n${shown}`);
+  }
+}
+const shows = (text) => page.getByText(text, { exact: false }).last().waitFor({ state: "visible", timeout: SHOW });
+const status = (text) => page.locator("#state", { hasText: text }).waitFor({ timeout: SHOW });
+async function say(text) {
+  await page.locator("#prompt").fill(text);
+  await page.locator("#prompt").press("Enter");
+}
+const press = (name) => page.getByRole("button", { name }).first().click({ timeout: SHOW });
+
+await act("the page connects", async () => {
+  await page.goto(url);
+  await status("connected");
+});
+await act("a prompt is answered", async () => {
+  await say("say hello");
+  await shows("Hello from the model");
+});
+await act("the session is listed under its title", () =>
+  page.locator("#sessions a", { hasText: "Scripted title" }).waitFor({ timeout: SHOW }));
+await act("markup is shown as text and does nothing", async () => {
+  await say("MARK it");
+  await shows("<img src=x onerror=");
+  if ((await page.locator("#transcript img, #transcript script, #transcript b").count()) > 0) throw new Error("it became markup");
+  if ((await page.title()) === "owned") throw new Error("it ran");
+});
+await act("leave is asked for and given", async () => {
+  await say("RUN it");
+  await shows("Allow bash?");
+  await press("Allow once");
+  await shows("Ran it.");
+  await page.locator("summary", { hasText: "bash · completed" }).last().click();
+  await shows("from-bash");
+});
+await act("leave is refused", async () => {
+  await say("DENY it");
+  await shows("Allow bash?");
+  await press("Refuse");
+  await page.locator("summary", { hasText: "bash · error" }).waitFor({ timeout: SHOW });
+});
+await act("questions are answered", async () => {
+  await say("QUIZ me");
+  await shows("Which color?");
+  await page.getByLabel("Red").check();
+  await page.getByLabel("A — a").check();
+  await press("Answer");
+  await shows("Quizzed.");
+});
+await act("a failure is shown", async () => {
+  await say("BREAK it");
+  await shows("the model is out of order");
+});
+await act("an answer streams and is stopped", async () => {
+  await say("WAIT for it");
+  await shows("one two");
+  await press("Stop");
+  await page.waitForFunction(() => document.getElementById("stop").disabled, null, { timeout: SHOW });
+  const text = await page.locator("#transcript").innerText();
+  if (text.includes("twelve")) throw new Error("it was not stopped");
+});
+await act("a new session begins empty and the old one is there again", async () => {
+  await press("New session");
+  await page.waitForFunction(() => document.getElementById("transcript").childElementCount === 0);
+  await page.locator("#sessions a").first().click();
+  await shows("Quizzed.");
+});
+await act("it is all there after the page is loaded again", async () => {
+  await page.reload();
+  await shows("Quizzed.");
+  await status("connected");
+});
+await act("the browser has nothing to complain of", async () => {
+  // The refused request of a model is no trouble of the page's.
+  if (troubles.length > 0) throw new Error(troubles.join("; "));
+});
+await launched.close();
+console.log(failed === 0 ? "the page works" : `${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
