@@ -239,6 +239,50 @@ impl Client {
         self.get("/mcp").await
     }
 
+    /// Connects to a tool server, or lets it go.
+    pub async fn switch_mcp(&self, name: &str, on: bool) -> Result<bool, Error> {
+        let path = format!("/mcp/{}/{}", escape(name), if on { "connect" } else { "disconnect" });
+        self.patient(Call::new(Method::POST, &path)).await
+    }
+
+    /// The language servers and how they are.
+    pub async fn lsp(&self) -> Result<Value, Error> {
+        self.get("/lsp").await
+    }
+
+    /// The formatters, and which of them are used.
+    pub async fn formatters(&self) -> Result<Value, Error> {
+        self.get("/formatter").await
+    }
+
+    /// The directories of a project.
+    pub async fn project_directories(&self, project: &str) -> Result<Value, Error> {
+        self.get(&format!("/project/{}/directories", escape(project))).await
+    }
+
+    /// The workspaces of a project.
+    pub async fn workspaces(&self) -> Result<Value, Error> {
+        self.get("/experimental/workspace").await
+    }
+
+    /// Moves a session to another directory of its project; its changes stay where they are.
+    pub async fn move_session(&self, id: &SessionId, directory: &str) -> Result<(), Error> {
+        let body = serde_json::json!({"sessionID": id, "destination": {"directory": directory}});
+        let path = "/experimental/control-plane/move-session";
+        let call = Call::new(Method::POST, path).with_body(&body);
+        self.0.exchange(call, Patience::Whole(FILE_DEADLINE)).await.map(|_| ())
+    }
+
+    /// Publishes a session.
+    pub async fn share(&self, id: &SessionId) -> Result<Session, Error> {
+        self.0.value(Call::new(Method::POST, &session_path(id, "/share"))).await
+    }
+
+    /// Takes a published session back.
+    pub async fn unshare(&self, id: &SessionId) -> Result<Session, Error> {
+        self.0.value(Call::new(Method::DELETE, &session_path(id, "/share"))).await
+    }
+
     /// All providers there are, and which of them can be used.
     pub async fn all_providers(&self) -> Result<Value, Error> {
         self.get("/provider").await

@@ -163,7 +163,7 @@ impl Event {
 }
 
 /// The names of all signals.
-const SIGNALS: [&str; 24] = [
+const SIGNALS: [&str; 26] = [
     "server.connected",
     "server.heartbeat",
     "message.part.delta",
@@ -188,6 +188,8 @@ const SIGNALS: [&str; 24] = [
     "question.asked",
     "question.replied",
     "question.rejected",
+    "lsp.updated",
+    "mcp.tools.changed",
 ];
 
 /// Something true only now.
@@ -377,6 +379,22 @@ pub enum Signal {
         #[serde(rename = "requestID")]
         request_id: QuestionId,
     },
+    /// A language server began, ended or failed.
+    #[serde(rename = "lsp.updated")]
+    LspUpdated {
+        /// Where; the stream says it, not the signal.
+        #[serde(skip)]
+        directory: String,
+    },
+    /// A tool server is there or gone, or has other tools.
+    #[serde(rename = "mcp.tools.changed")]
+    McpToolsChanged {
+        /// Where; the stream says it, not the signal.
+        #[serde(skip)]
+        directory: String,
+        /// The server's name.
+        server: String,
+    },
 }
 
 impl Signal {
@@ -407,7 +425,9 @@ impl Signal {
             | Self::PtyCreated { .. }
             | Self::PtyUpdated { .. }
             | Self::PtyExited { .. }
-            | Self::PtyDeleted { .. } => None,
+            | Self::PtyDeleted { .. }
+            | Self::LspUpdated { .. }
+            | Self::McpToolsChanged { .. } => None,
         }
     }
 }
@@ -557,6 +577,8 @@ mod tests {
             Signal::PtyUpdated { info: terminal(&ids) },
             Signal::PtyExited { id: ids.pty(), exit_code: 3 },
             Signal::PtyDeleted { id: ids.pty() },
+            Signal::LspUpdated { directory: String::new() },
+            Signal::McpToolsChanged { directory: String::new(), server: "s".into() },
         ];
         assert_eq!(signals.len(), SIGNALS.len());
         for signal in signals {

@@ -214,7 +214,9 @@ fn place(signal: &Signal) -> Option<&str> {
         Signal::InstanceDisposed { directory }
         | Signal::TuiPromptAppend { directory, .. }
         | Signal::TuiCommandExecute { directory, .. }
-        | Signal::TuiToastShow { directory, .. } => Some(directory),
+        | Signal::TuiToastShow { directory, .. }
+        | Signal::LspUpdated { directory }
+        | Signal::McpToolsChanged { directory, .. } => Some(directory),
         Signal::PartDelta { .. }
         | Signal::SessionStatus { .. }
         | Signal::SessionIdle { .. }
@@ -245,7 +247,9 @@ fn is_here(signal: &Signal, directory: &str) -> bool {
         Signal::InstanceDisposed { directory: at }
         | Signal::TuiPromptAppend { directory: at, .. }
         | Signal::TuiCommandExecute { directory: at, .. }
-        | Signal::TuiToastShow { directory: at, .. } => at == directory,
+        | Signal::TuiToastShow { directory: at, .. }
+        | Signal::LspUpdated { directory: at }
+        | Signal::McpToolsChanged { directory: at, .. } => at == directory,
         Signal::SessionError { session_id: None, .. }
         | Signal::ProjectUpdated(_)
         | Signal::GlobalDisposed {}

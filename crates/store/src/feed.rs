@@ -288,7 +288,8 @@ fn signal_bytes(signal: &Signal) -> usize {
         }
         Signal::SessionError { error, .. } => error.message().len(),
         Signal::FileEdited { file } => file.len(),
-        Signal::InstanceDisposed { directory } => directory.len(),
+        Signal::InstanceDisposed { directory } | Signal::LspUpdated { directory } => directory.len(),
+        Signal::McpToolsChanged { directory, server } => directory.len() + server.len(),
         Signal::TuiPromptAppend { directory, text } => directory.len() + text.len(),
         Signal::TuiCommandExecute { directory, command } => directory.len() + command.len(),
         Signal::TuiToastShow { directory, toast } => directory.len() + toast.message.len(),

@@ -6,6 +6,21 @@
 
 /// Removes control sequences and control characters from a whole text.
 pub fn clean(text: &str) -> String {
+    without(text, |_, _| {})
+}
+
+/// The same for code, commands and names: characters that would turn text around are shown by their numbers, because
+/// whoever reads it has to see that it is not what it seems to be.
+pub fn clean_code(text: &str) -> String {
+    without(text, |c, cleaned| {
+        if is_turning(c) {
+            cleaned.push_str(&format!("‹U+{:04X}›", u32::from(c)));
+        }
+    })
+}
+
+/// Removes what is no text; of each character that goes `instead` may leave something.
+fn without(text: &str, instead: impl Fn(char, &mut String)) -> String {
     if !text.chars().any(is_control) {
         return text.to_owned();
     }
@@ -18,7 +33,7 @@ pub fn clean(text: &str) -> String {
             // A carriage return before a line feed says nothing; alone it would overwrite the line.
             '\r' if chars.peek() == Some(&'\n') => {}
             '\r' => cleaned.push('\n'),
-            c if is_control(c) => {}
+            c if is_control(c) => instead(c, &mut cleaned),
             c => cleaned.push(c),
         }
     }
@@ -28,6 +43,11 @@ pub fn clean(text: &str) -> String {
 /// Makes a text safe to show within a line: what is in a file's name cannot begin a line of its own.
 pub fn clean_line(text: &str) -> String {
     clean(text).replace(['\n', '\t'], " ")
+}
+
+/// The same for a file's name, in which nothing is to be hidden.
+pub(crate) fn clean_name(text: &str) -> String {
+    clean_code(text).replace(['\n', '\t'], " ")
 }
 
 /// Removes control characters from a piece of a stream, whose sequences may be cut anywhere.
@@ -51,8 +71,12 @@ fn is_plain(text: &str) -> bool {
 
 /// Control characters but line feed and tab, and the characters that turn text around.
 fn is_control(c: char) -> bool {
-    (c.is_control() && c != '\n' && c != '\t')
-        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    (c.is_control() && c != '\n' && c != '\t') || is_turning(c)
+}
+
+/// The characters that turn text around, or mark which way it is read.
+fn is_turning(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}')
 }
 
 fn skip_sequence(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
@@ -103,6 +127,13 @@ mod tests {
         ] {
             assert_eq!(clean(text), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn what_would_turn_code_around_is_shown_by_its_number() {
+        assert_eq!(clean_code("if x /*\u{202e} } \u{2066}*/"), "if x /*‹U+202E› } ‹U+2066›*/");
+        assert_eq!(clean_code("a\u{200f}\u{61c}\u{1b}[2Jb"), "a‹U+200F›‹U+061C›b");
+        assert_eq!(clean("a\u{200e}\u{200f}\u{61c}b"), "ab");
     }
 
     #[test]

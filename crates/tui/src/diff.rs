@@ -3,7 +3,7 @@
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::clean::clean;
+use crate::clean::clean_code;
 use crate::highlight::{self, Inside};
 use crate::theme::Theme;
 use crate::wrap;
@@ -30,7 +30,7 @@ pub(crate) struct View<'a> {
 
 /// The lines of a diff. `language` is that of the file.
 pub(crate) fn lines(patch: &str, language: &str, view: View<'_>) -> Vec<Line<'static>> {
-    let patch = clean(patch);
+    let patch = clean_code(patch);
     let digits = digits(&patch);
     let mut lines = Vec::new();
     let (mut old, mut new) = (0_usize, 0_usize);

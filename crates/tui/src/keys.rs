@@ -79,6 +79,9 @@ actions! {
     SessionTimeline Session "session_timeline" "<leader>g" "session.timeline" ["timeline"] "Jump to message";
     SessionFork Session "session_fork" "none" "session.fork" ["fork"] "Fork session";
     SessionCompact Session "session_compact" "<leader>c" "session.compact" ["compact" "summarize"] "Compact session";
+    Move Session "session_move" "none" "session.move" ["move" "workspaces"] "Move session";
+    Share Session "session_share" "none" "session.share" ["share"] "Share session";
+    Unshare Session "session_unshare" "none" "session.unshare" ["unshare"] "Stop sharing";
     Undo Session "messages_undo" "<leader>u" "session.undo" ["undo"] "Undo previous message";
     Redo Session "messages_redo" "<leader>r" "session.redo" ["redo"] "Redo";
     Diff Session "diff_open" "none" "session.diff" ["diff"] "Look through changes";
@@ -135,9 +138,10 @@ actions! {
     AgentList Agent "agent_list" "<leader>a" "agent.list" ["agents" "agent"] "Switch agent";
     AgentCycle Agent "agent_cycle" "tab" "agent.cycle" [] "Next agent";
     AgentCycleBack Agent "agent_cycle_reverse" "shift+tab" "agent.cycle.reverse" [] "Agent before";
+    McpList Agent "mcp_list" "none" "mcp.list" ["mcps" "mcp"] "MCP servers";
     Connect Agent "provider_connect" "none" "provider.connect" ["connect" "login"] "Connect provider";
     Palette System "command_list" "ctrl+p,ctrl+k,super+k,<leader>p" "command.palette" [] "Commands";
-    Status System "status_view" "<leader>s" "status.show" ["status" "mcp"] "View status";
+    Status System "status_view" "<leader>s" "status.show" ["status"] "View status";
     ThemeList System "theme_list" "<leader>t" "theme.list" ["themes" "theme"] "Switch theme";
     ThemeMode System "theme_mode" "none" "theme.mode" [] "Light or dark";
     Help System "help_show" "none" "help.show" ["help"] "Help and all keys";

@@ -16,13 +16,16 @@ use crate::state::State;
 
 pub(crate) mod agents;
 pub(crate) mod children;
+pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod page;
 pub(crate) mod palette;
+pub(crate) mod places;
 pub(crate) mod providers;
 pub(crate) mod rename;
 pub(crate) mod review;
 pub(crate) mod sessions;
+pub(crate) mod share;
 pub(crate) mod skills;
 pub(crate) mod themes;
 pub(crate) mod timeline;
@@ -36,6 +39,7 @@ pub(crate) enum Layer {
     List(List),
     Line(Line),
     Page(page::Page),
+    Confirm(Confirm),
     Review(Box<Review>),
 }
 
@@ -54,6 +58,8 @@ pub(crate) enum Kind {
     Providers,
     SignIns,
     Children,
+    Mcp,
+    Places,
 }
 
 /// A list to choose from.
@@ -104,6 +110,13 @@ pub(crate) enum Pick {
         id: String,
         name: String,
     },
+    /// A tool server, and whether it is on.
+    Mcp {
+        name: String,
+        on: bool,
+    },
+    /// A directory to move to.
+    Place(String),
     /// A way to sign in, by its place in the provider's list.
     SignIn {
         provider: String,
@@ -120,6 +133,18 @@ pub(crate) struct Line {
     pub(crate) editor: Editor,
     pub(crate) secret: bool,
     pub(crate) what: What,
+}
+
+/// Something that is asked before it is done.
+#[derive(Debug)]
+pub(crate) struct Confirm {
+    pub(crate) title: &'static str,
+    pub(crate) about: &'static str,
+    /// What the button says that does it.
+    pub(crate) button: &'static str,
+    /// Whether it is that button that is selected.
+    pub(crate) sure: bool,
+    pub(crate) cmd: Cmd,
 }
 
 /// What a written line is for.
@@ -285,6 +310,18 @@ pub(crate) fn key(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
             }
             Vec::new()
         }
+        Some(Layer::Confirm(confirm)) => match key.code {
+            KeyCode::Left | KeyCode::Right | KeyCode::Tab | KeyCode::BackTab => {
+                confirm.sure = !confirm.sure;
+                Vec::new()
+            }
+            KeyCode::Enter => {
+                let cmd = confirm.sure.then(|| confirm.cmd.clone());
+                state.layers.pop();
+                cmd.into_iter().collect()
+            }
+            _ => Vec::new(),
+        },
         Some(Layer::Line(line)) => {
             if key.code != KeyCode::Enter {
                 type_into(&mut line.editor, key);
@@ -294,6 +331,7 @@ pub(crate) fn key(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
             state.layers.pop();
             written(state, what, text)
         }
+        Some(Layer::List(list)) if list.kind == Kind::Mcp && mcp::switches(key) => mcp::switch(state),
         Some(Layer::List(list)) => {
             if key.code == KeyCode::Enter {
                 let Some(item) = list.picked().cloned() else { return Vec::new() };
@@ -322,7 +360,7 @@ pub(crate) fn paste(state: &mut State, text: &str) {
             list.query.insert(&line);
             list.search();
         }
-        Some(Layer::Page(_) | Layer::Review(_)) | None => {}
+        Some(Layer::Page(_) | Layer::Confirm(_) | Layer::Review(_)) | None => {}
     }
 }
 
@@ -379,6 +417,9 @@ pub(crate) fn picked(state: &mut State, kind: &Kind, item: Item) -> Vec<Cmd> {
             Some(session) => vec![Cmd::Fork { session, until }],
             None => Vec::new(),
         },
+        // Space and enter switch it while the list stays.
+        Pick::Mcp { .. } => Vec::new(),
+        Pick::Place(directory) => places::picked(state, directory),
         Pick::Provider { id, name } => providers::picked(state, &id, &name),
         Pick::SignIn { provider, name, method } => providers::sign_in(state, &provider, &name, method),
     }

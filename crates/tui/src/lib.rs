@@ -4,6 +4,7 @@ pub mod clean;
 
 mod app;
 mod asked;
+mod bidi;
 mod blocks;
 mod clipboard;
 mod diff;
@@ -31,9 +32,11 @@ mod transcript;
 mod update;
 mod view;
 mod wrap;
+mod zone;
 
 pub use app::{Ended, run};
 pub use clipboard::{Desk, Multiplexer};
 pub use error::Error;
 pub use state::{First, Options};
 pub use theme::{Depth, Mode};
+pub use zone::Zone;

@@ -5,9 +5,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::prompt::MAX_HISTORY;
+use crate::prompt::{Body, Chip, Draft, MAX_HISTORY};
 use crate::state::Local;
 
 const CHOICES: &str = "tui.json";
@@ -48,26 +48,29 @@ impl Files {
     }
 
     /// Earlier prompts, the newest last.
-    pub(crate) fn history(&self) -> Vec<String> {
+    pub(crate) fn history(&self) -> Vec<Draft> {
         let text = read(&self.directory.join(HISTORY)).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         let newest = lines.iter().skip(lines.len().saturating_sub(MAX_HISTORY));
-        newest.filter_map(|line| serde_json::from_str(line).ok()).collect()
+        newest.filter_map(|line| remembered(&serde_json::from_str(line).ok()?)).collect()
     }
 
     /// Adds a prompt to those that are kept, among them what other terminals have added meanwhile.
-    pub(crate) fn remember(&self, text: &str) -> io::Result<()> {
-        if text.len() > MAX_PROMPT_BYTES {
+    ///
+    /// Pictures are not kept: they may show anything, and are large.
+    pub(crate) fn remember(&self, draft: &Draft) -> io::Result<()> {
+        let draft = draft.clone().without_pictures();
+        if draft.text.is_empty() || kept(&draft).to_string().len() > MAX_PROMPT_BYTES {
             return Ok(());
         }
         let mut history = self.history();
-        history.retain(|known| known != text);
-        history.push(text.to_owned());
+        history.retain(|known| *known != draft);
+        history.push(draft);
         let newest = history.iter().rev().take(MAX_HISTORY);
         let mut room = usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX);
         // A file that is longer than what is read would be lost as a whole.
         let mut lines: Vec<String> = newest
-            .map(|text| format!("{}\n", Value::from(text.as_str())))
+            .map(|draft| format!("{}\n", kept(draft)))
             .take_while(|line| match room.checked_sub(line.len()) {
                 Some(left) => {
                     room = left;
@@ -79,6 +82,38 @@ impl Files {
         lines.reverse();
         write(&self.directory.join(HISTORY), &lines.concat())
     }
+}
+
+/// A prompt as a line of the file: a text, or an object where there is more than that.
+fn kept(draft: &Draft) -> Value {
+    if draft.chips.is_empty() {
+        return Value::from(if draft.shell { format!("!{}", draft.text) } else { draft.text.clone() });
+    }
+    let chips = draft.chips.iter().filter_map(|chip| {
+        let (kind, body) = match &chip.body {
+            Body::Paste(text) => ("paste", text),
+            Body::File(path) => ("file", path),
+            Body::Agent(name) => ("agent", name),
+            Body::Picture { .. } => return None,
+        };
+        Some(json!({"label": chip.label, kind: body}))
+    });
+    json!({"text": draft.text, "shell": draft.shell, "chips": chips.collect::<Vec<_>>()})
+}
+
+fn remembered(line: &Value) -> Option<Draft> {
+    if let Some(text) = line.as_str() {
+        // A command line must not come back as a prompt for the model.
+        let command = text.strip_prefix('!');
+        return Some(Draft { shell: command.is_some(), ..Draft::from(command.unwrap_or(text)) });
+    }
+    let chips = line["chips"].as_array()?.iter().filter_map(|chip| {
+        let text = |key: &str| chip[key].as_str().map(str::to_owned);
+        let body = text("paste").map(Body::Paste).or_else(|| text("file").map(Body::File));
+        Some(Chip { label: text("label")?, body: body.or_else(|| text("agent").map(Body::Agent))? })
+    });
+    let shell = line["shell"].as_bool().unwrap_or(false);
+    Some(Draft { text: line["text"].as_str()?.to_owned(), chips: chips.collect(), shell })
 }
 
 /// The theme files of directories, a later one's before an earlier one's; and what is wrong with them.
@@ -124,6 +159,10 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    fn text(text: &str) -> Draft {
+        Draft::from(text)
+    }
+
     #[test]
     fn what_was_chosen_comes_back_and_a_broken_file_is_named() {
         let directory = tempfile::tempdir().unwrap();
@@ -140,10 +179,11 @@ mod tests {
     fn the_newest_prompts_are_remembered() {
         let directory = tempfile::tempdir().unwrap();
         let files = Files::new(directory.path().to_owned());
-        let history: Vec<String> = (0..MAX_HISTORY).map(|at| format!("{at}\nline")).collect();
-        files.remember("the oldest").unwrap();
-        for text in &history {
-            files.remember(text).unwrap();
+        let history = (0..MAX_HISTORY).map(|at| Draft { shell: at % 7 == 0, ..text(&format!("{at}\nline")) });
+        let history: Vec<Draft> = history.collect();
+        files.remember(&text("the oldest")).unwrap();
+        for draft in &history {
+            files.remember(draft).unwrap();
         }
         assert_eq!(files.history(), history);
     }
@@ -153,11 +193,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let one = Files::new(directory.path().to_owned());
         let other = Files::new(directory.path().to_owned());
-        one.remember("first").unwrap();
-        other.remember("second").unwrap();
-        one.remember("third").unwrap();
-        other.remember("first").unwrap();
-        assert_eq!(one.history(), ["second", "third", "first"]);
+        one.remember(&text("first")).unwrap();
+        other.remember(&text("second")).unwrap();
+        one.remember(&text("third")).unwrap();
+        other.remember(&text("first")).unwrap();
+        assert_eq!(one.history(), ["second", "third", "first"].map(text));
     }
 
     #[test]
@@ -165,12 +205,33 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let files = Files::new(directory.path().to_owned());
         // Each of these characters takes six bytes in the file.
-        let long: Vec<String> = (0..20).map(|at| format!("{at}{}", "\u{1}".repeat(60_000))).collect();
-        for text in &long {
-            files.remember(text).unwrap();
+        let long: Vec<Draft> = (0..90).map(|at| text(&format!("{at}{}", "\u{1}".repeat(10_000)))).collect();
+        for draft in &long {
+            files.remember(draft).unwrap();
         }
         let kept = files.history();
         assert!(kept.len() > 5 && long.ends_with(&kept), "{}", kept.len());
+    }
+
+    #[test]
+    fn what_was_attached_is_remembered_but_for_pictures() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = Files::new(directory.path().to_owned());
+        let chip = |label: &str, body| Chip { label: label.to_owned(), body };
+        let picture = Body::Picture { mime: "image/png", url: "data:image/png;base64,AAAA".into() };
+        let draft = Draft {
+            text: "see @a.rs [Pasted ~9 lines] @explore [Image 1]".to_owned(),
+            chips: vec![
+                chip("@a.rs", Body::File("a.rs".to_owned())),
+                chip("[Pasted ~9 lines]", Body::Paste("nine\nlines".to_owned())),
+                chip("@explore", Body::Agent("explore".to_owned())),
+                chip("[Image 1]", picture),
+            ],
+            shell: false,
+        };
+        files.remember(&draft).unwrap();
+        assert_eq!(files.history(), [draft.without_pictures()]);
+        assert!(!fs::read_to_string(directory.path().join(HISTORY)).unwrap().contains("AAAA"));
     }
 
     #[test]

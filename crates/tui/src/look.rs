@@ -13,6 +13,7 @@ use crate::mirror::Mirror;
 use crate::panel::{SIDES, indented, panel};
 use crate::theme::{self, Theme};
 use crate::transcript::{Draw, Entry, PartEntry, Place, Transcript};
+use crate::zone::Zone;
 use crate::{markdown, wrap};
 
 mod tool;
@@ -30,6 +31,7 @@ pub(crate) struct Look<'a> {
     pub(crate) mirror: &'a Mirror,
     pub(crate) width: usize,
     pub(crate) now: u64,
+    pub(crate) zone: &'a Zone,
     pub(crate) show: Show,
     /// Parts whose whole output was asked for.
     pub(crate) expanded: &'a HashSet<PartId>,
@@ -93,7 +95,7 @@ impl Look<'_> {
             lines.extend(wrap::words(&chips, room));
         }
         if self.show.times {
-            lines.push(self.muted(clock(info.time.created)));
+            lines.push(self.muted(self.zone.clock(info.time.created)));
         }
         if lines.is_empty() {
             return Vec::new();
@@ -183,7 +185,7 @@ impl Look<'_> {
                 .collect();
             lines.extend(panel(content, self.width, self.theme.error, self.theme));
         }
-        if !ends_turn(transcript, at) {
+        if !self.ends_turn(transcript, at, info) {
             return lines;
         }
         if !lines.is_empty() {
@@ -214,6 +216,17 @@ impl Look<'_> {
     }
 }
 
+impl Look<'_> {
+    /// Whether a turn ends with a message: nothing of it comes behind, nor is anything still to come.
+    fn ends_turn(&self, transcript: &Transcript, at: usize, info: &AssistantMessage) -> bool {
+        let is_last = at + 1 >= transcript.end || matches!(transcript.entries[at + 1].info, Message::User(_));
+        // Behind calls, or without a word why it ended, another step begins.
+        let goes_on = matches!(info.finish.as_deref(), None | Some("tool-calls" | "unknown"));
+        let is_open = info.error.is_none() && goes_on && at + 1 >= transcript.end;
+        is_last && !(is_open && self.mirror.is_busy(&info.session_id))
+    }
+}
+
 impl Draw for Look<'_> {
     fn blocks(&self, transcript: &Transcript, entry: usize, part: usize) -> usize {
         let Some(message) = transcript.entries.get(entry) else { return 0 };
@@ -221,7 +234,7 @@ impl Draw for Look<'_> {
             return usize::from(part == message.parts.len());
         };
         let Some(part) = message.parts.get(part) else {
-            return usize::from(info.error.is_some() || ends_turn(transcript, entry));
+            return usize::from(info.error.is_some() || self.ends_turn(transcript, entry, info));
         };
         match &part.part.body {
             PartBody::Text(_) => part.text.as_ref().map_or(0, |text| text.blocks.len()),
@@ -316,11 +329,6 @@ fn continues(part: &PartEntry, at: usize) -> bool {
     part.text.as_ref().and_then(|text| text.blocks.get(at)).is_some_and(|block| block.continues)
 }
 
-/// Whether nothing of the same turn comes behind a message.
-fn ends_turn(transcript: &Transcript, at: usize) -> bool {
-    at + 1 >= transcript.end || matches!(transcript.entries[at + 1].info, Message::User(_))
-}
-
 /// The colour of an agent: its own, or one by its place in the list.
 pub(crate) fn agent_colour(mirror: &Mirror, name: &str, theme: &Theme) -> Color {
     let at = mirror.agents.iter().position(|agent| agent.name == name);
@@ -343,7 +351,7 @@ pub(crate) fn agent_colour(mirror: &Mirror, name: &str, theme: &Theme) -> Color 
 
 /// A path as it is told: relative to the directory, or to the home.
 pub(crate) fn shown_path(path: &str, directory: &str, home: &str) -> String {
-    let path = clean_line(path);
+    let path = crate::clean::clean_name(path);
     let below = |root: &str| {
         let rest = path.strip_prefix(root)?;
         (!root.is_empty() && root != "/").then_some(rest)
@@ -369,12 +377,6 @@ pub(crate) fn duration(millis: u64) -> String {
         60_000..3_600_000 => format!("{}m {}s", millis / 60_000, millis % 60_000 / 1_000),
         _ => format!("{}h {}m", millis / 3_600_000, millis % 3_600_000 / 60_000),
     }
-}
-
-/// The time of day in UTC: no library for time zones is part of the program.
-pub(crate) fn clock(millis: u64) -> String {
-    let minutes = millis / 60_000;
-    format!("{:02}:{:02} UTC", minutes / 60 % 24, minutes % 60)
 }
 
 /// With a capital first letter.

@@ -73,6 +73,23 @@ pub(crate) struct Command {
     pub(crate) source: Option<String>,
 }
 
+/// A tool server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Mcp {
+    pub(crate) name: String,
+    /// As the server names it: `connected`, `disabled`, `failed`, `needs_auth`, …
+    pub(crate) status: String,
+    pub(crate) error: Option<String>,
+}
+
+/// A language server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Lsp {
+    pub(crate) name: String,
+    pub(crate) root: String,
+    pub(crate) status: String,
+}
+
 /// What of the server is mirrored.
 #[derive(Debug, Default)]
 pub(crate) struct Mirror {
@@ -88,6 +105,10 @@ pub(crate) struct Mirror {
     pub(crate) providers: Vec<Provider>,
     pub(crate) defaults: BTreeMap<String, String>,
     pub(crate) commands: Vec<Command>,
+    pub(crate) mcp: Vec<Mcp>,
+    pub(crate) lsp: Vec<Lsp>,
+    /// The formatters that are used, with what they are for.
+    pub(crate) formatters: Vec<(String, String)>,
     pub(crate) branch: Option<String>,
     pub(crate) directory: String,
     pub(crate) worktree: String,
@@ -263,6 +284,36 @@ impl Mirror {
     pub(crate) fn model(&self, provider: &str, model: &str) -> Option<(&Provider, &Model)> {
         let provider = self.providers.iter().find(|known| known.id == provider)?;
         Some((provider, provider.models.iter().find(|known| known.id == model)?))
+    }
+
+    /// Reads what `GET /mcp`, `/lsp` and `/formatter` say.
+    pub(crate) fn put_servers(&mut self, mcp: Option<Value>, lsp: Option<Value>, formatters: Option<Value>) {
+        let text =
+            |value: &Value, key: &str| crate::clean::clean_line(value[key].as_str().unwrap_or_default());
+        if let Some(mcp) = mcp {
+            let servers = mcp.as_object().into_iter().flatten().map(|(name, server)| Mcp {
+                name: name.clone(),
+                status: text(server, "status"),
+                error: Some(text(server, "error")).filter(|error| !error.is_empty()),
+            });
+            self.mcp = servers.collect();
+        }
+        if let Some(lsp) = lsp {
+            let servers = lsp.as_array().into_iter().flatten().map(|server| Lsp {
+                name: text(server, "name"),
+                root: text(server, "root"),
+                status: text(server, "status"),
+            });
+            self.lsp = servers.collect();
+        }
+        if let Some(formatters) = formatters {
+            let used = formatters.as_array().into_iter().flatten().filter(|one| one["enabled"] == true);
+            let used = used.map(|one| {
+                let kinds = one["extensions"].as_array().into_iter().flatten().filter_map(Value::as_str);
+                (text(one, "name"), crate::clean::clean_line(&kinds.collect::<Vec<_>>().join(" ")))
+            });
+            self.formatters = used.collect();
+        }
     }
 
     /// Reads what `GET /config/providers` says.

@@ -72,6 +72,19 @@ pub(crate) enum Reply {
         told: Value,
     },
     Skills(Value),
+    /// The tool and language servers and the formatters; none where they could not be fetched.
+    Servers {
+        mcp: Option<Value>,
+        lsp: Option<Value>,
+        formatters: Option<Value>,
+    },
+    /// The directories and workspaces of the project.
+    Places {
+        directories: Value,
+        workspaces: Value,
+    },
+    /// A session was published.
+    Shared(Box<Session>),
     /// By which road a text was copied; false if by none.
     Copied {
         told: String,
@@ -194,6 +207,18 @@ pub(crate) enum Cmd {
     LoadAllProviders,
     LoadSkills,
     LoadChanges(Source),
+    LoadServers,
+    SwitchMcp {
+        name: String,
+        on: bool,
+    },
+    LoadPlaces,
+    Move {
+        session: SessionId,
+        directory: String,
+    },
+    Share(SessionId),
+    Unshare(SessionId),
     PutKey {
         provider: String,
         key: String,
@@ -226,7 +251,7 @@ pub(crate) enum Cmd {
     /// Keep what the user chose.
     Save(Value),
     /// Keep a prompt for later.
-    Remember(String),
+    Remember(Draft),
     Mouse(bool),
     /// The terminal's title.
     Title(String),

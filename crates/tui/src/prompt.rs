@@ -15,6 +15,10 @@ const PASTE_LINES: usize = 4;
 const PASTE_CHARS: usize = 400;
 /// How many prompts are remembered.
 pub(crate) const MAX_HISTORY: usize = 200;
+/// How much they hold together, apart from pictures.
+const MAX_HISTORY_BYTES: usize = 16 * 1024 * 1024;
+/// How many of them keep their pictures.
+const HISTORY_PICTURES: usize = 3;
 
 /// Something that stands in the text by its label.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +76,35 @@ pub(crate) struct Draft {
     pub(crate) shell: bool,
 }
 
+impl Draft {
+    /// How much memory it holds, apart from pictures.
+    fn weight(&self) -> usize {
+        let held = |chip: &Chip| match &chip.body {
+            Body::Paste(text) | Body::File(text) | Body::Agent(text) => text.len(),
+            Body::Picture { .. } => 0,
+        };
+        self.text.len() + self.chips.iter().map(held).sum::<usize>()
+    }
+
+    /// The same without pictures and their labels.
+    pub(crate) fn without_pictures(mut self) -> Self {
+        let (pictures, kept): (Vec<Chip>, Vec<Chip>) =
+            self.chips.into_iter().partition(|chip| matches!(chip.body, Body::Picture { .. }));
+        for chip in pictures {
+            self.text = self.text.replacen(&chip.label, "", 1);
+        }
+        self.text.truncate(self.text.trim_end().len());
+        self.chips = kept;
+        self
+    }
+}
+
+impl From<&str> for Draft {
+    fn from(text: &str) -> Self {
+        Self { text: text.to_owned(), ..Self::default() }
+    }
+}
+
 /// The prompt.
 #[derive(Debug, Default)]
 pub(crate) struct Prompt {
@@ -81,7 +114,7 @@ pub(crate) struct Prompt {
     pub(crate) shell: bool,
     pub(crate) completion: Option<Completion>,
     /// Earlier prompts, the newest last.
-    pub(crate) history: Vec<String>,
+    pub(crate) history: Vec<Draft>,
     /// Which of them is shown, and what was written before.
     shown: Option<(usize, Draft)>,
     pastes: usize,
@@ -201,12 +234,19 @@ impl Prompt {
         parts
     }
 
-    /// Remembers a prompt.
-    pub(crate) fn remember(&mut self, text: &str) {
-        self.history.retain(|known| known != text);
-        self.history.push(text.to_owned());
-        if self.history.len() > MAX_HISTORY {
-            self.history.remove(0);
+    /// Remembers a prompt with what is attached to it; of pictures only those of the last few.
+    pub(crate) fn remember(&mut self, draft: Draft) {
+        self.history.retain(|known| *known != draft);
+        self.history.push(draft);
+        let mut weight = 0;
+        let fitting = self.history.iter().rev().take(MAX_HISTORY).take_while(|draft| {
+            weight += draft.weight();
+            weight <= MAX_HISTORY_BYTES
+        });
+        let first = self.history.len() - fitting.count().max(1);
+        self.history.drain(..first);
+        if let Some(old) = self.history.len().checked_sub(HISTORY_PICTURES + 1) {
+            self.history[old] = std::mem::take(&mut self.history[old]).without_pictures();
         }
         self.shown = None;
     }
@@ -218,7 +258,7 @@ impl Prompt {
             None if self.history.is_empty() => return,
             None => (self.history.len() - 1, self.draft()),
         };
-        self.restore(remembered(self.history.get(next).map_or("", String::as_str)));
+        self.restore(self.history.get(next).cloned().unwrap_or_default());
         self.shown = Some((next, draft));
     }
 
@@ -226,8 +266,8 @@ impl Prompt {
     pub(crate) fn history_next(&mut self) {
         let Some((at, draft)) = self.shown.take() else { return };
         match self.history.get(at + 1) {
-            Some(text) => {
-                self.restore(remembered(text));
+            Some(known) => {
+                self.restore(known.clone());
                 self.shown = Some((at + 1, draft));
             }
             None => self.restore(draft),
@@ -249,12 +289,6 @@ impl Prompt {
         let name = before.strip_prefix('/')?;
         (!self.shell && !name.contains(char::is_whitespace)).then_some(name)
     }
-}
-
-/// An earlier prompt; a command line must not come back as a prompt for the model.
-fn remembered(text: &str) -> Draft {
-    let command = text.strip_prefix('!');
-    Draft { text: command.unwrap_or(text).to_owned(), chips: Vec::new(), shell: command.is_some() }
 }
 
 fn file(path: &str, directory: &str, source: serde_json::Value) -> PartInput {
@@ -344,8 +378,8 @@ mod tests {
     #[test]
     fn earlier_prompts_come_back_and_the_draft_is_kept() {
         let mut prompt = Prompt::default();
-        prompt.remember("one");
-        prompt.remember("two");
+        prompt.remember("one".into());
+        prompt.remember("two".into());
         prompt.editor.set("draft");
         prompt.history_previous();
         assert_eq!(prompt.editor.text(), "two");
@@ -360,8 +394,8 @@ mod tests {
     #[test]
     fn a_draft_comes_back_with_what_is_attached_to_it() {
         let mut prompt = Prompt::default();
-        prompt.remember("one");
-        prompt.remember("!git status");
+        prompt.remember("one".into());
+        prompt.remember(Draft { shell: true, ..Draft::from("git status") });
         prompt.attach("@src/a.rs".to_owned(), Body::File("src/a.rs".to_owned()));
         prompt.paste("one\ntwo\nthree\nfour\n");
         let (draft, parts) = (prompt.draft(), prompt.parts("/p"));
@@ -372,6 +406,40 @@ mod tests {
         prompt.history_next();
         prompt.history_next();
         assert_eq!((prompt.draft(), prompt.parts("/p")), (draft, parts));
+    }
+
+    #[test]
+    fn an_earlier_prompt_comes_back_with_what_was_attached() {
+        let mut prompt = Prompt::default();
+        prompt.attach("@src/a.rs".to_owned(), Body::File("src/a.rs".to_owned()));
+        prompt.attach("@explore".to_owned(), Body::Agent("explore".to_owned()));
+        prompt.paste("one\ntwo\nthree\nfour\n");
+        prompt.attach_picture(&Picture { mime: "image/png", bytes: vec![1, 2, 3] });
+        let (draft, parts) = (prompt.draft(), prompt.parts("/p"));
+        assert_eq!(parts.len(), 4);
+        prompt.remember(draft);
+        prompt.clear();
+        prompt.history_previous();
+        assert_eq!(prompt.parts("/p"), parts);
+        // Older ones let their pictures go, and nothing else.
+        for text in ["a", "b", "c"] {
+            prompt.remember(text.into());
+        }
+        prompt.clear();
+        (0..4).for_each(|_| prompt.history_previous());
+        assert_eq!(prompt.parts("/p").len(), 3);
+        assert!(!prompt.editor.text().contains("Image"));
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut prompt = Prompt::default();
+        for nth in 0..30 {
+            prompt.remember(Draft::from(format!("{nth}{}", "x".repeat(1 << 20)).as_str()));
+        }
+        assert!((10..17).contains(&prompt.history.len()), "{}", prompt.history.len());
+        prompt.remember(Draft::from("y".repeat(20 << 20).as_str()));
+        assert_eq!(prompt.history.len(), 1);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use crate::clean::clean_line;
+use crate::clean::clean_name;
 use crate::diff::{self, Side};
 use crate::theme::Theme;
 use crate::{highlight, wrap};
@@ -611,7 +611,7 @@ impl Review {
         let gone = format!(" -{} ", change.deletions);
         let mark = if self.is_reviewed(file) { " ✓" } else { "" };
         let taken = counts.len() + gone.len() + wrap::width(mark) + 1;
-        let name = wrap::shortened_front(&clean_line(&change.file), drawn.width.saturating_sub(taken));
+        let name = wrap::shortened_front(&clean_name(&change.file), drawn.width.saturating_sub(taken));
         let blank = drawn.width.saturating_sub(wrap::width(&name) + taken);
         Line::from(vec![
             Span::styled(format!(" {name}"), Style::new().fg(theme.text).add_modifier(Modifier::BOLD)),
@@ -629,7 +629,7 @@ impl Review {
         // What a line costs must not depend on whoever wrote it.
         let end = text.char_indices().nth(MAX_LINE_CHARS).map_or(text.len(), |(at, _)| at);
         let more = if end < text.len() { "…" } else { "" };
-        format!("{}{more}", crate::clean::clean(text[..end].trim_end_matches('\r')).replace('\n', " "))
+        format!("{}{more}", crate::clean::clean_code(text[..end].trim_end_matches('\r')).replace('\n', " "))
     }
 
     fn below_each_other(&self, file: usize, code: Code, drawn: Drawn<'_>) -> Vec<Line<'static>> {

@@ -149,7 +149,12 @@ async fn carry_out(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sende
         | Cmd::LoadAllProviders
         | Cmd::LoadSkills
         | Cmd::LoadChanges(_)
+        | Cmd::LoadServers
+        | Cmd::LoadPlaces
         | Cmd::FindFiles(_) => load(client, cmd).await,
+        Cmd::SwitchMcp { .. } | Cmd::Move { .. } | Cmd::Share(_) | Cmd::Unshare(_) => {
+            change_elsewhere(client, cmd).await
+        }
         other => change(client, other).await,
     }
 }
@@ -289,6 +294,8 @@ async fn load(client: &Client, cmd: Cmd) -> Option<Reply> {
             Ok(value) => Some(Reply::Skills(value)),
             Err(error) => failed("the skills could not be fetched", &error),
         },
+        Cmd::LoadServers => Some(servers(client).await),
+        Cmd::LoadPlaces => places(client).await,
         Cmd::LoadChanges(source) => {
             let changes = match source {
                 Source::Branch => client.vcs_diff("branch", CONTEXT_LINES).await,
@@ -370,6 +377,44 @@ async fn change(client: &Client, cmd: Cmd) -> Option<Reply> {
             }
         }
         _ => None,
+    }
+}
+
+/// What a server with its parts can do beside the conversation.
+async fn change_elsewhere(client: &Client, cmd: Cmd) -> Option<Reply> {
+    match cmd {
+        Cmd::SwitchMcp { name, on } => match client.switch_mcp(&name, on).await {
+            Ok(_) => Some(servers(client).await),
+            Err(error) => failed(&format!("the MCP server `{name}` could not be switched"), &error),
+        },
+        Cmd::Move { session, directory } => match client.move_session(&session, &directory).await {
+            Ok(()) => Some(Reply::Done(format!("the session works in {directory} now"))),
+            Err(error) => failed("the session could not be moved", &error),
+        },
+        Cmd::Share(session) => match client.share(&session).await {
+            Ok(session) => Some(Reply::Shared(Box::new(session))),
+            Err(error) => failed("the session was not shared", &error),
+        },
+        Cmd::Unshare(session) => changed(client.unshare(&session).await, "sharing could not be ended"),
+        _ => None,
+    }
+}
+
+/// What cannot be fetched is left as it was known.
+async fn servers(client: &Client) -> Reply {
+    let (mcp, lsp, formatters) = tokio::join!(client.mcp(), client.lsp(), client.formatters());
+    Reply::Servers { mcp: mcp.ok(), lsp: lsp.ok(), formatters: formatters.ok() }
+}
+
+async fn places(client: &Client) -> Option<Reply> {
+    let found = async {
+        let project = client.project().await?;
+        let directories = client.project_directories(project.id.as_str()).await?;
+        Ok((directories, client.workspaces().await?))
+    };
+    match found.await {
+        Ok((directories, workspaces)) => Some(Reply::Places { directories, workspaces }),
+        Err(error) => failed("the directories could not be fetched", &error),
     }
 }
 

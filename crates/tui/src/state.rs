@@ -19,6 +19,7 @@ use crate::msg::Cmd;
 use crate::prompt::Prompt;
 use crate::theme::{Depth, Mode, Theme, built_in};
 use crate::view::Screen;
+use crate::zone::Zone;
 
 /// How many notes are shown at once.
 const MAX_NOTES: usize = 4;
@@ -54,6 +55,8 @@ pub struct Options {
     pub multiplexer: Option<Multiplexer>,
     /// The desks whose clipboards programs reach from here, the best first.
     pub desks: Vec<Desk>,
+    /// In which times are told.
+    pub zone: Zone,
     /// What is opened.
     pub first: First,
     /// What stands in the prompt.
@@ -383,6 +386,7 @@ impl State {
             mirror: &self.mirror,
             width,
             now: self.now,
+            zone: &self.options.zone,
             show: Show {
                 details: !self.local.hide_details,
                 thinking: self.local.thinking,

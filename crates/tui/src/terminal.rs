@@ -12,6 +12,7 @@ use crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
     KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
 };
+use crossterm::style::Print;
 use crossterm::terminal::{
     BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, SetTitle,
     disable_raw_mode, enable_raw_mode,
@@ -112,6 +113,8 @@ fn enter(mouse: bool) -> io::Result<()> {
         stdout,
         EnterAlternateScreen,
         EnableBracketedPaste,
+        // Text is put into its order here; a terminal that turned lines around would turn borders with them.
+        Print("\u{1b}[8l"),
         PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES)
     );
     let entered = entered.and_then(|()| if mouse { execute!(stdout, EnableMouseCapture) } else { Ok(()) });
@@ -133,6 +136,7 @@ pub(crate) fn give_back() {
         PopKeyboardEnhancementFlags,
         DisableMouseCapture,
         DisableBracketedPaste,
+        Print("\u{1b}[8h"),
         LeaveAlternateScreen,
         Show
     ));

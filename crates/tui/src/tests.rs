@@ -19,6 +19,8 @@ use crate::view;
 
 mod changes;
 mod cost;
+mod dialogs;
+mod grid;
 mod screens;
 mod steps;
 
@@ -39,6 +41,7 @@ fn options() -> Options {
         editor: None,
         multiplexer: None,
         desks: Vec::new(),
+        zone: crate::zone::Zone::utc(),
         first: First::Home,
         prompt: None,
         agent: None,
@@ -159,12 +162,17 @@ impl Stage {
         std::mem::take(&mut self.cmds)
     }
 
-    fn screen(&mut self) -> String {
+    fn buffer(&mut self) -> ratatui::buffer::Buffer {
         let (width, height) = self.state.size;
         view::arrange(&mut self.state);
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| view::view(&self.state, frame)).unwrap();
-        let buffer = terminal.backend().buffer();
+        terminal.backend().buffer().clone()
+    }
+
+    fn screen(&mut self) -> String {
+        let (width, height) = self.state.size;
+        let buffer = self.buffer();
         let rows = (0..height).map(|y| {
             let mut row = String::new();
             let mut x = 0;

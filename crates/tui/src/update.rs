@@ -70,13 +70,13 @@ fn connected(state: &mut State) -> Vec<Cmd> {
     let is_first = !std::mem::replace(&mut state.was_connected, true);
     state.link = Link::Open;
     if is_first {
-        return vec![start(state), Cmd::OpenFirst];
+        return vec![start(state), Cmd::OpenFirst, Cmd::LoadServers];
     }
     state.tell("connected again", ToastVariant::Success);
     // What happened meanwhile was not heard, and the other sessions are fetched when they are looked at.
     let shown = state.session_id().cloned();
     state.mirror.close_others(shown.as_ref());
-    let mut cmds = vec![start(state)];
+    let mut cmds = vec![start(state), Cmd::LoadServers];
     if let Some(id) = state.session_id().cloned() {
         if let Some(transcript) = state.mirror.transcripts.get_mut(&id) {
             transcript.fetch();
@@ -115,7 +115,10 @@ fn noticed(state: &mut State, notice: Notice) -> Vec<Cmd> {
             cmds.extend(open(state, id));
         }
         Fact::Signal(Signal::InstanceDisposed { .. } | Signal::GlobalDisposed {}) => {
-            cmds.push(start(state));
+            cmds.extend([start(state), Cmd::LoadServers]);
+        }
+        Fact::Signal(Signal::LspUpdated { .. } | Signal::McpToolsChanged { .. }) => {
+            cmds.push(Cmd::LoadServers);
         }
         Fact::Event(_) | Fact::Signal(_) => {}
     }
@@ -295,7 +298,7 @@ fn moused(state: &mut State, mouse: MouseEvent) -> Vec<Cmd> {
                 return layer::key(state, KeyEvent::new(code, KeyModifiers::NONE));
             }
             Layer::Review(_) => return layer::review::wheel(state, wheel),
-            Layer::Line(_) => return Vec::new(),
+            Layer::Line(_) | Layer::Confirm(_) => return Vec::new(),
         }
     }
     scroll(state, wheel)

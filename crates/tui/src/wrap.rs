@@ -9,6 +9,8 @@ use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+use crate::bidi::{self, Base};
+
 /// How many spaces a tab stands for.
 const TAB: &str = "    ";
 
@@ -22,8 +24,12 @@ pub(crate) fn untabbed(text: &str) -> std::borrow::Cow<'_, str> {
     if text.contains('\t') { text.replace('\t', TAB).into() } else { text.into() }
 }
 
-/// The beginning of a text that fits, with `…` if something is missing.
+/// The beginning of a text that fits, with `…` if something is missing, in the order of cells.
 pub(crate) fn shortened(text: &str, limit: usize) -> String {
+    bidi::shown(&cut(text, limit)).into_owned()
+}
+
+fn cut(text: &str, limit: usize) -> String {
     if width(text) <= limit {
         return text.to_owned();
     }
@@ -36,6 +42,10 @@ pub(crate) fn shortened(text: &str, limit: usize) -> String {
 
 /// The end of a text that fits, with `…` before it if something is missing: of a path the end matters.
 pub(crate) fn shortened_front(text: &str, limit: usize) -> String {
+    bidi::shown(&cut_front(text, limit)).into_owned()
+}
+
+fn cut_front(text: &str, limit: usize) -> String {
     if width(text) <= limit {
         return text.to_owned();
     }
@@ -132,7 +142,7 @@ pub(crate) fn words(spans: &[Span<'_>], limit: usize) -> Vec<Line<'static>> {
         }
     }
     place(&mut fill, &mut blanks, &mut word);
-    fill.finish()
+    bidi::ordered(fill.finish(), Base::Told)
 }
 
 /// Puts a word with the blanks before it into the lines.
@@ -162,7 +172,7 @@ pub(crate) fn exact(spans: &[Span<'_>], limit: usize) -> Vec<Line<'static>> {
     for span in spans {
         fill.push_anywhere(&untabbed(&span.content), span.style);
     }
-    fill.finish()
+    bidi::ordered(fill.finish(), Base::Left)
 }
 
 /// Puts something before each line: one text before the first and another before the rest.

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use codewright_config::{Dirs, Env, TerminalConfig, env, terminal_config};
 use codewright_proto::Clock;
-use codewright_tui::{Depth, Desk, Ended, First, Mode, Multiplexer, Options};
+use codewright_tui::{Depth, Desk, Ended, First, Mode, Multiplexer, Options, Zone};
 
 use crate::cli::{AttachArgs, OpenArgs, RunArgs, TuiArgs};
 use crate::connection::{Connection, Credentials, VERSION, client_error, interrupted, working_directory};
@@ -149,6 +149,7 @@ fn options(env: &Env, directory: &Path, open: &OpenArgs) -> anyhow::Result<Optio
         editor: editor.map(str::to_owned),
         multiplexer: multiplexer(env),
         desks: desks(env),
+        zone: Zone::system(),
         first,
         prompt: None,
         agent: None,

@@ -144,6 +144,7 @@ fn check_restored(written: &str) {
         ("\u{1b}[?2004h", "\u{1b}[?2004l"),
         ("\u{1b}[?1000h", "\u{1b}[?1000l"),
         ("\u{1b}[>1u", "\u{1b}[<1u"),
+        ("\u{1b}[8l", "\u{1b}[8h"),
     ] {
         let (on_at, off_at) = (written.rfind(on), written.rfind(off));
         assert!(on_at.is_some() && on_at < off_at, "{on:?} is not followed by {off:?}");
@@ -604,5 +605,36 @@ fn a_picture_of_the_clipboard_goes_with_the_prompt() -> Result<()> {
     check_has(&screen, &["Image"]);
     let stored = stage.stored()?;
     check_has(&stored[0].to_string(), &["data:image/png;base64,iVBORw0KGgpyZXN0", "image-1.png"]);
+    Ok(())
+}
+
+#[test]
+fn servers_places_and_sharing_say_honestly_what_there_is() -> Result<()> {
+    let stage = Stage::git(Script::new().text("Done."))?;
+    let mut config = codewright_testkit::Project::config(&stage.server.url());
+    config["mcp"] = json!({"helper": {"type": "local", "command": ["/nonexistent"], "enabled": false}});
+    stage.project.write_config(&config)?;
+    let mut terminal = Terminal::start(&stage, &["--prompt", "go"])?;
+    terminal.shows("plain-model")?;
+    terminal.send(ENTER)?;
+    terminal.shows("Done.")?;
+    terminal.send("/mcps")?;
+    terminal.send(ENTER)?;
+    let screen = terminal.shows("MCP servers")?;
+    check_has(&screen, &["helper", "switched off"]);
+    terminal.send(ESCAPE)?;
+    terminal.until("the list to go", |screen| !screen.contains("MCP servers"))?;
+    terminal.send("/move")?;
+    terminal.send(ENTER)?;
+    terminal.shows("there is no other directory")?;
+    terminal.send(ESCAPE)?;
+    terminal.until("the list to go", |screen| !screen.contains("Move session"))?;
+    terminal.send("/share")?;
+    terminal.send(ENTER)?;
+    terminal.shows("Everyone who has the address")?;
+    terminal.send("\t")?;
+    terminal.shows("[Share]")?;
+    terminal.send(ENTER)?;
+    terminal.shows("the session was not shared")?;
     Ok(())
 }

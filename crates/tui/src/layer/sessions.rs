@@ -7,8 +7,6 @@ use super::{Item, Kind, Layer, List, Pick};
 use crate::msg::Cmd;
 use crate::state::State;
 
-const DAY: u64 = 86_400_000;
-
 pub(crate) fn open(state: &mut State) -> Vec<Cmd> {
     let list = List::new(Kind::Sessions, "Sessions", items(state));
     state.layers.push(Layer::List(list.hint("pin ctrl+f   rename ctrl+r   delete ctrl+d")));
@@ -45,6 +43,7 @@ pub(super) fn searched(state: &State) -> Vec<Cmd> {
 }
 
 fn items(state: &State) -> Vec<Item> {
+    let zone = &state.options.zone;
     let sessions = state.mirror.sessions.values();
     let mut sessions: Vec<&Session> =
         sessions.filter(|session| session.parent_id.is_none() && session.time.archived.is_none()).collect();
@@ -52,7 +51,7 @@ fn items(state: &State) -> Vec<Item> {
     sessions.sort_by_key(|session| (!is_pinned(session), std::cmp::Reverse(session.time.updated)));
     let items = sessions.into_iter().map(|session| {
         let group =
-            if is_pinned(session) { "Pinned".to_owned() } else { day(session.time.updated, state.now) };
+            if is_pinned(session) { "Pinned".to_owned() } else { zone.day(session.time.updated, state.now) };
         let busy = match state.mirror.statuses.get(&session.id) {
             Some(SessionStatus::Busy) => "at work",
             Some(SessionStatus::Retry { .. }) => "waits for the provider",
@@ -63,33 +62,10 @@ fn items(state: &State) -> Vec<Item> {
         Item::new(&session.title, Pick::Session(session.id.clone()))
             .group(group)
             .detail(if waits { "waits for you" } else { busy })
-            .note(crate::look::clock(session.time.updated))
+            .note(zone.clock(session.time.updated))
             .current(Some(&session.id) == state.session_id())
     });
     items.collect()
-}
-
-fn day(time: u64, now: u64) -> String {
-    match (now / DAY).saturating_sub(time / DAY) {
-        0 => "Today".to_owned(),
-        1 => "Yesterday".to_owned(),
-        days => date(time / DAY).unwrap_or_else(|| format!("{days} days ago")),
-    }
-}
-
-/// A day since 1970 as a date of the calendar.
-fn date(days: u64) -> Option<String> {
-    // Howard Hinnant's days_from_civil, turned around.
-    let shifted = i64::try_from(days).ok()? + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    Some(format!("{year:04}-{month:02}-{day:02}"))
 }
 
 pub(super) fn key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
@@ -121,20 +97,5 @@ pub(super) fn key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
             Some(vec![Cmd::Save(state.saved())])
         }
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn days_are_told_as_people_tell_them() {
-        let now = 1_795_300_000_000;
-        assert_eq!(day(now, now), "Today");
-        assert_eq!(day(now - DAY, now), "Yesterday");
-        assert_eq!(day(now - 3 * DAY, now), "2026-11-18");
-        assert_eq!(date(0).unwrap(), "1970-01-01");
-        assert_eq!(date(11_016).unwrap(), "2000-02-29");
     }
 }

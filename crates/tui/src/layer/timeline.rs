@@ -8,7 +8,7 @@ use crate::state::State;
 pub(crate) fn open(state: &mut State) {
     let items = prompts(state)
         .into_iter()
-        .map(|(id, text, time)| Item::new(text, Pick::Message(id)).note(crate::look::clock(time)));
+        .map(|(id, text, time)| Item::new(text, Pick::Message(id)).note(state.options.zone.clock(time)));
     let mut list = List::new(Kind::Timeline, "Timeline", items.collect());
     list.selected = list.found.len().saturating_sub(1);
     state.layers.push(Layer::List(list));
@@ -17,7 +17,7 @@ pub(crate) fn open(state: &mut State) {
 pub(crate) fn open_fork(state: &mut State) {
     let mut items = vec![Item::new("All of the session", Pick::Fork(None))];
     items.extend(prompts(state).into_iter().rev().map(|(id, text, time)| {
-        Item::new(text, Pick::Fork(Some(id))).group("Before a prompt").note(crate::look::clock(time))
+        Item::new(text, Pick::Fork(Some(id))).group("Before a prompt").note(state.options.zone.clock(time))
     }));
     state.layers.push(Layer::List(List::new(Kind::Fork, "Fork session", items)));
 }

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use serde_json::Value;
 
 use super::{INDENT, Look, duration};
-use crate::clean::{clean, clean_line};
+use crate::clean::{clean, clean_code, clean_line};
 use crate::diff::{self, View};
 use crate::highlight::{self, Inside};
 use crate::panel::{SIDES, indented, panel};
@@ -186,7 +186,7 @@ impl Look<'_> {
                 ("→", format!("Asked {count} question{}", if count == 1 { "" } else { "s" }))
             }
             "plan_exit" => ("→", "Plan is ready".to_owned()),
-            "bash" => ("$", clean(call.argument("command"))),
+            "bash" => ("$", clean_code(call.argument("command"))),
             name => ("⚙", format!("{} {}", clean_line(name), arguments(call.input)).trim_end().to_owned()),
         }
     }
@@ -202,7 +202,7 @@ impl Look<'_> {
             }
             "apply_patch" | "patch" => self.patches(call, limit),
             "write" => {
-                let content = clean(call.argument("content"));
+                let content = clean_code(call.argument("content"));
                 let limit = if self.is_open(part) { ALL_LINES } else { OUTPUT_LINES };
                 (!content.is_empty()).then(|| self.written(&content, call.argument("filePath"), limit))
             }
@@ -222,7 +222,7 @@ impl Look<'_> {
         let room = self.width.saturating_sub(SIDES).max(8);
         let mark = if call.is_open { format!("{} ", spinner(self.now)) } else { "$ ".to_owned() };
         let style = Style::new().fg(self.theme.text);
-        let command = clean(call.argument("command"));
+        let command = clean_code(call.argument("command"));
         let mut lines: Vec<Line<'static>> = Vec::new();
         for (at, line) in command.lines().take(ALL_LINES).enumerate() {
             let (spans, _) = highlight::line("sh", Inside::Code, line, self.theme);

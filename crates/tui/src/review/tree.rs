@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
-use crate::clean::clean_line;
+use crate::clean::clean_name;
 
 /// How deep directories lie within each other before the rest is one name.
 const MAX_DEPTH: usize = 40;
@@ -97,7 +97,7 @@ impl Tree {
             let is_folded = folded.contains(&path);
             nodes.push(Node {
                 branch,
-                name: clean_line(&name),
+                name: clean_name(&name),
                 path: path.clone(),
                 depth,
                 is_directory: true,
@@ -112,7 +112,7 @@ impl Tree {
             for at in places {
                 nodes.push(Node {
                     branch: branch().0,
-                    name: clean_line(name),
+                    name: clean_name(name),
                     path: path.to_owned(),
                     depth,
                     is_directory: false,

@@ -15,7 +15,7 @@ fn enter_sends_the_prompt_and_remembers_it() {
     assert_eq!(input.parts, [PartInput::text("do it")]);
     assert_eq!(input.agent.as_deref(), Some("build"));
     assert_eq!(input.model.as_ref().map(|model| model.model_id.as_str()), Some("clever"));
-    assert!(cmds.contains(&Cmd::Remember("do it".to_owned())));
+    assert!(cmds.contains(&Cmd::Remember("do it".into())));
     // Until the session is there a second prompt would make another one.
     stage.write("more");
     stage.press(KeyCode::Enter);
@@ -734,7 +734,7 @@ fn a_server_that_is_reached_at_the_second_attempt_opens_what_was_named() {
     let mut state = State::new(options(), Local::default(), BTreeMap::new(), NOW);
     update(&mut state, Msg::Lost("not there yet".to_owned()), NOW);
     let cmds = update(&mut state, Msg::Connected, NOW);
-    assert_eq!(cmds, [Cmd::Start, Cmd::OpenFirst]);
+    assert_eq!(cmds, [Cmd::Start, Cmd::OpenFirst, Cmd::LoadServers]);
     update(&mut state, Msg::Lost("it went away".to_owned()), NOW);
     assert!(!update(&mut state, Msg::Connected, NOW).contains(&Cmd::OpenFirst));
 }
@@ -776,4 +776,32 @@ fn the_selected_answer_is_on_a_small_screen_too() {
     stage.press(KeyCode::Enter);
     stage.write("mine");
     stage.shows("› mine");
+}
+
+#[test]
+fn the_end_of_a_turn_is_told_once_it_has_ended() {
+    let mut stage = Stage::in_session(80, 30);
+    let status = |stage: &mut Stage, kind: &str| {
+        stage.event("session.status", json!({"sessionID": SESSION, "status": {"type": kind}}));
+    };
+    stage.message(user(1));
+    stage.part(part(1, 1, text("hi")));
+    status(&mut stage, "busy");
+    stage.message(assistant(2, None));
+    stage.part(part(2, 2, text("Working on it.")));
+    stage.hides("▣");
+    // Between two steps nothing ends.
+    stage.message(assistant(2, Some("tool-calls")));
+    stage.hides("▣");
+    stage.message(assistant(3, Some("stop")));
+    stage.part(part(3, 3, text("Done.")));
+    stage.shows("▣  Build · clever · 3.6s");
+    assert_eq!(stage.screen().matches('▣').count(), 1);
+    // A turn that broke off after its calls has ended, too.
+    stage.message(user(4));
+    stage.part(part(4, 4, text("again")));
+    stage.message(assistant(5, Some("tool-calls")));
+    assert_eq!(stage.screen().matches('▣').count(), 1);
+    status(&mut stage, "idle");
+    assert_eq!(stage.screen().matches('▣').count(), 2);
 }

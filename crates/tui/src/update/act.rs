@@ -40,6 +40,8 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
         | Action::HalfDown
         | Action::MessageNext
         | Action::MessagePrevious => in_session,
+        Action::Move | Action::Share => in_session,
+        Action::Unshare => state.session().is_some_and(|session| session.share.is_some()),
         Action::Redo => state.session().is_some_and(|session| session.revert.is_some()),
         Action::First | Action::Last => in_session && !(writes && written),
         Action::ChildFirst => in_session,
@@ -79,6 +81,7 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
         | Action::ModelRecentBack
         | Action::VariantCycle
         | Action::AgentList
+        | Action::McpList
         | Action::Connect
         | Action::Status
         | Action::ThemeList
@@ -104,12 +107,7 @@ pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
     match action {
         Action::SessionList => layer::sessions::open(state),
         Action::SessionNew => new_session(state),
-        Action::SessionRename => {
-            if let Some(id) = state.session_id().cloned() {
-                layer::rename::open(state, &id);
-            }
-            Vec::new()
-        }
+        Action::SessionRename => over(state, rename),
         Action::SessionTimeline => over(state, layer::timeline::open),
         Action::SessionFork => over(state, layer::timeline::open_fork),
         Action::SessionCompact => compact(state),
@@ -170,6 +168,10 @@ pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
         Action::Suspend => vec![Cmd::Suspend],
         Action::Exit => vec![Cmd::Quit],
         Action::Diff
+        | Action::Move
+        | Action::Share
+        | Action::Unshare
+        | Action::McpList
         | Action::Skills
         | Action::ModelList
         | Action::AgentList
@@ -202,9 +204,16 @@ fn dialog(state: &mut State, action: Action) -> Vec<Cmd> {
             vec![Cmd::LoadSkills]
         }
         Action::Diff => layer::review::open(state),
+        Action::Move => layer::places::open(state),
+        Action::Share => layer::share::open(state),
+        Action::Unshare => state.session_id().cloned().map(Cmd::Unshare).into_iter().collect(),
+        Action::McpList => {
+            layer::mcp::open(state);
+            vec![Cmd::LoadServers]
+        }
         Action::Status => {
             state.layers.push(page(Topic::Status));
-            Vec::new()
+            vec![Cmd::LoadServers]
         }
         Action::Bug => {
             state.layers.push(page(Topic::Bug));
@@ -220,6 +229,12 @@ fn dialog(state: &mut State, action: Action) -> Vec<Cmd> {
 fn over(state: &mut State, open: impl FnOnce(&mut State)) -> Vec<Cmd> {
     open(state);
     Vec::new()
+}
+
+fn rename(state: &mut State) {
+    if let Some(id) = state.session_id().cloned() {
+        layer::rename::open(state, &id);
+    }
 }
 
 fn new_session(state: &mut State) -> Vec<Cmd> {

@@ -64,13 +64,6 @@ pub(super) fn replied(state: &mut State, reply: Reply) -> Vec<Cmd> {
                 layer::skills::open(state);
             }
         }
-        Reply::Copied { told, done } => {
-            let variant = if done { ToastVariant::Success } else { ToastVariant::Warning };
-            state.tell(told, variant);
-        }
-        Reply::Pasted(Ok(Clip::Text(text))) => return super::paste(state, &text),
-        Reply::Pasted(Ok(Clip::Picture(picture))) => state.prompt.attach_picture(&picture),
-        Reply::Pasted(Err(why)) => state.warn(why),
         Reply::Changes { source, changes } => layer::review::loaded(state, &source, changes),
         Reply::Edited(text) => state.prompt.editor.set(text.trim_end()),
         Reply::Unsent { draft, error } => {
@@ -88,6 +81,33 @@ pub(super) fn replied(state: &mut State, reply: Reply) -> Vec<Cmd> {
         }
         Reply::Failed(text) => state.fail(text),
         Reply::Done(text) => state.tell(text, ToastVariant::Success),
+        other => return beside(state, other),
+    }
+    Vec::new()
+}
+
+/// What concerns neither sessions nor what can answer.
+fn beside(state: &mut State, reply: Reply) -> Vec<Cmd> {
+    match reply {
+        Reply::Servers { mcp, lsp, formatters } => {
+            state.mirror.put_servers(mcp, lsp, formatters);
+            layer::mcp::refresh(state);
+        }
+        Reply::Places { directories, workspaces } => layer::places::fill(state, &directories, &workspaces),
+        Reply::Shared(session) => {
+            let address = session.share.as_ref().map(|share| share.url.clone()).unwrap_or_default();
+            state.mirror.put_session(*session);
+            state.tell(format!("shared at {address}"), ToastVariant::Success);
+            return vec![Cmd::Copy(address)];
+        }
+        Reply::Copied { told, done } => {
+            let variant = if done { ToastVariant::Success } else { ToastVariant::Warning };
+            state.tell(told, variant);
+        }
+        Reply::Pasted(Ok(Clip::Text(text))) => return super::paste(state, &text),
+        Reply::Pasted(Ok(Clip::Picture(picture))) => state.prompt.attach_picture(&picture),
+        Reply::Pasted(Err(why)) => state.warn(why),
+        _ => {}
     }
     Vec::new()
 }

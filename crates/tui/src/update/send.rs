@@ -5,6 +5,7 @@ use codewright_proto::{CommandInput, PartInput, PromptInput, PromptModel, ShellI
 use super::act;
 use crate::keys::ACTIONS;
 use crate::msg::Cmd;
+use crate::prompt::Draft;
 use crate::state::State;
 
 pub(super) fn submit(state: &mut State) -> Vec<Cmd> {
@@ -48,10 +49,10 @@ pub(super) fn submit(state: &mut State) -> Vec<Cmd> {
             parts: parts.into_iter().filter(|part| matches!(part, PartInput::File { .. })).collect(),
             message_id: None,
         };
-        return sent(state, &text, Cmd::Command { session, input: Box::new(input), draft });
+        return sent(state, Cmd::Command { session, input: Box::new(input), draft: draft.clone() }, draft);
     }
     let input = PromptInput { agent, model, variant, parts, ..PromptInput::default() };
-    sent(state, &text, Cmd::Send { session, input: Box::new(input), draft })
+    sent(state, Cmd::Send { session, input: Box::new(input), draft: draft.clone() }, draft)
 }
 
 /// The agent, the model and its variant that answer.
@@ -78,28 +79,25 @@ fn shell(state: &mut State, command: String) -> Vec<Cmd> {
     }
     let session = state.session_id().cloned();
     let (agent, model, _) = who(state);
-    let input = ShellInput {
-        message_id: None,
-        agent: agent.unwrap_or_else(|| "build".to_owned()),
-        model,
-        command: command.clone(),
-    };
+    let input =
+        ShellInput { message_id: None, agent: agent.unwrap_or_else(|| "build".to_owned()), model, command };
     let draft = state.prompt.draft();
-    sent(state, &format!("!{command}"), Cmd::Shell { session, input: Box::new(input), draft })
+    sent(state, Cmd::Shell { session, input: Box::new(input), draft: draft.clone() }, draft)
 }
 
 /// Empties the prompt, and remembers what was in it.
-fn sent(state: &mut State, text: &str, cmd: Cmd) -> Vec<Cmd> {
+fn sent(state: &mut State, cmd: Cmd, mut draft: Draft) -> Vec<Cmd> {
+    draft.text.truncate(draft.text.trim_end().len());
     state.opening = state.session_id().is_none();
     state.prompt.clear();
-    state.prompt.remember(text.trim());
+    state.prompt.remember(draft.clone());
     if let Some(id) = state.session_id().cloned() {
         state.drive(&id);
         if let Some(transcript) = state.mirror.transcripts.get_mut(&id) {
             transcript.scroll = crate::transcript::Scroll::End;
         }
     }
-    let mut cmds = vec![cmd, Cmd::Remember(text.trim().to_owned())];
+    let mut cmds = vec![cmd, Cmd::Remember(draft)];
     if let Some((provider, model)) = state.model() {
         let name = format!("{provider}/{model}");
         if state.local.recent.first() != Some(&name) {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Bottom, both_ends};
 use crate::asked::{self, Answering, Leave, Stage};
-use crate::clean::{clean, clean_line};
+use crate::clean::{clean_code, clean_line, clean_name};
 use crate::look::Look;
 use crate::panel::{SIDES, panel};
 use crate::state::State;
@@ -116,7 +116,7 @@ fn patterns(patterns: &[String], room: usize, style: Style) -> Vec<Line<'static>
     let shown = patterns
         .iter()
         .take(MAX_PATTERNS)
-        .flat_map(|pattern| wrap::exact(&[Span::styled(format!("- {}", clean_line(pattern)), style)], room));
+        .flat_map(|pattern| wrap::exact(&[Span::styled(format!("- {}", clean_name(pattern)), style)], room));
     let mut lines: Vec<Line<'static>> = shown.collect();
     if patterns.len() > MAX_PATTERNS {
         lines.push(Line::from(Span::styled(format!("and {} more", patterns.len() - MAX_PATTERNS), style)));
@@ -133,7 +133,7 @@ fn details(look: &Look<'_>, request: &PermissionRequest, room: usize) -> Vec<Lin
     let line = |label: String| wrap::words(&[Span::styled(label, text)], room);
     match request.permission.as_str() {
         "bash" => {
-            let command = clean(meta("command"));
+            let command = clean_code(meta("command"));
             let mut lines = Vec::new();
             for (at, row) in command.lines().enumerate() {
                 let mark = if at == 0 { "$ " } else { "  " };
@@ -157,7 +157,7 @@ fn details(look: &Look<'_>, request: &PermissionRequest, room: usize) -> Vec<Lin
                     .to_owned(),
             );
             if !meta("command").is_empty() {
-                lines.extend(line(format!("$ {}", clean_line(meta("command")))));
+                lines.extend(line(format!("$ {}", clean_name(meta("command")))));
             }
             lines.push(Line::default());
             lines.extend(patterns(&request.patterns, room, muted));

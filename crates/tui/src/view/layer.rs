@@ -7,7 +7,7 @@ use ratatui::text::{Line as Text, Span};
 
 use super::{both_ends, clear, page, put, review};
 use crate::clean::clean_line;
-use crate::layer::{Kind, Layer, Line, List};
+use crate::layer::{Confirm, Kind, Layer, Line, List};
 use crate::state::State;
 use crate::wrap;
 
@@ -21,6 +21,10 @@ pub(super) fn view(state: &State, layer: &Layer, buffer: &mut Buffer, area: Rect
         Layer::Line(line) => line_view(state, line, buffer, area),
         Layer::Page(shown) => {
             page::view(state, shown, buffer, area);
+            None
+        }
+        Layer::Confirm(confirm) => {
+            confirm_view(state, confirm, buffer, area);
             None
         }
         Layer::Review(shown) => {
@@ -56,8 +60,16 @@ enum Row {
 }
 
 fn list_view(state: &State, list: &List, buffer: &mut Buffer, area: Rect) -> Option<(u16, u16)> {
-    let wide =
-        matches!(list.kind, Kind::Sessions | Kind::Timeline | Kind::Fork | Kind::Skills | Kind::Children);
+    let wide = matches!(
+        list.kind,
+        Kind::Sessions
+            | Kind::Timeline
+            | Kind::Fork
+            | Kind::Skills
+            | Kind::Children
+            | Kind::Mcp
+            | Kind::Places
+    );
     let rows = rows(list);
     let foot = u16::from(!list.hint.is_empty()) * 2;
     let wanted = u16::try_from(rows.len()).unwrap_or(MAX_HEIGHT).clamp(1, MAX_HEIGHT) + 6 + foot;
@@ -70,8 +82,16 @@ fn list_view(state: &State, list: &List, buffer: &mut Buffer, area: Rect) -> Opt
     put(buffer, inner, 2, &Text::from(shown));
     let body = Rect::new(inner.x, inner.y + 4, inner.width, inner.height.saturating_sub(4 + foot));
     if list.found.is_empty() {
-        let text = if list.items.is_empty() { "nothing there" } else { "nothing fits" };
-        put(buffer, body, 0, &Text::from(Span::styled(text, muted)));
+        let text = match (&list.kind, list.items.is_empty()) {
+            (_, false) => "nothing fits",
+            (Kind::Mcp, true) => "no MCP server is configured: `mcp` in opencode.json names them",
+            (_, true) => "nothing there",
+        };
+        for (y, line) in
+            (0..body.height).zip(wrap::words(&[Span::styled(text, muted)], usize::from(body.width)))
+        {
+            put(buffer, body, y, &line);
+        }
     }
     let at =
         rows.iter().position(|row| matches!(row, Row::Entry(entry) if *entry == list.selected)).unwrap_or(0);
@@ -144,6 +164,32 @@ fn item(state: &State, list: &List, place: usize, width: u16) -> Text<'static> {
     let left = vec![Span::styled(format!("{mark}{label} "), text), Span::styled(detail, muted)];
     let line = both_ends(left, vec![Span::styled(format!("{note} "), muted)], width);
     if selected { line.style(text) } else { line }
+}
+
+fn confirm_view(state: &State, confirm: &Confirm, buffer: &mut Buffer, area: Rect) {
+    let theme = &state.theme;
+    let width = 64_u16.min(area.width.saturating_sub(2));
+    let style = Style::new().fg(theme.text);
+    let about = wrap::words(&[Span::styled(confirm.about, style)], usize::from(width.saturating_sub(4)));
+    let count = u16::try_from(about.len()).unwrap_or(0);
+    let inner = frame(state, buffer, area, (width, count + 6));
+    put(buffer, inner, 0, &heading(state, confirm.title, inner.width));
+    for (at, line) in (2..).zip(&about) {
+        put(buffer, inner, at, line);
+    }
+    let buttons = [("Cancel", !confirm.sure), (confirm.button, confirm.sure)].map(|(name, selected)| {
+        let style = if selected {
+            Style::new().fg(theme.selected_text).bg(theme.primary).add_modifier(Modifier::BOLD)
+        } else {
+            Style::new().fg(theme.muted)
+        };
+        // Without colours the chosen one is told by its brackets.
+        Span::styled(if selected { format!("[{name}]") } else { format!(" {name} ") }, style)
+    });
+    let [cancel, button] = buttons;
+    let right = vec![cancel, Span::raw(" "), button];
+    let hint = Span::styled("⇆ select  enter confirm", Style::new().fg(theme.muted));
+    put(buffer, inner, inner.height.saturating_sub(1), &both_ends(vec![hint], right, inner.width));
 }
 
 fn line_view(state: &State, line: &Line, buffer: &mut Buffer, area: Rect) -> Option<(u16, u16)> {

@@ -79,17 +79,39 @@ fn status(state: &State) -> Vec<Line<'static>> {
     if state.mirror.providers.is_empty() {
         lines.push(pair(state, "none", "/connect stores a provider's key"));
     }
-    for (title, text) in [
-        ("MCP servers", "not supported by this version"),
-        ("Language servers", "not supported by this version"),
-        ("Formatters", "not supported by this version"),
-    ] {
-        lines.extend([Line::default(), group(state, title), pair(state, text, "")]);
-    }
+    lines.extend(servers(state));
     lines.extend([Line::default(), group(state, "Terminal")]);
     lines.push(pair(state, "theme", &state.theme_name));
     lines.push(pair(state, "colours", &format!("{:?}", state.options.depth).to_lowercase()));
     lines.push(pair(state, "size", &format!("{} × {}", state.size.0, state.size.1)));
+    lines
+}
+
+/// What helps the server: tool servers, language servers, formatters.
+fn servers(state: &State) -> Vec<Line<'static>> {
+    let mirror = &state.mirror;
+    let mut lines = vec![Line::default(), group(state, "MCP servers")];
+    for server in &mirror.mcp {
+        let told = crate::layer::mcp::told(&server.status, server.error.as_deref());
+        lines.push(pair(state, &clean_line(&server.name), &told));
+    }
+    if mirror.mcp.is_empty() {
+        lines.push(pair(state, "none is configured", ""));
+    }
+    lines.extend([Line::default(), group(state, "Language servers")]);
+    for server in &mirror.lsp {
+        lines.push(pair(state, &server.name, &format!("{} {}", server.status, server.root)));
+    }
+    if mirror.lsp.is_empty() {
+        lines.push(pair(state, "none is at work", ""));
+    }
+    lines.extend([Line::default(), group(state, "Formatters")]);
+    for (name, kinds) in &mirror.formatters {
+        lines.push(pair(state, name, kinds));
+    }
+    if mirror.formatters.is_empty() {
+        lines.push(pair(state, "none is used", ""));
+    }
     lines
 }
 

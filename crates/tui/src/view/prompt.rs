@@ -33,7 +33,13 @@ pub(super) fn lines(state: &State, width: u16, max_rows: u16) -> Bottom {
     let room = usize::from(text_width(width));
     let editor = &state.prompt.editor;
     let ranges = editor.rows(room);
-    let (row, column) = editor.position(room);
+    let (row, mut column) = editor.position(room);
+    if let Some(range) = ranges.get(row)
+        && crate::bidi::is_needed(&editor.text()[range.clone()])
+    {
+        let text = editor.text()[range.clone()].trim_end_matches(['\n', '\r']);
+        column = crate::bidi::column(text, editor.cursor().saturating_sub(range.start).min(text.len()));
+    }
     let shown = usize::from(max_rows.saturating_sub(5)).max(1);
     let first = row.saturating_sub(shown - 1).min(ranges.len().saturating_sub(shown));
     let mut content = vec![Line::default()];
@@ -43,7 +49,8 @@ pub(super) fn lines(state: &State, width: u16, max_rows: u16) -> Bottom {
     } else {
         for range in ranges.iter().skip(first).take(shown) {
             let text = editor.text()[range.clone()].trim_end_matches(['\n', '\r']);
-            content.push(Line::from(marked(state, text)));
+            let line = vec![Line::from(marked(state, text))];
+            content.extend(crate::bidi::ordered(line, crate::bidi::Base::Told));
         }
     }
     content.push(Line::default());

@@ -13,6 +13,8 @@ use crate::wrap;
 
 /// How many changed files are listed.
 const MAX_FILES: usize = 12;
+/// How many servers of a kind are listed.
+const MAX_SERVERS: usize = 8;
 
 pub(super) fn view(state: &State, buffer: &mut Buffer, area: Rect) {
     let theme = &state.theme;
@@ -57,6 +59,7 @@ fn lines(state: &State, width: usize) -> Vec<Line<'static>> {
     if cached > 0 {
         lines.push(Line::from(Span::styled(format!("{} from the cache", grouped(cached)), muted)));
     }
+    lines.extend(servers(state, width));
     let todos = state.mirror.todos.get(&session.id).filter(|todos| !todos.is_empty());
     if let Some(todos) = todos {
         lines.extend([Line::default(), heading("Todo")]);
@@ -80,6 +83,50 @@ fn lines(state: &State, width: usize) -> Vec<Line<'static>> {
         }
         if files.len() > MAX_FILES {
             lines.push(Line::from(Span::styled(format!("and {} more", files.len() - MAX_FILES), muted)));
+        }
+    }
+    lines
+}
+
+/// Tool servers and language servers, if there are any.
+fn servers(state: &State, width: usize) -> Vec<Line<'static>> {
+    let theme = &state.theme;
+    let text = Style::new().fg(theme.text);
+    let muted = Style::new().fg(theme.muted);
+    let mcp = state.mirror.mcp.iter().map(|server| {
+        let told = match (server.status.as_str(), &server.error) {
+            ("connected", _) => String::new(),
+            (_, Some(error)) => error.clone(),
+            (status, None) => crate::layer::mcp::told(status, None),
+        };
+        let colour = match server.status.as_str() {
+            "connected" => theme.success,
+            "disabled" => theme.muted,
+            "needs_auth" | "needs_client_registration" => theme.warning,
+            _ => theme.error,
+        };
+        (clean_line(&server.name), told, colour)
+    });
+    let lsp = state.mirror.lsp.iter().map(|server| {
+        let fine = server.status == "connected";
+        let told = if fine { String::new() } else { server.status.clone() };
+        (server.name.clone(), told, if fine { theme.success } else { theme.error })
+    });
+    let mut lines = Vec::new();
+    for (title, servers) in [("MCP", mcp.collect::<Vec<_>>()), ("LSP", lsp.collect())] {
+        if servers.is_empty() {
+            continue;
+        }
+        let heading = Span::styled(title, text.add_modifier(Modifier::BOLD));
+        lines.extend([Line::default(), Line::from(heading)]);
+        for (name, told, colour) in servers.iter().take(MAX_SERVERS) {
+            let spans = [Span::styled(name.clone(), text), Span::styled(format!(" {told}"), muted)];
+            let wrapped = wrap::words(&spans, width.saturating_sub(2)).into_iter().take(2).collect();
+            let mark = Span::styled("• ", Style::new().fg(*colour));
+            lines.extend(wrap::prefixed(wrapped, &mark, &Span::raw("  ")));
+        }
+        if servers.len() > MAX_SERVERS {
+            lines.push(Line::from(Span::styled(format!("and {} more", servers.len() - MAX_SERVERS), muted)));
         }
     }
     lines
