@@ -16,7 +16,9 @@ use codewright_proto::{
     PermissionId, PermissionRequest, PromptInput, QuestionId, QuestionRequest, Session, SessionId,
     SessionInput, SessionStatus, Signal,
 };
-use codewright_store::{Claim, Condition, Incoming, Logged, Salvage, SessionFilter, Store, Subscription};
+use codewright_store::{
+    Claim, Condition, Incoming, Logged, MessagesJson, Salvage, SessionFilter, Store, Subscription,
+};
 use codewright_tools::{Environment, FileLocks, Jobs, SearchEngine, Web};
 use codewright_workspace::Confinement;
 use tokio_util::sync::CancellationToken;
@@ -238,6 +240,11 @@ impl Engine {
         Ok(self.0.store.sessions(filter).await?)
     }
 
+    /// [`Engine::sessions`] as clients receive them.
+    pub async fn sessions_json(&self, filter: SessionFilter) -> Result<Vec<u8>, Error> {
+        Ok(self.0.store.sessions_json(filter).await?)
+    }
+
     /// The newest messages of a session, oldest first.
     pub async fn messages(
         &self,
@@ -246,6 +253,17 @@ impl Engine {
     ) -> Result<Vec<MessageWithParts>, Error> {
         self.0.session(id).await?;
         Ok(self.0.store.messages(id, limit).await?)
+    }
+
+    /// The newest `limit` messages before one, or all, oldest first, as clients receive them.
+    pub async fn messages_json(
+        &self,
+        id: &SessionId,
+        limit: Option<usize>,
+        before: Option<(u64, MessageId)>,
+    ) -> Result<MessagesJson, Error> {
+        self.0.session(id).await?;
+        Ok(self.0.store.messages_json(id, limit, before).await?)
     }
 
     /// The newest `limit` messages before one, oldest first, and whether there are older ones.

@@ -37,7 +37,7 @@ pub mod trial;
 mod web;
 
 pub use codewright_store::inspect;
-pub use codewright_store::{Incoming, Logged, Published, Salvage, SessionFilter, Subscription};
+pub use codewright_store::{Incoming, Logged, MessagesJson, Published, Salvage, SessionFilter, Subscription};
 pub use codewright_workspace::Confinement;
 pub use credential::{sign_in, vault};
 pub use debug::{BlockReport, PromptReport, Setting, Size};

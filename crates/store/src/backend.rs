@@ -13,7 +13,7 @@ use codewright_proto::{
     SessionId, Todo,
 };
 
-use crate::{Claim, Condition, Error, Holder, Incoming, Logged, Salvage, SessionFilter};
+use crate::{Claim, Condition, Error, Holder, Incoming, Logged, MessagesJson, Salvage, SessionFilter};
 
 /// An answer that is waited for.
 pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
@@ -67,6 +67,9 @@ pub(crate) trait Backend: Send + Sync {
     /// The sessions that a filter lets through, most recently updated first.
     fn sessions(&self, filter: SessionFilter) -> Answer<'_, Vec<Session>>;
 
+    /// The same as clients receive it.
+    fn sessions_json(&self, filter: SessionFilter) -> Answer<'_, Vec<u8>>;
+
     /// All messages of a session with the last `seq` of its log.
     fn transcript<'a>(&'a self, session: &'a SessionId) -> Answer<'a, (u64, Vec<MessageWithParts>)>;
 
@@ -84,6 +87,14 @@ pub(crate) trait Backend: Send + Sync {
         limit: usize,
         before: Option<(u64, MessageId)>,
     ) -> Answer<'a, (Vec<MessageWithParts>, bool)>;
+
+    /// The same as clients receive it.
+    fn messages_json<'a>(
+        &'a self,
+        session: &'a SessionId,
+        limit: Option<usize>,
+        before: Option<(u64, MessageId)>,
+    ) -> Answer<'a, MessagesJson>;
 
     /// One message with its parts.
     fn message<'a>(

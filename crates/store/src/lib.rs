@@ -110,6 +110,15 @@ pub(crate) struct Stamps {
     pub(crate) clock: Clock,
 }
 
+/// Messages with their parts as clients receive them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessagesJson {
+    /// A list of `MessageWithParts`, oldest first.
+    pub json: Vec<u8>,
+    /// The oldest of them, by time of creation and id, if there are older ones.
+    pub next: Option<(u64, MessageId)>,
+}
+
 /// Which sessions are listed. An absent field lets everything through.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFilter {
@@ -315,6 +324,11 @@ impl Store {
         self.log.sessions(filter).await
     }
 
+    /// [`Store::sessions`] as the JSON that clients receive.
+    pub async fn sessions_json(&self, filter: SessionFilter) -> Result<Vec<u8>, Error> {
+        self.log.sessions_json(filter).await
+    }
+
     /// All messages of a session with their parts, oldest first; none for an unknown session.
     pub async fn transcript(&self, session: &SessionId) -> Result<Vec<MessageWithParts>, Error> {
         self.log.messages(session, None).await
@@ -350,6 +364,17 @@ impl Store {
         before: Option<(u64, MessageId)>,
     ) -> Result<(Vec<MessageWithParts>, bool), Error> {
         self.log.messages_before(session, limit, before).await
+    }
+
+    /// [`Store::messages_before`], or all messages, as the JSON that clients receive: nothing is read but where the
+    /// fields of a row begin, so it costs little more than the reading of the file.
+    pub async fn messages_json(
+        &self,
+        session: &SessionId,
+        limit: Option<usize>,
+        before: Option<(u64, MessageId)>,
+    ) -> Result<MessagesJson, Error> {
+        self.log.messages_json(session, limit, before).await
     }
 
     /// One message of a session with its parts, if it exists.

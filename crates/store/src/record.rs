@@ -1,6 +1,6 @@
 //! An event as the log keeps it: its JSON, written once.
 //!
-//! The same bytes serve the log and the projection. A message's or part's row
+//! The same bytes serve the log and the projection. A session's row has its value; a message's or part's row
 //! is the event's value without its ids; the ids stand next to each other at a
 //! known place, so the row is cut out of the JSON, and a text of two megabytes is
 //! not written a second time.
@@ -55,9 +55,10 @@ impl Record {
         let row = match event {
             Event::MessageUpdated { session_id, info } => message_row(&json, session_id, info),
             Event::PartUpdated { session_id, part, time } => part_row(&json, session_id, part, *time),
-            Event::SessionCreated { .. }
-            | Event::SessionUpdated { .. }
-            | Event::SessionDeleted { .. }
+            Event::SessionCreated { session_id, .. } | Event::SessionUpdated { session_id, .. } => {
+                session_row(&json, event.name(), session_id)
+            }
+            Event::SessionDeleted { .. }
             | Event::MessageRemoved { .. }
             | Event::PartRemoved { .. }
             | Event::TodoUpdated { .. }
@@ -87,6 +88,11 @@ impl Record {
             }
         }
     }
+}
+
+fn session_row(json: &[u8], name: &str, session_id: &SessionId) -> Row {
+    let before = format!(r#"{{"type":"{name}","properties":{{"sessionID":"{session_id}","info":"#);
+    value(json, [&before, "{", ""], "}}")
 }
 
 fn message_row(json: &[u8], session_id: &SessionId, info: &Message) -> Row {

@@ -22,7 +22,7 @@ use crate::lease::StopSignal;
 use crate::node::Node;
 use crate::record::Record;
 use crate::sync::{Incoming, Logged};
-use crate::{Claim, Condition, Error, Holder, Lease, Salvage, SessionFilter, Stamps};
+use crate::{Claim, Condition, Error, Holder, Lease, MessagesJson, Salvage, SessionFilter, Stamps};
 use open::Opened;
 use tail::Tail;
 use writer::{Append, Command, Work, Writer};
@@ -31,6 +31,7 @@ mod apply;
 mod backend;
 mod damage;
 mod draft;
+mod json;
 mod lease;
 mod open;
 mod query;
@@ -39,6 +40,7 @@ mod scope;
 mod session_row;
 mod sync;
 mod tail;
+mod watch;
 mod writer;
 
 /// How many events one append may have.
@@ -417,6 +419,10 @@ impl Sqlite {
         self.read(move |connection| session_row::sessions(connection, &filter)).await
     }
 
+    pub(crate) async fn sessions_json(&self, filter: SessionFilter) -> Result<Vec<u8>, Error> {
+        self.read(move |connection| session_row::sessions_json(connection, &filter)).await
+    }
+
     pub(crate) async fn messages(
         &self,
         session: &SessionId,
@@ -435,6 +441,16 @@ impl Sqlite {
     ) -> Result<(Vec<MessageWithParts>, bool), Error> {
         let session = session.clone();
         self.read(move |connection| query::messages_before(connection, &session, limit, before)).await
+    }
+
+    pub(crate) async fn messages_json(
+        &self,
+        session: &SessionId,
+        limit: Option<usize>,
+        before: Option<(u64, MessageId)>,
+    ) -> Result<MessagesJson, Error> {
+        let session = session.clone();
+        self.read(move |connection| json::messages(connection, &session, limit, before)).await
     }
 
     pub(crate) async fn message(
@@ -487,6 +503,7 @@ impl Sqlite {
         self.send(Command::Close(reply)).await?;
         timeout(CLOSE_TIMEOUT, answer).await.map_err(|_| self.busy())?.map_err(|_| Error::Closed)??;
         self.0.node.end();
+        self.0.wake_tail();
         let threads = std::mem::take(&mut *self.threads());
         for thread in threads {
             // The answer above is the last thing the writer does, and the other ends with
@@ -497,7 +514,20 @@ impl Sqlite {
     }
 }
 
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.wake_tail();
+    }
+}
+
 impl Inner {
+    /// Lets the thread see that the feed has ended.
+    fn wake_tail(&self) {
+        if let Some(tail) = &self.tail {
+            tail.wake();
+        }
+    }
+
     /// Remembers for the next start that the file is damaged.
     fn noted<T>(&self, outcome: Result<T, Error>) -> Result<T, Error> {
         if self.readers.is_some() && outcome.as_ref().is_err_and(Error::is_damage) {

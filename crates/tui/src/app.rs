@@ -1,7 +1,7 @@
 //! The loop: what comes in is applied, what is to be done is begun, what changed is drawn.
 //!
-//! Frames are drawn only when something changed, sixty a second at most; while nothing
-//! happens nothing wakes up.
+//! Frames are drawn only when something changed, sixty a second at most, but what the user does is
+//! shown at once; while nothing happens nothing wakes up.
 
 use std::io;
 use std::time::Duration;
@@ -22,12 +22,15 @@ use crate::terminal::{Terminal, give_back};
 use crate::update::update;
 use crate::{Error, local};
 
-/// How long a frame stands at least.
+/// How long a frame stands at least, unless the user did something.
 const FRAME: Duration = Duration::from_millis(16);
+/// How long a frame stands in any case: keys may come from a program.
+const SHORTEST_FRAME: Duration = Duration::from_millis(4);
 /// How many messages wait for the loop at most; who has more waits.
 const MAX_WAITING: usize = 1_024;
-/// How many messages are applied before a frame is drawn.
+/// How many messages are applied before a frame is drawn, and for how long.
 const MAX_AT_ONCE: usize = 2_048;
+const MAX_AT_ONCE_TIME: Duration = Duration::from_millis(4);
 
 /// How the client ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,6 +66,7 @@ pub async fn run(client: Client, options: Options, clock: Clock) -> Result<Ended
         files,
         clock,
         dirty: true,
+        urgent: false,
         drawn: None,
         quit: false,
     };
@@ -80,6 +84,8 @@ struct App {
     files: Files,
     clock: Clock,
     dirty: bool,
+    /// The user did something that is not shown yet.
+    urgent: bool,
     drawn: Option<Instant>,
     quit: bool,
 }
@@ -120,10 +126,12 @@ impl App {
         let until = self.next_wake();
         let Some(input) = &mut self.input else { return Woken::Time };
         tokio::select! {
+            // Whoever types comes first, however much there is to hear.
+            biased;
             event = input.next() => Woken::Input(event),
-            msg = self.receiver.recv() => Woken::Msg(msg),
             signal = self.signals.next() => Woken::Signal(signal),
             () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => Woken::Time,
+            msg = self.receiver.recv() => Woken::Msg(msg),
         }
     }
 
@@ -131,17 +139,22 @@ impl App {
     fn next_wake(&self) -> Option<Instant> {
         let now = Instant::now();
         if self.dirty {
-            return Some(self.drawn.map_or(now, |drawn| drawn + FRAME));
+            return Some(self.drawn.map_or(now, |drawn| drawn + self.frame()));
         }
         let change = self.state.next_change()?;
         Some(now + Duration::from_millis(change.saturating_sub(self.clock.now_ms()).max(1)))
     }
 
+    /// How long the last frame stands.
+    fn frame(&self) -> Duration {
+        if self.urgent { SHORTEST_FRAME } else { FRAME }
+    }
+
     fn draw(&mut self) -> io::Result<()> {
-        let due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= FRAME);
+        let due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= self.frame());
         if self.dirty && due {
             self.terminal.draw(&mut self.state)?;
-            self.dirty = false;
+            (self.dirty, self.urgent) = (false, false);
             self.drawn = Some(Instant::now());
         }
         Ok(())
@@ -155,15 +168,20 @@ impl App {
             Event::Resize(width, height) => Msg::Resize(width, height),
             Event::FocusGained | Event::FocusLost => return Ok(()),
         };
+        self.urgent = true;
         self.apply(msg).await
     }
 
     /// Applies a message and those that wait behind it.
     async fn messages(&mut self, first: Msg) -> io::Result<()> {
         let mut next = Some(first);
+        let begun = Instant::now();
         for _ in 0..MAX_AT_ONCE {
             let Some(msg) = next.take() else { break };
             self.apply(msg).await?;
+            if begun.elapsed() >= MAX_AT_ONCE_TIME {
+                break;
+            }
             next = self.receiver.try_recv().ok();
         }
         if let Some(msg) = next {

@@ -45,7 +45,7 @@ pub(super) async fn list(
     State(app): State<App>,
     here: Here,
     Params(listed): Params<Listed>,
-) -> Result<Json<Vec<Session>>, Error> {
+) -> Result<Response, Error> {
     let limit = whole("limit", listed.limit)?.map_or(DEFAULT_SESSIONS, |limit| limit as usize);
     let path = listed.path.filter(|path| !path.is_empty());
     let everywhere = !here.in_query || path.is_some() || listed.scope.as_deref() == Some("project");
@@ -59,14 +59,13 @@ pub(super) async fn list(
         limit: path.is_none().then_some(limit),
         ..SessionFilter::default()
     };
+    let Some(path) = path else { return Ok(json(app.engine.sessions_json(filter).await?)) };
     let mut sessions = app.engine.sessions(filter).await?;
-    if let Some(path) = path {
-        sessions.retain(|session| {
-            session.path.as_deref().is_some_and(|at| std::path::Path::new(at).starts_with(&path))
-        });
-        sessions.truncate(limit);
-    }
-    Ok(Json(sessions))
+    sessions.retain(|session| {
+        session.path.as_deref().is_some_and(|at| std::path::Path::new(at).starts_with(&path))
+    });
+    sessions.truncate(limit);
+    Ok(Json(sessions).into_response())
 }
 
 fn whole(name: &str, number: Option<f64>) -> Result<Option<u64>, Error> {
@@ -149,9 +148,8 @@ impl Cursor {
         Ok((cursor.time, id))
     }
 
-    fn before(message: &MessageWithParts) -> String {
-        let cursor = serde_json::json!({"id": message.info.id(), "time": message.info.created()});
-        BASE64_URL_SAFE_NO_PAD.encode(cursor.to_string())
+    fn write(&self) -> String {
+        BASE64_URL_SAFE_NO_PAD.encode(serde_json::json!({"id": self.id, "time": self.time}).to_string())
     }
 }
 
@@ -166,13 +164,13 @@ pub(super) async fn messages(
         if before.is_some() && page.limit.is_none() {
             return Err(Error::query("`before` needs a `limit`"));
         }
-        return Ok(Json(app.engine.messages(&id, None).await?).into_response());
+        return Ok(json(app.engine.messages_json(&id, None, None).await?.json));
     };
     let before = before.map(Cursor::read).transpose()?;
-    let (messages, has_more) = app.engine.messages_before(&id, limit, before).await?;
-    let next = messages.first().filter(|_| has_more).map(Cursor::before);
-    let mut response = Json(messages).into_response();
-    if let Some(next) = next {
+    let page = app.engine.messages_json(&id, Some(limit), before).await?;
+    let mut response = json(page.json);
+    if let Some((time, id)) = page.next {
+        let next = Cursor { id, time }.write();
         let link = format!("<{}>; rel=\"next\"", next_page(&uri, &headers, &next));
         let headers = response.headers_mut();
         headers.extend([
@@ -182,6 +180,11 @@ pub(super) async fn messages(
         ]);
     }
     Ok(response)
+}
+
+/// An answer of JSON that was written elsewhere.
+fn json(text: Vec<u8>) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text).into_response()
 }
 
 /// The address of the request with another cursor, whole if the client said whom it asked.

@@ -78,10 +78,10 @@ pub(super) fn project_event(
     record: &Record,
 ) -> Result<(), Fault> {
     match event {
-        Event::SessionCreated { info, .. } => session_row::upsert(connection, info),
+        Event::SessionCreated { info, .. } => session_row::upsert(connection, info, record),
         Event::SessionUpdated { session_id, info } => {
             demand_session(connection, session_id)?;
-            session_row::upsert(connection, info)
+            session_row::upsert(connection, info, record)
         }
         Event::SessionDeleted { session_id, .. } => {
             let gone = connection

@@ -10,7 +10,7 @@ use codewright_proto::{
 
 use super::Sqlite;
 use crate::backend::{Answer, Backend};
-use crate::{Claim, Condition, Holder, Incoming, Logged, Salvage, SessionFilter};
+use crate::{Claim, Condition, Holder, Incoming, Logged, MessagesJson, Salvage, SessionFilter};
 
 impl Backend for Sqlite {
     fn append(&self, condition: Condition, events: Vec<Event>) -> Answer<'_, Vec<Arc<Envelope>>> {
@@ -74,6 +74,10 @@ impl Backend for Sqlite {
         Box::pin(self.sessions(filter))
     }
 
+    fn sessions_json(&self, filter: SessionFilter) -> Answer<'_, Vec<u8>> {
+        Box::pin(self.sessions_json(filter))
+    }
+
     fn transcript<'a>(&'a self, session: &'a SessionId) -> Answer<'a, (u64, Vec<MessageWithParts>)> {
         Box::pin(self.transcript(session))
     }
@@ -93,6 +97,15 @@ impl Backend for Sqlite {
         before: Option<(u64, MessageId)>,
     ) -> Answer<'a, (Vec<MessageWithParts>, bool)> {
         Box::pin(self.messages_before(session, limit, before))
+    }
+
+    fn messages_json<'a>(
+        &'a self,
+        session: &'a SessionId,
+        limit: Option<usize>,
+        before: Option<(u64, MessageId)>,
+    ) -> Answer<'a, MessagesJson> {
+        Box::pin(self.messages_json(session, limit, before))
     }
 
     fn message<'a>(

@@ -92,3 +92,11 @@ pub(super) fn overlay(
 ) -> Result<HashMap<PartId, PartBody>, Fault> {
     Ok(of(connection, session)?.into_iter().map(|(part, _)| (part.id, part.body)).collect())
 }
+
+/// The rows that lie over a session's parts.
+pub(super) fn rows(connection: &Connection, session: &SessionId) -> Result<HashMap<String, String>, Fault> {
+    let sql = "SELECT part_id, data FROM draft WHERE session_id = ?1";
+    Ok(fetch(connection, sql, [session.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .into_iter()
+        .collect())
+}

@@ -23,6 +23,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0002_todo.sql"),
     include_str!("../../migrations/0003_lease_draft.sql"),
     include_str!("../../migrations/0004_stop.sql"),
+    include_str!("../../migrations/0005_session_json.sql"),
 ];
 
 /// How long a statement waits for another process.
@@ -160,6 +161,8 @@ fn settle(connection: &Connection, cache_kib: i64) -> Result<(), Fault> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     // The log is left beside the file: making it anew costs every start two waits for the disk.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // A statement is planned once. SQLite would plan some of them anew for every value that is bound.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "cache_size", -cache_kib)?;
     Ok(())
@@ -255,4 +258,36 @@ pub(super) fn create_directories(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+
+    #[test]
+    fn a_statement_is_planned_once_whatever_is_bound() {
+        let connection = memory().unwrap().connection;
+        for message in ["msg_1", "msg_2", "msg_3"] {
+            let mut statement = connection.prepare_cached(query::PARTS).unwrap();
+            assert!(statement.query([message]).unwrap().next().unwrap().is_none());
+        }
+        let statement = connection.prepare_cached(query::PARTS).unwrap();
+        assert_eq!(statement.get_status(StatementStatus::RePrepare), 0);
+    }
+
+    #[test]
+    fn sessions_are_listed_without_sorting() {
+        let connection = memory().unwrap().connection;
+        for condition in ["true", "project_id = 'p'", "project_id = 'p' AND directory = '/p'"] {
+            let sql = format!(
+                "EXPLAIN QUERY PLAN SELECT data FROM session WHERE {condition} ORDER BY time_updated DESC, id LIMIT 9"
+            );
+            let mut statement = connection.prepare(&sql).unwrap();
+            let plan: Vec<String> =
+                statement.query_map([], |row| row.get("detail")).unwrap().collect::<Result<_, _>>().unwrap();
+            assert!(!plan.is_empty() && plan.iter().all(|step| !step.contains("TEMP B-TREE")), "{plan:?}");
+        }
+    }
 }

@@ -25,6 +25,9 @@ const MAX_TODOS: u64 = 10_000;
 /// How many projects are listed.
 const MAX_PROJECTS: u64 = 10_000;
 
+/// The rows of a message's parts.
+pub(super) const PARTS: &str = "SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id";
+
 /// All rows that a statement gives.
 pub(super) fn fetch<T>(
     connection: &Connection,
@@ -139,7 +142,18 @@ pub(super) fn infos(
     limit: Option<usize>,
     before: Option<(u64, MessageId)>,
 ) -> Result<Vec<Message>, Fault> {
-    let sql = "SELECT id, data FROM message WHERE session_id = ?1
+    message_rows(connection, session, limit, before, |row| read_message(row, session))
+}
+
+/// The rows of the newest `limit` messages, oldest first: `id`, `data`, `time_created`.
+pub(super) fn message_rows<T>(
+    connection: &Connection,
+    session: &SessionId,
+    limit: Option<usize>,
+    before: Option<(u64, MessageId)>,
+    read: impl Fn(&Row<'_>) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    let sql = "SELECT id, data, time_created FROM message WHERE session_id = ?1
         AND (time_created, id) < (?3, ?4) ORDER BY time_created DESC, id DESC LIMIT ?2";
     let (time, id) = match &before {
         Some((time, id)) => (number(*time), id.as_str()),
@@ -148,10 +162,9 @@ pub(super) fn infos(
     };
     // SQLite reads a negative limit as none.
     let limit = limit.map_or(-1, |limit| number(limit as u64));
-    let mut infos =
-        fetch(connection, sql, params![session.as_str(), limit, time, id], |row| read_message(row, session))?;
-    infos.reverse();
-    Ok(infos)
+    let mut found = fetch(connection, sql, params![session.as_str(), limit, time, id], read)?;
+    found.reverse();
+    Ok(found)
 }
 
 /// One message with its parts.
@@ -173,8 +186,7 @@ fn with_parts(
     info: Message,
     drafts: &mut HashMap<PartId, PartBody>,
 ) -> Result<MessageWithParts, Fault> {
-    let sql = "SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id";
-    let mut parts = fetch(connection, sql, [info.id().as_str()], |row| read_part(row, session, info.id()))?;
+    let mut parts = fetch(connection, PARTS, [info.id().as_str()], |row| read_part(row, session, info.id()))?;
     for part in &mut parts {
         if let Some(body) = drafts.remove(&part.id) {
             part.body = body;

@@ -128,6 +128,8 @@ fn fill(path: &Path, work: &Path) -> Result<Salvage, Fault> {
         if log_is_whole {
             transaction.execute("DELETE FROM session", [])?;
         }
+        // The columns were looked at, this was not.
+        transaction.execute("UPDATE session SET data = NULL WHERE data IS NOT NULL", [])?;
         if log_is_whole || !rows_are_whole {
             project(&transaction)?;
         }

@@ -1,4 +1,4 @@
-//! Sessions as rows: one column a field, so that lists can be filtered and sorted.
+//! Sessions as rows: one column a field, so that lists can be filtered and sorted, and one with it all.
 
 use codewright_proto::{
     CacheUsage, ModelRef, ProjectId, Session, SessionId, SessionSummary, SessionTime, Share, TokenUsage,
@@ -8,9 +8,11 @@ use rusqlite::{Connection, Row, ToSql, named_params, params_from_iter};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::apply::{number, project_exists, unknown};
-use super::query::fetch;
+use super::apply::{Json, number, project_exists, unknown};
+use super::json::object;
+use super::query::{fetch, text};
 use crate::error::Fault;
+use crate::record::Record;
 use crate::{Error, MAX_SESSIONS, SessionFilter};
 
 const COLUMNS: &str = "id, project_id, workspace_id, parent_id, slug, directory, path, title, version, share_url, \
@@ -22,12 +24,12 @@ const UPSERT: &str = "INSERT INTO session (
     id, project_id, workspace_id, parent_id, slug, directory, path, title, version, share_url,
     summary_additions, summary_deletions, summary_files, summary_diffs, metadata, cost, tokens_input,
     tokens_output, tokens_reasoning, tokens_cache_read, tokens_cache_write, tokens_total, revert, permission,
-    agent, model, time_created, time_updated, time_compacting, time_archived
+    agent, model, time_created, time_updated, time_compacting, time_archived, data
 ) VALUES (
     :id, :project_id, :workspace_id, :parent_id, :slug, :directory, :path, :title, :version, :share_url,
     :summary_additions, :summary_deletions, :summary_files, :summary_diffs, :metadata, :cost, :tokens_input,
     :tokens_output, :tokens_reasoning, :tokens_cache_read, :tokens_cache_write, :tokens_total, :revert, :permission,
-    :agent, :model, :time_created, :time_updated, :time_compacting, :time_archived
+    :agent, :model, :time_created, :time_updated, :time_compacting, :time_archived, :data
 ) ON CONFLICT (id) DO UPDATE SET
     project_id = excluded.project_id, workspace_id = excluded.workspace_id, parent_id = excluded.parent_id, slug = excluded.slug,
     directory = excluded.directory, path = excluded.path, title = excluded.title,
@@ -39,10 +41,11 @@ const UPSERT: &str = "INSERT INTO session (
     tokens_cache_read = excluded.tokens_cache_read, tokens_cache_write = excluded.tokens_cache_write,
     tokens_total = excluded.tokens_total, revert = excluded.revert, permission = excluded.permission, agent = excluded.agent,
     model = excluded.model, time_created = excluded.time_created, time_updated = excluded.time_updated,
-    time_compacting = excluded.time_compacting, time_archived = excluded.time_archived";
+    time_compacting = excluded.time_compacting, time_archived = excluded.time_archived,
+    data = excluded.data";
 
 /// Writes a session's row; its project has to be known.
-pub(super) fn upsert(connection: &Connection, info: &Session) -> Result<(), Fault> {
+pub(super) fn upsert(connection: &Connection, info: &Session, record: &Record) -> Result<(), Fault> {
     if !project_exists(connection, info.project_id.as_str())? {
         return Err(unknown("project", &info.project_id).into());
     }
@@ -79,6 +82,7 @@ pub(super) fn upsert(connection: &Connection, info: &Session) -> Result<(), Faul
         ":time_updated": number(info.time.updated),
         ":time_compacting": info.time.compacting.map(number),
         ":time_archived": info.time.archived.map(number),
+        ":data": Json(&record.row()),
     })?;
     Ok(())
 }
@@ -96,6 +100,38 @@ pub(super) fn session(connection: &Connection, id: &SessionId) -> Result<Option<
 
 /// The sessions that a filter lets through, most recently updated first.
 pub(super) fn sessions(connection: &Connection, filter: &SessionFilter) -> Result<Vec<Session>, Fault> {
+    let (condition, values) = condition(filter);
+    let sql = format!("SELECT {COLUMNS} FROM session WHERE {condition}");
+    fetch(connection, &sql, params_from_iter(values), read)
+}
+
+/// [`sessions`] as clients receive them.
+pub(super) fn sessions_json(connection: &Connection, filter: &SessionFilter) -> Result<Vec<u8>, Fault> {
+    let (condition, values) = condition(filter);
+    let mut statement =
+        connection.prepare_cached(&format!("SELECT id, data FROM session WHERE {condition}"))?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut json = vec![b'['];
+    while let Some(row) = rows.next()? {
+        let id = text(row, 0)?;
+        let unreadable = |error| Error::unreadable(format!("session `{id}`"), error);
+        if json.len() > 1 {
+            json.push(b',');
+        }
+        match row.get_ref(1)?.as_str_or_null().map_err(rusqlite::Error::from)? {
+            Some(data) => object(&mut json, &[], data).map_err(unreadable)?,
+            None => {
+                let id = SessionId::parse(id).map_err(|error| Error::unreadable("session", error))?;
+                serde_json::to_writer(&mut json, &session(connection, &id)?).map_err(unreadable)?;
+            }
+        }
+    }
+    json.push(b']');
+    Ok(json)
+}
+
+/// What a filter says in SQL, with its order and its limit.
+fn condition(filter: &SessionFilter) -> (String, Vec<Box<dyn ToSql>>) {
     let mut conditions = vec!["true"];
     let mut values: Vec<Box<dyn ToSql>> = Vec::new();
     if filter.roots {
@@ -123,10 +159,7 @@ pub(super) fn sessions(connection: &Connection, filter: &SessionFilter) -> Resul
     }
     let limit = filter.limit.unwrap_or(MAX_SESSIONS).min(MAX_SESSIONS);
     values.push(Box::new(number(limit as u64)));
-    let condition = conditions.join(" AND ");
-    let sql =
-        format!("SELECT {COLUMNS} FROM session WHERE {condition} ORDER BY time_updated DESC, id LIMIT ?");
-    fetch(connection, &sql, params_from_iter(values), read)
+    (format!("{} ORDER BY time_updated DESC, id LIMIT ?", conditions.join(" AND ")), values)
 }
 
 /// Reads a row of [`COLUMNS`], by their places: a list has many rows, and looking for each column

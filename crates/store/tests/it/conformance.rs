@@ -14,9 +14,13 @@ use crate::support::*;
 /// Everything a client could see of a store.
 async fn seen(store: &Store) -> String {
     let mut seen = String::new();
+    let listed = store.sessions_json(Default::default()).await.expect("readable");
+    assert_eq!(parsed(&listed), to_value(&store.sessions(Default::default()).await.expect("readable")));
     for session in store.sessions(Default::default()).await.expect("readable") {
         let transcript = store.transcript(&session.id).await.expect("readable");
         let todos = store.todos(&session.id).await.expect("readable");
+        let page = store.messages_json(&session.id, None, None).await.expect("readable");
+        assert_eq!(parsed(&page.json), to_value(&transcript), "the same, however it is read");
         seen.push_str(&format!("{session:?}\n{transcript:?}\n{todos:?}\n"));
     }
     seen.push_str(&format!("{:?}", store.pending_permissions().await.expect("readable")));
@@ -157,6 +161,10 @@ async fn pages_join_to_the_whole(store: Store) {
     let (last, more) = store.messages_before(&id, 4, None).await.expect("readable");
     assert!(more && last[..] == all[6..]);
     let before = (last[0].info.created(), last[0].info.id().clone());
+    let page = store.messages_json(&id, Some(4), None).await.expect("readable");
+    assert_eq!((parsed(&page.json), page.next), (to_value(&last), Some(before.clone())));
+    let page = store.messages_json(&id, Some(6), Some(before.clone())).await.expect("readable");
+    assert_eq!((parsed(&page.json), page.next), (to_value(&all[..6].to_vec()), None));
     let (first, more) = store.messages_before(&id, 6, Some(before)).await.expect("readable");
     assert!(!more && first[..] == all[..6]);
     let mut position = 0;

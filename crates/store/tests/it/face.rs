@@ -1,6 +1,6 @@
 //! What is stored comes back, in order and exactly.
 
-use codewright_proto::{Event, PartId, ProjectId};
+use codewright_proto::{Event, PartId, ProjectId, Session};
 use codewright_store::{Error, SessionFilter, Store};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -36,12 +36,64 @@ async fn check_recorded(json: &str) {
             .map(|m| m["info"].clone())
             .collect::<Vec<_>>()
     );
+    let page = store.messages_json(&id, None, None).await.expect("readable");
+    assert_eq!(parsed(&page.json), expected["messages"]);
+    let listed = store.sessions_json(SessionFilter::default()).await.expect("readable");
+    assert_eq!(parsed(&listed), json!([expected["session"]]));
     for message in expected["messages"].as_array().expect("a list") {
         let one = message_id(message["info"]["id"].as_str().expect("an id"));
         assert_eq!(to_value(&store.message(&id, &one).await.expect("readable")), *message);
     }
     assert_eq!(store.replay().await.expect("replayed"), count as u64);
     assert_eq!(to_value(&store.transcript(&id).await.expect("readable")), expected["messages"]);
+}
+
+#[tokio::test]
+async fn a_session_that_was_changed_by_hand_is_listed_as_it_is() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let store = open(&path).await;
+    store.append(vec![created("ses_1"), created("ses_2")]).await.expect("stored");
+    let connection = rusqlite::Connection::open(&path).expect("the file opens");
+    connection.execute("UPDATE session SET title = 'mine' WHERE id = 'ses_1'", []).expect("changed");
+    let listed = parsed(&store.sessions_json(SessionFilter::default()).await.expect("readable"));
+    let typed = to_value(&store.sessions(SessionFilter::default()).await.expect("readable"));
+    assert_eq!(listed, typed);
+    let titled = listed.as_array().expect("a list").iter().filter(|session| session["title"] == "mine");
+    assert_eq!(titled.count(), 1);
+    // Its next event brings it back into the form that is passed on.
+    store
+        .append(vec![updated(Session { title: "theirs".to_owned(), ..session("ses_1") })])
+        .await
+        .expect("stored");
+    let sql = "SELECT data ->> '$.title' FROM session ORDER BY id";
+    let mut statement = connection.prepare(sql).expect("a statement");
+    let titles: Vec<Option<String>> =
+        statement.query_map([], |row| row.get(0)).expect("rows").collect::<Result<_, _>>().expect("text");
+    assert_eq!(titles[0].as_deref(), Some("theirs"));
+    assert!(titles[1].is_some());
+}
+
+#[tokio::test]
+async fn a_row_that_is_no_json_is_named_and_not_passed_on() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let store = open(&path).await;
+    let id = session_id("ses_1");
+    store
+        .append(vec![created("ses_1"), message("ses_1", "msg_1", 5), part("ses_1", "msg_1", "prt_1", "text")])
+        .await
+        .expect("stored");
+    let connection = rusqlite::Connection::open(&path).expect("the file opens");
+    for (table, broken) in [("part", "{\"type\":\"te"), ("message", "[1]"), ("session", "{")] {
+        connection.execute(&format!("UPDATE {table} SET data = ?1"), [broken]).expect("changed");
+        let error = match table {
+            "session" => store.sessions_json(SessionFilter::default()).await.map(drop),
+            _ => store.messages_json(&id, None, None).await.map(drop),
+        };
+        let error = error.expect_err("it cannot be read").to_string();
+        assert!(error.contains(&format!("{table} `")), "{error}");
+    }
 }
 
 #[tokio::test]

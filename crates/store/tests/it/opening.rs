@@ -135,12 +135,12 @@ async fn a_newer_schema_is_refused_with_both_versions() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     open(&path).await.close().await.expect("closed");
-    rusqlite::Connection::open(&path).expect("opens").pragma_update(None, "user_version", 7).expect("set");
+    rusqlite::Connection::open(&path).expect("opens").pragma_update(None, "user_version", 70).expect("set");
     let error = refused(&path).await;
-    assert!(matches!(error, Error::Newer { found: 7, known: 4, .. }), "{error}");
+    assert!(matches!(error, Error::Newer { found: 70, known: 5, .. }), "{error}");
     assert_eq!(
         error.to_string(),
-        format!("the store `{}` has schema version 7, this program knows versions up to 4", path.display())
+        format!("the store `{}` has schema version 70, this program knows versions up to 5", path.display())
     );
 }
 

@@ -150,6 +150,11 @@ pub(crate) async fn next(subscription: &mut Subscription) -> Published {
     next.await.expect("an item comes").expect("the feed is open")
 }
 
+/// What a text of JSON says, in the form of [`to_value`].
+pub(crate) fn parsed(json: &[u8]) -> Value {
+    to_value(&serde_json::from_slice::<Value>(json).expect("JSON"))
+}
+
 pub(crate) fn to_value(value: &impl serde::Serialize) -> Value {
     plain(serde_json::to_value(value).expect("JSON"))
 }
