@@ -30,6 +30,9 @@ pub(crate) const EDIT: &str = "scripted-edit";
 pub(crate) const STREAM: &str = "scripted-stream";
 /// The much text.
 pub(crate) const FLOOD: Flood = Flood { bytes: 2_000_000, deltas: 40_000 };
+/// Begins a prompt that asks for half as much, and that.
+pub(crate) const HALF_STREAM: &str = "scripted-half";
+pub(crate) const HALF: Flood = Flood { bytes: FLOOD.bytes / 2, deltas: FLOOD.deltas / 2 };
 /// Begins a prompt that asks for one look at the file named after it.
 pub(crate) const LOOK: &str = "scripted-look";
 /// Begins a prompt that asks for the text of many sessions at once.
@@ -201,15 +204,12 @@ pub(crate) fn by_hand(rest: &[String]) -> Result<()> {
 /// Answers by what was asked and how far the conversation is, so that no run depends on another.
 fn answer(request: &Request) -> Turn {
     let said = |marker: &str| request.users.iter().rev().find_map(|text| text.split_once(marker));
-    if said(STREAM).is_some() {
-        let mut steps = Turn::steps();
-        steps.steps.push(Step::Flood(FLOOD));
-        return steps.into();
-    }
-    if said(LOAD).is_some() {
-        let mut steps = Turn::steps();
-        steps.steps.push(Step::Flood(LOADED));
-        return steps.into();
+    for (marker, flood) in [(STREAM, FLOOD), (HALF_STREAM, HALF), (LOAD, LOADED)] {
+        if said(marker).is_some() {
+            let mut steps = Turn::steps();
+            steps.steps.push(Step::Flood(flood));
+            return steps.into();
+        }
     }
     if said(PACED).is_some() {
         return Paced::said().into();

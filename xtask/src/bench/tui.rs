@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use codewright_proto::{Clock, Event, Ids};
+use codewright_scripted::Flood;
 use codewright_store::Store;
 use serde_json::{Value, json};
 
@@ -21,7 +22,7 @@ use super::serve::{opened, streaming};
 use super::served::{self, Served};
 use super::spread::Spread;
 use super::{Program, Wanted};
-use crate::model::{ANSWER, FLOOD, Model, STREAM};
+use crate::model::{ANSWER, FLOOD, HALF, HALF_STREAM, Model, STREAM};
 
 mod screen;
 
@@ -64,17 +65,19 @@ struct Row {
     limit: Option<f64>,
 }
 
-const ROWS: [Row; 17] = [
+const ROWS: [Row; 18] = [
     row("start to first frame, wall", "ms", Some(30.0)),
     row("start to usable prompt, CPU", "ms", Some(90.0)),
     row("start to usable prompt, wall", "ms", None),
     row("at rest, memory", "MiB", Some(50.0)),
     row("at rest, peak memory", "MiB", Some(50.0)),
     row("at rest, CPU", "%", Some(0.1)),
-    row("at rest, wake-ups", "/s", None),
+    row("at rest, wake-ups", "/s", Some(1.0)),
     row("2 MB in 40,000 deltas, CPU", "ms", Some(1000.0)),
     row("2 MB in 40,000 deltas, wall", "ms", None),
     row("2 MB in 40,000 deltas, peak memory", "MiB", None),
+    // Of a cost that is linear in the length it is 1, and less where a turn itself costs something.
+    row("a delta of 2 MB to one of 1 MB, CPU", "x", Some(1.2)),
     row("100,000 messages opened, wall", "ms", None),
     row("100,000 messages opened, memory", "MiB", None),
     row("key to paint there, p50", "ms", None),
@@ -93,6 +96,13 @@ struct Subject {
     program: Program,
     figures: BTreeMap<&'static str, Vec<f64>>,
     failed: Option<anyhow::Error>,
+}
+
+/// What a long answer cost.
+struct Streamed {
+    cpu_ms: f64,
+    wall: Duration,
+    peak_mib: f64,
 }
 
 /// Measures each program in turn; the lines to be shown.
@@ -217,29 +227,38 @@ impl Subject {
         Ok(())
     }
 
-    /// A long answer, from the enter to the line below its end.
+    /// Long answers, each in a client of its own.
     fn streams(&mut self, model: &mut Model, counts: bool) -> Result<()> {
         const OF: &str = "2 MB in 40,000 deltas";
+        let half = self.streamed(model, HALF_STREAM, HALF)?;
+        let whole = self.streamed(model, STREAM, FLOOD)?;
+        if counts {
+            self.keep(OF, ", CPU", whole.cpu_ms);
+            self.keep(OF, ", wall", millis(whole.wall));
+            self.keep(OF, ", peak memory", whole.peak_mib);
+            self.keep("a delta of 2 MB to one of 1 MB", ", CPU", whole.cpu_ms / half.cpu_ms / 2.0);
+        }
+        Ok(())
+    }
+
+    /// One of them, from the enter to the line below its end.
+    fn streamed(&self, model: &mut Model, prompt: &str, flood: Flood) -> Result<Streamed> {
         let mut screen = Screen::start(&self.program, &[])?;
         screen.until(&Awaited::Text(MODEL.to_owned()))?;
-        screen.send(STREAM)?;
-        screen.until(&Awaited::Text(STREAM.to_owned()))?;
+        screen.send(prompt)?;
+        screen.until(&Awaited::Text(prompt.to_owned()))?;
         model.seen()?;
         let process = screen.process()?;
         let (cpu, begun) = (served::own_cpu_ms(process)?, Instant::now());
         screen.send(ENTER)?;
         // Where the lines are broken is the program's affair.
-        let text: String = FLOOD.text().split_whitespace().collect();
+        let text: String = flood.text().split_whitespace().collect();
         let last = text.len().saturating_sub(LAST_BYTES);
         screen.until(&Awaited::Letters(format!("{}▣Build", &text[last..])))?;
-        let (ended, cpu) = (screen.reached()?, served::own_cpu_ms(process)? - cpu);
+        let wall = screen.reached()? - begun;
+        let cpu_ms = served::own_cpu_ms(process)? - cpu;
         ensure!(model.seen()?.main_ns.len() == 1, "the model was not asked once");
-        if counts {
-            self.keep(OF, ", CPU", cpu);
-            self.keep(OF, ", wall", millis(ended - begun));
-            self.keep(OF, ", peak memory", served::memory(process)?.peak_mib);
-        }
-        Ok(())
+        Ok(Streamed { cpu_ms, wall, peak_mib: served::memory(process)?.peak_mib })
     }
 
     fn types(&mut self, session: &str) -> Result<()> {
