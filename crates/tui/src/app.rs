@@ -32,6 +32,9 @@ const MAX_WAITING: usize = 1_024;
 const MAX_AT_ONCE: usize = 2_048;
 const MAX_AT_ONCE_TIME: Duration = Duration::from_millis(4);
 
+/// What a program is told that was stopped and goes on.
+const SIGCONT: i32 = nix::sys::signal::Signal::SIGCONT as i32;
+
 /// How the client ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ended {
@@ -63,6 +66,7 @@ pub async fn run(client: Client, options: Options, clock: Clock) -> Result<Ended
         receiver,
         input: Some(EventStream::new()),
         signals,
+        resumed: signal(SignalKind::from_raw(SIGCONT)).map_err(Error::Terminal)?,
         files,
         clock,
         dirty: true,
@@ -81,6 +85,7 @@ struct App {
     /// The keyboard; none while another program has it.
     input: Option<EventStream>,
     signals: Signals,
+    resumed: UnixSignal,
     files: Files,
     clock: Clock,
     dirty: bool,
@@ -95,6 +100,8 @@ enum Woken {
     Input(Option<io::Result<Event>>),
     Msg(Option<Msg>),
     Time,
+    /// The program was stopped by others and goes on: the terminal was somebody else's meanwhile.
+    Resumed,
     Signal(u8),
 }
 
@@ -111,6 +118,7 @@ impl App {
                 Woken::Msg(Some(msg)) => self.messages(msg).await?,
                 Woken::Time if self.dirty => {}
                 Woken::Time => self.apply(Msg::Tick).await?,
+                Woken::Resumed => self.retake()?,
                 Woken::Signal(signal) => {
                     ended.signal = Some(signal);
                     break;
@@ -130,6 +138,7 @@ impl App {
             biased;
             event = input.next() => Woken::Input(event),
             signal = self.signals.next() => Woken::Signal(signal),
+            _ = self.resumed.recv() => Woken::Resumed,
             () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => Woken::Time,
             msg = self.receiver.recv() => Woken::Msg(msg),
         }
@@ -255,6 +264,15 @@ impl App {
         self.input = None;
         self.terminal.lend();
         nix::sys::signal::raise(nix::sys::signal::Signal::SIGTSTP)?;
+        self.retake()?;
+        self.resumed = signal(SignalKind::from_raw(SIGCONT))?;
+        Ok(())
+    }
+
+    /// Takes the terminal again, in whatever state it is.
+    fn retake(&mut self) -> io::Result<()> {
+        self.input = None;
+        self.terminal.lend();
         self.terminal.retake()?;
         self.input = Some(EventStream::new());
         self.dirty = true;

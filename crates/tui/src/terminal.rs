@@ -156,3 +156,87 @@ fn hook() {
         }
     }));
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+
+    use super::*;
+
+    /// Runs a test of this file on a terminal of its own, under a shell that looks at the terminal before and
+    /// behind it; what was written, and the terminal's settings before and after.
+    fn on_a_terminal(test: &str) -> (String, String, String) {
+        let directory = tempfile::tempdir().unwrap();
+        let pair = native_pty_system().openpty(PtySize { rows: 24, cols: 80, ..PtySize::default() }).unwrap();
+        let mut command = CommandBuilder::new("sh");
+        let script = "stty -a > before; \"$0\" --exact \"$1\" --ignored --nocapture; stty -a > after";
+        let program = std::env::current_exe().unwrap();
+        command.args(["-c", script]);
+        command.arg(program);
+        command.arg(format!("terminal::tests::{test}"));
+        command.cwd(directory.path());
+        command.env("TERM", "xterm-256color");
+        let mut child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let mut written = Vec::new();
+        // A terminal nobody is left on ends with an error.
+        drop(pair.master.try_clone_reader().unwrap().read_to_end(&mut written));
+        child.wait().unwrap();
+        let read = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
+        (String::from_utf8_lossy(&written).into_owned(), read("before"), read("after"))
+    }
+
+    #[track_caller]
+    fn check_given_back((written, before, after): &(String, String, String)) {
+        for (on, off) in [
+            ("\u{1b}[?1049h", "\u{1b}[?1049l"),
+            ("\u{1b}[?2004h", "\u{1b}[?2004l"),
+            ("\u{1b}[?1000h", "\u{1b}[?1000l"),
+            ("\u{1b}[>1u", "\u{1b}[<1u"),
+            ("\u{1b}[8l", "\u{1b}[8h"),
+            ("\u{1b}[?25l", "\u{1b}[?25h"),
+        ] {
+            assert!(written.rfind(on) < written.rfind(off) && written.contains(on), "{on:?} {written:?}");
+        }
+        assert!(before.contains("echo") && before == after, "{before}\n{after}");
+    }
+
+    fn taken() -> Terminal {
+        let mut terminal = Terminal::take(true, None).unwrap();
+        terminal.inner.draw(|frame| frame.buffer_mut()[(0, 0)].set_symbol("x").reset()).unwrap();
+        terminal
+    }
+
+    #[test]
+    #[ignore = "another test runs it on a terminal"]
+    fn panics() {
+        let _terminal = taken();
+        panic!("what went wrong");
+    }
+
+    #[test]
+    #[ignore = "another test runs it on a terminal"]
+    fn panics_elsewhere() {
+        let terminal = taken();
+        assert!(std::thread::spawn(|| panic!("what went wrong elsewhere")).join().is_err());
+        assert!(TAKEN.load(Ordering::SeqCst));
+        drop(terminal);
+    }
+
+    #[test]
+    fn a_panic_gives_the_terminal_back_before_it_is_told() {
+        let ended = on_a_terminal("panics");
+        check_given_back(&ended);
+        let (written, ..) = &ended;
+        assert!(written.find("what went wrong") > written.rfind("\u{1b}[?1049l"), "{written:?}");
+    }
+
+    #[test]
+    fn a_panic_of_another_thread_does_not_disturb_the_screen() {
+        let ended = on_a_terminal("panics_elsewhere");
+        check_given_back(&ended);
+        assert!(!ended.0.contains("what went wrong elsewhere"), "{:?}", ended.0);
+    }
+}

@@ -39,10 +39,14 @@ impl Terminal {
     }
 
     fn start_with(stage: &Stage, args: &[&str], variables: &[(&str, &str)]) -> Result<Self> {
-        let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
-        let pair = native_pty_system().openpty(size)?;
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_codewright"));
         command.args(args);
+        Self::spawn(stage, command, variables)
+    }
+
+    fn spawn(stage: &Stage, mut command: CommandBuilder, variables: &[(&str, &str)]) -> Result<Self> {
+        let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size)?;
         command.cwd(stage.project.directory());
         command.env_clear();
         for (name, value) in stage.project.environment() {
@@ -74,6 +78,16 @@ impl Terminal {
             }
         });
         Ok(Self { seen, writer, child, master: pair.master })
+    }
+
+    /// Under a shell that looks at the terminal before and behind the program, and notes its id.
+    fn under_a_shell(stage: &Stage) -> Result<Self> {
+        let script = "stty -a > \"$HOME/before\"; sh -c 'echo $$ > \"$HOME/pid\"; exec \"$0\"' \"$0\"; code=$?; \
+                      stty -a > \"$HOME/after\"; exit $code";
+        let program = env!("CARGO_BIN_EXE_codewright");
+        let mut command = CommandBuilder::new("sh");
+        command.args(["-c", script, program]);
+        Self::spawn(stage, command, &[])
     }
 
     fn screen(&self) -> String {
@@ -229,13 +243,41 @@ fn a_question_is_answered_on_the_screen() -> Result<()> {
 
 #[test]
 fn a_signal_leaves_the_terminal_as_it_was() -> Result<()> {
+    for (signal, code) in [("-TERM", 143), ("-HUP", 129), ("-INT", 130)] {
+        let stage = Stage::plain(Script::new())?;
+        let terminal = Terminal::under_a_shell(&stage)?;
+        terminal.shows("plain-model")?;
+        let read = |name: &str| std::fs::read_to_string(stage.project.home().join(name));
+        let pid = read("pid")?.trim().to_owned();
+        std::process::Command::new("kill").args([signal, &pid]).status()?;
+        let (ended, written) = terminal.ended()?;
+        assert_eq!(ended, code, "{signal}");
+        check_restored(&written);
+        let (before, after) = (read("before")?, read("after")?);
+        assert!(before.contains("icanon") && before == after, "{signal}:\n{before}\n{after}");
+    }
+    Ok(())
+}
+
+#[test]
+fn whoever_was_stopped_by_others_takes_the_terminal_again() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
-    let terminal = Terminal::start(&stage, &[])?;
+    let mut terminal = Terminal::under_a_shell(&stage)?;
     terminal.shows("plain-model")?;
-    let pid = terminal.pid()?;
-    std::process::Command::new("kill").args(["-TERM", &pid.to_string()]).status()?;
+    let pid = std::fs::read_to_string(stage.project.home().join("pid"))?.trim().to_owned();
+    let kill = |signal: &str| std::process::Command::new("kill").args([signal, &pid]).status();
+    let taken = |terminal: &Terminal| {
+        let seen = terminal.seen.lock().unwrap();
+        String::from_utf8_lossy(&seen.bytes).matches("\u{1b}[?1049h").count()
+    };
+    kill("-STOP")?;
+    kill("-CONT")?;
+    terminal.until("the terminal to be taken again", |_| taken(&terminal) == 2)?;
+    terminal.send("still here")?;
+    terminal.shows("┃  still here")?;
+    terminal.send("\u{3}\u{3}")?;
     let (code, written) = terminal.ended()?;
-    assert_eq!(code, 143);
+    assert_eq!(code, 0);
     check_restored(&written);
     Ok(())
 }
