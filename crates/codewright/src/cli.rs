@@ -77,13 +77,13 @@ pub(crate) struct OpenArgs {
     /// Fork the session before continuing it
     #[arg(long)]
     pub(crate) fork: bool,
-    /// Read prompts line by line and print what comes of them, without drawing
+    /// Draw a few lines at the bottom only; what is said stays in the terminal's scrollback
     #[arg(long)]
     pub(crate) mini: bool,
-    /// Accepted for compatibility
+    /// With --mini: do not print the messages of the session that is opened
     #[arg(long)]
     pub(crate) no_replay: bool,
-    /// Accepted for compatibility
+    /// With --mini: print no more than so many of them
     #[arg(long, value_name = "N")]
     pub(crate) replay_limit: Option<u64>,
 }

@@ -148,6 +148,12 @@ pub const TERM: &str = "TERM";
 pub const COLORTERM: &str = "COLORTERM";
 /// The terminal's own colours of text and background.
 pub const COLORFGBG: &str = "COLORFGBG";
+/// The language and letters of everything.
+pub const LC_ALL: &str = "LC_ALL";
+/// The letters.
+pub const LC_CTYPE: &str = "LC_CTYPE";
+/// The usual language and letters.
+pub const LANG: &str = "LANG";
 /// Set within tmux.
 pub const TMUX: &str = "TMUX";
 /// Set within GNU screen.

@@ -18,7 +18,7 @@ use crate::local::Files;
 use crate::msg::{Cmd, Edited, Msg, Reply};
 use crate::runner::Runner;
 use crate::state::{Options, State};
-use crate::terminal::{Terminal, give_back};
+use crate::terminal::Terminal;
 use crate::update::update;
 use crate::{Error, local};
 
@@ -56,7 +56,7 @@ pub async fn run(client: Client, options: Options, clock: Clock) -> Result<Ended
         state.warn(note);
     }
     let signals = Signals::new().map_err(Error::Terminal)?;
-    let terminal = Terminal::take(mouse, state.options.multiplexer).map_err(Error::Terminal)?;
+    let terminal = Terminal::take(&state.options, mouse).map_err(Error::Terminal)?;
     let (sender, receiver) = mpsc::channel(MAX_WAITING);
     let runner = Runner::new(client, state.options.first.clone(), sender);
     let app = App {
@@ -282,7 +282,7 @@ impl App {
 
 impl Drop for App {
     fn drop(&mut self) {
-        give_back();
+        self.terminal.lend();
     }
 }
 

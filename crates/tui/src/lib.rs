@@ -3,6 +3,7 @@
 pub mod clean;
 
 mod app;
+mod ascii;
 mod asked;
 mod bidi;
 mod blocks;
@@ -17,6 +18,7 @@ mod layer;
 mod local;
 mod look;
 mod markdown;
+mod mini;
 mod mirror;
 mod msg;
 mod panel;

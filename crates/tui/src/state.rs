@@ -55,6 +55,10 @@ pub struct Options {
     pub multiplexer: Option<Multiplexer>,
     /// The desks whose clipboards programs reach from here, the best first.
     pub desks: Vec<Desk>,
+    /// Whether the small client is wanted, and how many messages of a session that is opened it prints first.
+    pub mini: Option<usize>,
+    /// Whether the terminal knows no letters but ASCII.
+    pub ascii: bool,
     /// In which times are told.
     pub zone: Zone,
     /// What is opened.
@@ -408,7 +412,7 @@ impl State {
     }
 
     /// Whether a session is one that was prompted here, or was begun by such a one.
-    fn is_driven(&self, id: &SessionId) -> bool {
+    pub(crate) fn is_driven(&self, id: &SessionId) -> bool {
         self.driven.iter().any(|root| self.mirror.is_below(id, root))
     }
 

@@ -21,29 +21,36 @@ use crossterm::{execute, queue};
 use ratatui::backend::CrosstermBackend;
 
 use crate::clipboard::{self, Multiplexer};
-use crate::state::State;
+use crate::mini::Mini;
+use crate::state::{Options, State};
 use crate::view;
 
 /// Whether the terminal is taken over.
 static TAKEN: AtomicBool = AtomicBool::new(false);
+/// Whether the whole screen is.
+static WHOLE: AtomicBool = AtomicBool::new(false);
 
 type Backend = CrosstermBackend<BufWriter<Stdout>>;
 
 /// The terminal while it is ours.
 pub(crate) struct Terminal {
     inner: ratatui::Terminal<Backend>,
+    /// The small client, if that is what is drawn.
+    mini: Option<Mini>,
     mouse: bool,
     multiplexer: Option<Multiplexer>,
 }
 
 impl Terminal {
     /// Takes the terminal over.
-    pub(crate) fn take(mouse: bool, multiplexer: Option<Multiplexer>) -> io::Result<Self> {
+    pub(crate) fn take(options: &Options, mouse: bool) -> io::Result<Self> {
         hook();
-        enter(mouse)?;
+        let mini = options.mini.map(|_| Mini::default());
+        let mouse = mouse && mini.is_none();
+        enter(mouse, mini.is_none())?;
         let made = ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout())));
         match made {
-            Ok(inner) => Ok(Self { inner, mouse, multiplexer }),
+            Ok(inner) => Ok(Self { inner, mini, mouse, multiplexer: options.multiplexer }),
             Err(error) => {
                 give_back();
                 Err(error)
@@ -55,6 +62,9 @@ impl Terminal {
     pub(crate) fn draw(&mut self, state: &mut State) -> io::Result<()> {
         let size = self.inner.size()?;
         state.size = (size.width, size.height);
+        if let Some(mini) = &mut self.mini {
+            return mini.draw(state, self.inner.backend_mut());
+        }
         view::arrange(state);
         queue!(self.inner.backend_mut(), BeginSynchronizedUpdate)?;
         self.inner.draw(|frame| view::view(state, frame))?;
@@ -63,12 +73,21 @@ impl Terminal {
 
     /// Gives the terminal to another program for a while.
     pub(crate) fn lend(&mut self) {
+        self.leave();
         give_back();
+    }
+
+    /// Takes away what is drawn anew, and leaves what was printed.
+    fn leave(&mut self) {
+        if let Some(mini) = self.mini.as_mut().filter(|_| TAKEN.load(Ordering::SeqCst)) {
+            // Nobody is left to be told when this fails.
+            drop(mini.leave(self.inner.backend_mut()));
+        }
     }
 
     /// Takes it again.
     pub(crate) fn retake(&mut self) -> io::Result<()> {
-        enter(self.mouse)?;
+        enter(self.mouse, self.mini.is_none())?;
         // Made anew, so that all is drawn again; clearing would ask the terminal where its cursor is, which not
         // every one answers.
         self.inner = ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout())))?;
@@ -76,8 +95,8 @@ impl Terminal {
     }
 
     pub(crate) fn set_mouse(&mut self, on: bool) -> io::Result<()> {
-        self.mouse = on;
-        match on {
+        self.mouse = on && self.mini.is_none();
+        match self.mouse {
             true => execute!(self.inner.backend_mut(), EnableMouseCapture),
             false => execute!(self.inner.backend_mut(), DisableMouseCapture),
         }
@@ -101,17 +120,22 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
+        self.leave();
         give_back();
     }
 }
 
-fn enter(mouse: bool) -> io::Result<()> {
+fn enter(mouse: bool, whole: bool) -> io::Result<()> {
     enable_raw_mode()?;
     TAKEN.store(true, Ordering::SeqCst);
+    WHOLE.store(whole, Ordering::SeqCst);
     let mut stdout = io::stdout();
+    if whole && let Err(error) = execute!(stdout, EnterAlternateScreen) {
+        give_back();
+        return Err(error);
+    }
     let entered = execute!(
         stdout,
-        EnterAlternateScreen,
         EnableBracketedPaste,
         // Text is put into its order here; a terminal that turned lines around would turn borders with them.
         Print("\u{1b}[8l"),
@@ -125,7 +149,7 @@ fn enter(mouse: bool) -> io::Result<()> {
 }
 
 /// Leaves the terminal as it was; does nothing if that was done already.
-pub(crate) fn give_back() {
+fn give_back() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
@@ -137,9 +161,11 @@ pub(crate) fn give_back() {
         DisableMouseCapture,
         DisableBracketedPaste,
         Print("\u{1b}[8h"),
-        LeaveAlternateScreen,
         Show
     ));
+    if WHOLE.load(Ordering::SeqCst) {
+        drop(execute!(stdout, LeaveAlternateScreen, Show));
+    }
     drop(disable_raw_mode());
 }
 
@@ -204,7 +230,7 @@ mod tests {
     }
 
     fn taken() -> Terminal {
-        let mut terminal = Terminal::take(true, None).unwrap();
+        let mut terminal = Terminal::take(&crate::tests::options(), true).unwrap();
         terminal.inner.draw(|frame| frame.buffer_mut()[(0, 0)].set_symbol("x").reset()).unwrap();
         terminal
     }

@@ -22,13 +22,14 @@ mod cost;
 mod dialogs;
 mod grid;
 mod screens;
+mod small;
 mod steps;
 
 const NOW: u64 = 1_795_300_000_000;
 const SESSION: &str = "ses_000000000001aaaaaaaaaaaaaa";
 const CHILD: &str = "ses_000000000002aaaaaaaaaaaaaa";
 
-fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options {
         version: "1.2.3",
         directory: "/home/me/project".to_owned(),
@@ -41,6 +42,8 @@ fn options() -> Options {
         editor: None,
         multiplexer: None,
         desks: Vec::new(),
+        mini: None,
+        ascii: false,
         zone: crate::zone::Zone::utc(),
         first: First::Home,
         prompt: None,

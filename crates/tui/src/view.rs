@@ -15,6 +15,7 @@ use crate::transcript::Row;
 mod asked;
 mod home;
 mod layer;
+pub(crate) mod mini;
 mod page;
 mod prompt;
 mod review;
@@ -120,6 +121,9 @@ pub(crate) fn view(state: &State, frame: &mut Frame<'_>) {
     notes(state, buffer, area);
     if let Some((x, y)) = cursor.filter(|(x, y)| *x < area.width && *y < area.height) {
         frame.set_cursor_position((x, y));
+    }
+    if state.options.ascii {
+        crate::ascii::screen(frame.buffer_mut());
     }
 }
 

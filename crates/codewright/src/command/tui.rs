@@ -56,15 +56,17 @@ fn is_plain(env: &Env, open: &OpenArgs) -> anyhow::Result<bool> {
     if open.fork && !open.continue_last && open.session.is_none() {
         bail!("--fork requires --continue or --session");
     }
-    if open.mini {
-        return Ok(true);
-    }
     let instead =
         "for a single prompt use `run \"...\"`, for lines of plain text `--mini`, for other clients `serve`";
-    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let is_dumb = env.get(env::TERM).is_some_and(|term| term == "dumb");
+    if open.mini && (!is_terminal || is_dumb) {
+        return Ok(true);
+    }
+    if !is_terminal {
         bail!("the terminal client needs a terminal for its input and output; {instead}");
     }
-    if env.get(env::TERM).is_some_and(|term| term == "dumb") {
+    if is_dumb {
         style::warning(
             "this terminal (TERM=dumb) cannot draw: lines of plain text are read and printed, as with `--mini`",
         );
@@ -149,6 +151,8 @@ fn options(env: &Env, directory: &Path, open: &OpenArgs) -> anyhow::Result<Optio
         editor: editor.map(str::to_owned),
         multiplexer: multiplexer(env),
         desks: desks(env),
+        mini: open.mini.then(|| replay(open)),
+        ascii: is_ascii(env),
         zone: Zone::system(),
         first,
         prompt: None,
@@ -156,6 +160,25 @@ fn options(env: &Env, directory: &Path, open: &OpenArgs) -> anyhow::Result<Optio
         model: None,
         auto: false,
         notes: wrong,
+    })
+}
+
+/// How many messages of a session that is opened are printed first.
+fn replay(open: &OpenArgs) -> usize {
+    match open.replay_limit {
+        _ if open.no_replay => 0,
+        Some(limit) => usize::try_from(limit).unwrap_or(usize::MAX),
+        None => usize::MAX,
+    }
+}
+
+/// Whether the locale says that the terminal knows nothing but ASCII. Where nothing is said it is taken to know all
+/// letters, as nearly every one does.
+fn is_ascii(env: &Env) -> bool {
+    let said = [env::LC_ALL, env::LC_CTYPE, env::LANG].into_iter().find_map(|name| env.filled(name));
+    said.is_some_and(|locale| {
+        let letters = locale.to_ascii_lowercase().replace('-', "");
+        !letters.contains("utf8")
     })
 }
 
@@ -213,6 +236,21 @@ fn leave(ended: Result<Ended, codewright_tui::Error>) -> anyhow::Result<ExitCode
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn letters_are_told_by_the_locale() {
+        for (variables, expected) in [
+            (&[][..], false),
+            (&[("LANG", "C")], true),
+            (&[("LANG", "POSIX")], true),
+            (&[("LANG", "C.UTF-8")], false),
+            (&[("LANG", "de_DE.ISO-8859-1")], true),
+            (&[("LANG", "C"), ("LC_ALL", "en_US.utf8")], false),
+            (&[("LANG", "en_US.UTF-8"), ("LC_CTYPE", "C")], true),
+        ] {
+            assert_eq!(is_ascii(&Env::from_pairs(variables.iter().copied())), expected, "{variables:?}");
+        }
+    }
 
     #[test]
     fn colours_are_told_by_the_variables() {

@@ -137,10 +137,6 @@ impl Terminal {
         let seen = self.seen.lock().unwrap();
         Ok((status.exit_code(), String::from_utf8_lossy(&seen.bytes).into_owned()))
     }
-
-    fn pid(&self) -> Result<u32> {
-        self.child.process_id().context("the program has no process")
-    }
 }
 
 impl Drop for Terminal {
@@ -679,4 +675,52 @@ fn servers_places_and_sharing_say_honestly_what_there_is() -> Result<()> {
     terminal.send(ENTER)?;
     terminal.shows("the session was not shared")?;
     Ok(())
+}
+
+#[test]
+fn the_small_client_leaves_what_is_said_in_the_scrollback() -> Result<()> {
+    let script = Script::new()
+        .turn(
+            Turn::text("Working on it.")
+                .tool("bash", json!({"command": "echo from-the-shell", "description": "x"})),
+        )
+        .text("All **done**.")
+        .text("Second answer.");
+    let stage = Stage::plain(script)?;
+    let mut config = codewright_testkit::Project::config(&stage.server.url());
+    config["permission"] = json!({"bash": "ask"});
+    stage.project.write_config(&config)?;
+    let mut terminal = Terminal::start(&stage, &["--mini"])?;
+    let screen = terminal.shows("plain-model")?;
+    check_has(&screen, &["Codewright", "› Ask anything…", "BUILD", "cmd"]);
+    terminal.send("please do it")?;
+    terminal.send(ENTER)?;
+    terminal.shows("[Allow once]")?;
+    terminal.send(ENTER)?;
+    terminal.shows("▣  Build · plain-model ·")?;
+    terminal.send("\u{10}")?;
+    terminal.shows("Commands")?;
+    terminal.send("model")?;
+    terminal.send(ENTER)?;
+    terminal.shows("Select model")?;
+    terminal.send(ESCAPE)?;
+    terminal.until("the list to go", |screen| !screen.contains("Select model"))?;
+    terminal.send("more")?;
+    terminal.send(ENTER)?;
+    let screen = terminal.until("the end of the turn", |screen| screen.matches('▣').count() == 2)?;
+    check_has(&screen, &["please do it", "Working on it.", "from-the-shell", "All done.", "Second answer."]);
+    assert_eq!(screen.matches("Working on it.").count(), 1, "{screen}");
+    terminal.send("/exit")?;
+    terminal.send(ENTER)?;
+    terminal.shows("codewright -s ses_")?;
+    let screen = terminal.screen();
+    assert!(screen.contains("Second answer.") && !screen.contains("Ask anything"), "{screen}");
+    let (code, written) = terminal.ended()?;
+    assert_eq!(code, 0);
+    for never in ["\u{1b}[?1049", "\u{1b}[?1000h", "\u{1b}[2J", "\u{1b}[6n"] {
+        assert!(!written.contains(never), "{never:?} was written");
+    }
+    assert!(written.rfind("\u{1b}[?2004h") < written.rfind("\u{1b}[?2004l"));
+    assert!(written.rfind("\u{1b}[?25h") > written.rfind("\u{1b}[?25l"));
+    stage.no_problems()
 }

@@ -82,7 +82,7 @@ pub(super) fn lines(state: &State, width: u16, max_rows: u16) -> Bottom {
 }
 
 /// The text of a line, with labels in colour.
-fn marked(state: &State, text: &str) -> Vec<Span<'static>> {
+pub(super) fn marked(state: &State, text: &str) -> Vec<Span<'static>> {
     let style = Style::new().fg(state.theme.text);
     let label = Style::new().fg(state.theme.warning).add_modifier(Modifier::BOLD);
     let mut spans = Vec::new();
@@ -110,30 +110,37 @@ fn who(state: &State) -> Vec<Span<'static>> {
     if state.prompt.shell {
         return vec![Span::styled("Shell", Style::new().fg(theme.warning))];
     }
-    let muted = Style::new().fg(theme.muted);
     let mut spans = Vec::new();
     if let Some(agent) = state.agent() {
         let colour = agent_colour(&state.mirror, &agent.name, theme);
         let name = capitalised(&crate::clean::clean_line(&agent.name));
         spans.push(Span::styled(name, Style::new().fg(colour)));
     }
-    match state.model() {
-        Some((provider, model)) => {
-            if let Some((provider, model)) = state.mirror.model(&provider, &model) {
-                spans.push(Span::styled(format!(" · {}", model.name), Style::new().fg(theme.text)));
-                spans.push(Span::styled(format!(" {}", provider.name), muted));
-            }
-        }
-        None if state.mirror.ready => {
-            spans.push(Span::styled(" · no model yet: /connect", Style::new().fg(theme.warning)));
-        }
-        None => spans.push(Span::styled("…", muted)),
-    }
+    spans.extend(model_name(state));
     if let Some(variant) = state.variant() {
         let variant = crate::clean::clean_line(&variant);
         spans.push(Span::styled(format!(" · {variant}"), Style::new().fg(theme.warning)));
     }
     spans
+}
+
+/// The model that answers.
+pub(super) fn model_name(state: &State) -> Vec<Span<'static>> {
+    let theme = &state.theme;
+    let muted = Style::new().fg(theme.muted);
+    match state.model() {
+        Some((provider, model)) => match state.mirror.model(&provider, &model) {
+            Some((provider, model)) => vec![
+                Span::styled(format!(" · {}", model.name), Style::new().fg(theme.text)),
+                Span::styled(format!(" {}", provider.name), muted),
+            ],
+            None => Vec::new(),
+        },
+        None if state.mirror.ready => {
+            vec![Span::styled(" · no model yet: /connect", Style::new().fg(theme.warning))]
+        }
+        None => vec![Span::styled("…", muted)],
+    }
 }
 
 /// What was taken back and can be taken forth.
@@ -213,7 +220,7 @@ pub(super) fn footer(state: &State, width: u16) -> Line<'static> {
 }
 
 /// Tokens in the context, their share of it, and what the session cost.
-fn usage(state: &State) -> Option<String> {
+pub(super) fn usage(state: &State) -> Option<String> {
     let session = state.session()?;
     let (tokens, percent) = super::sidebar::context(state)?;
     let percent = percent.map(|percent| format!(" ({percent}%)")).unwrap_or_default();
