@@ -28,6 +28,12 @@ const SIGN_IN_PROVIDERS: [&str; 10] = [
     "snowflake-cortex",
     "xai",
 ];
+/// What an entry calls the name that the user gave it.
+const LABEL: &str = "label";
+/// Characters of a name.
+const MAX_LABEL_CHARS: usize = 200;
+/// What is not there when a credential is not.
+const CREDENTIAL: &str = "Credential";
 /// The longest text of a bad credential that is told back.
 const SHOWN_LIMIT_CHARS: usize = 200;
 
@@ -61,6 +67,11 @@ impl SignIns {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, (usize, Begun, Instant)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Gives up a provider's, and those that nobody finished in time.
+    pub(crate) fn forget(&self, provider: &str) {
+        self.lock().retain(|name, (.., begun)| name != provider && begun.elapsed() < SIGN_IN_LIFE);
+    }
 }
 
 impl Engine {
@@ -69,6 +80,12 @@ impl Engine {
         let credential = vault::credential(entry)
             .ok_or_else(|| Error::invalid(format!("Expected Auth, got {}", shape(entry))))?;
         self.store_credential(provider, credential).await
+    }
+
+    /// Stores a key under the name that the user gave it, if any.
+    pub async fn set_key(&self, provider: &str, key: &str, label: Option<&str>) -> Result<(), Error> {
+        let credential = Credential::Api { key: key.to_owned().into(), extra: serde_json::Map::new() };
+        self.store_credential(provider, labelled(credential, label)?).await
     }
 
     /// Forgets a credential; that there was none is no error.
@@ -95,7 +112,8 @@ impl Engine {
         inputs: &BTreeMap<String, String>,
     ) -> Result<Value, Error> {
         // An older one may hold the port that the new one needs.
-        self.0.sign_ins.lock().retain(|name, (.., begun)| name != provider && begun.elapsed() < SIGN_IN_LIFE);
+        self.0.sign_ins.forget(provider);
+        self.0.attempts.give_up(|of, _| of == provider).await;
         let begun = self.0.sign_in.begin(provider, method, inputs).await.map_err(told)?;
         let answer = json!({
             "url": begun.url,
@@ -129,11 +147,71 @@ impl Engine {
         self.store_credential(provider, credential).await
     }
 
-    async fn store_credential(&self, provider: &str, credential: Credential) -> Result<(), Error> {
+    /// What the stored credentials are called, by provider; one that has no name has none here either.
+    #[must_use]
+    pub fn labels(&self) -> BTreeMap<String, Option<String>> {
+        // Whoever opens a directory says what is wrong with a file.
+        let stored = self.0.sign_in.vault().read().unwrap_or_default();
+        let all = stored.iter().map(|(provider, credential, _)| (provider.to_owned(), label(credential)));
+        all.collect()
+    }
+
+    /// Names a stored credential.
+    pub async fn set_label(&self, provider: &str, label: &str) -> Result<(), Error> {
+        let (vault, name) = (self.0.sign_in.vault().clone(), provider.to_owned());
+        let stored = blocking(move || vault.read()).await?;
+        let known = stored.get(&name).ok_or_else(|| Error::not_found(CREDENTIAL, &name))?;
+        let named = labelled(known.clone(), Some(label))?;
+        self.store_credential(&name, named).await
+    }
+
+    pub(crate) async fn store_credential(&self, provider: &str, credential: Credential) -> Result<(), Error> {
         let (vault, name) = (self.0.sign_in.vault().clone(), provider.to_owned());
         blocking(move || vault.set(&name, &credential)).await?;
         self.0.forget_places().await;
         Ok(())
+    }
+}
+
+fn label(credential: &Credential) -> Option<String> {
+    let extra = match credential {
+        Credential::Api { extra, .. } => extra,
+        Credential::OAuth(tokens) => &tokens.extra,
+        Credential::WellKnown { .. } => return None,
+    };
+    extra.get(LABEL).and_then(Value::as_str).filter(|label| !label.is_empty()).map(str::to_owned)
+}
+
+/// A credential with a name, or as it is; an empty name takes it away.
+pub(crate) fn labelled(mut credential: Credential, label: Option<&str>) -> Result<Credential, Error> {
+    let Some(label) = label else { return Ok(credential) };
+    if label.chars().count() > MAX_LABEL_CHARS || label.chars().any(char::is_control) {
+        return Err(Error::invalid(format!(
+            "`label` must be one line of at most {MAX_LABEL_CHARS} characters"
+        )));
+    }
+    let extra = match &mut credential {
+        Credential::Api { extra, .. } => extra,
+        Credential::OAuth(tokens) => &mut tokens.extra,
+        Credential::WellKnown { .. } => {
+            return Err(Error::invalid("the credential of an organisation's address has no label"));
+        }
+    };
+    if label.is_empty() {
+        extra.remove(LABEL);
+    } else {
+        extra.insert(LABEL.to_owned(), label.into());
+    }
+    Ok(credential)
+}
+
+/// What newer clients call a way to sign in, by its place among those of its provider.
+#[must_use]
+pub fn method_id(provider: &str, at: usize) -> String {
+    match (provider, at) {
+        ("openai", 0) => "chatgpt-browser".to_owned(),
+        ("openai", 1) => "chatgpt-headless".to_owned(),
+        _ => at.to_string(),
     }
 }
 
@@ -146,7 +224,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// These errors are our own words, made for whoever signs in.
-fn told(error: codewright_llm::Error) -> Error {
+pub(crate) fn told(error: codewright_llm::Error) -> Error {
     Error::invalid(error.to_string())
 }
 

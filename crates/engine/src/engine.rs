@@ -24,6 +24,7 @@ use codewright_workspace::Confinement;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::attempt::Attempts;
 use crate::credential::{SignIns, sign_in};
 use crate::journal::Journal;
 use crate::known::Known;
@@ -33,6 +34,7 @@ use crate::permission::gate::Gate;
 use crate::place::Place;
 use crate::pty::Terminals;
 use crate::question::Questions;
+use crate::request::history::visible;
 use crate::request::system::civil;
 use crate::run::{Runs, Turn, describe, recover};
 use crate::session::doors::{Doors, Entered};
@@ -97,6 +99,7 @@ pub(crate) struct Inner {
     pub(crate) web: Arc<dyn Web>,
     pub(crate) sign_in: SignIn,
     pub(crate) sign_ins: SignIns,
+    pub(crate) attempts: Attempts,
     pub(crate) ids: Ids,
     pub(crate) clock: Clock,
     pub(crate) env: Env,
@@ -126,7 +129,7 @@ pub(crate) struct Inner {
     /// The credentials that the places were opened with.
     seen: Mutex<Seen>,
     /// Session rows are read, changed and written whole; one change at a time.
-    sessions: tokio::sync::Mutex<()>,
+    pub(crate) sessions: tokio::sync::Mutex<()>,
 }
 
 impl Engine {
@@ -163,6 +166,7 @@ impl Engine {
             subagents: Subagents::default(),
             sign_in: sign_in(llm.clone(), &dirs, &env, &wall),
             sign_ins: SignIns::default(),
+            attempts: Attempts::default(),
             web: Arc::new(Network(llm.clone())),
             llm,
             catalog: Source::new(&dirs),
@@ -222,12 +226,43 @@ impl Engine {
         Ok(self.0.store.events(position, limit).await?)
     }
 
+    /// Stored events of one session from a `seq` on, oldest first; fewer than `limit` where they are large,
+    /// none only at the end.
+    pub async fn events_of(
+        &self,
+        id: &SessionId,
+        from_seq: u64,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, Error> {
+        Ok(self.0.store.events_of(id, from_seq, limit).await?)
+    }
+
+    /// The `seq` of the last stored event of a session.
+    pub async fn last_seq(&self, id: &SessionId) -> Result<u64, Error> {
+        let found = self.0.store.session_at(id).await?;
+        found.map(|(seq, _)| seq).ok_or_else(|| Error::not_found("Session", id))
+    }
+
     /// Makes a session in a directory.
     pub async fn create_session(&self, place: &Arc<Place>, input: SessionInput) -> Result<Session, Error> {
         if let Some(parent) = &input.parent_id {
             self.0.session(parent).await?;
         }
         session::create(&self.0, place, input).await
+    }
+
+    /// Makes a session under an id that the client chose; one that is there already is left as it is.
+    pub async fn create_session_as(
+        &self,
+        place: &Arc<Place>,
+        id: SessionId,
+        input: SessionInput,
+    ) -> Result<Session, Error> {
+        let _turn = self.0.sessions.lock().await;
+        match self.0.store.session(&id).await? {
+            Some(known) => Ok(known),
+            None => session::create_as(&self.0, place, (id, input)).await,
+        }
     }
 
     /// One session.
@@ -264,6 +299,19 @@ impl Engine {
     ) -> Result<MessagesJson, Error> {
         self.0.session(id).await?;
         Ok(self.0.store.messages_json(id, limit, before).await?)
+    }
+
+    /// All messages of a session without their parts, oldest first.
+    pub async fn infos(&self, id: &SessionId) -> Result<Vec<Message>, Error> {
+        self.0.session(id).await?;
+        Ok(self.0.store.infos(id).await?)
+    }
+
+    /// What a model is told of a session at this moment: what still counts, from the last summary on.
+    pub async fn context(&self, id: &SessionId) -> Result<Vec<MessageWithParts>, Error> {
+        let session = self.0.session(id).await?;
+        let transcript = self.0.store.transcript(id).await?;
+        Ok(visible(&session::revert::counted(&session, transcript)).into_iter().cloned().collect())
     }
 
     /// The newest `limit` messages before one, oldest first, and whether there are older ones.
@@ -322,6 +370,11 @@ impl Engine {
         found.ok_or_else(|| Error::not_found("Message", message))
     }
 
+    /// Whether a session has a message.
+    pub async fn has_message(&self, id: &SessionId, message: &MessageId) -> Result<bool, Error> {
+        Ok(self.0.store.message(id, message).await?.is_some())
+    }
+
     /// Admits a prompt and waits for the end of the turn; the last answer, or the prompt if none is wanted.
     pub async fn prompt(&self, id: &SessionId, input: PromptInput) -> Result<MessageWithParts, Error> {
         let (message, turn) = self.admit(id, input).await?;
@@ -335,8 +388,12 @@ impl Engine {
 
     /// Admits a prompt; the turn goes on by itself.
     pub async fn prompt_async(&self, id: &SessionId, input: PromptInput) -> Result<(), Error> {
-        self.admit(id, input).await?;
-        Ok(())
+        self.submit(id, input).await.map(drop)
+    }
+
+    /// The same; the message that the prompt became.
+    pub async fn submit(&self, id: &SessionId, input: PromptInput) -> Result<MessageId, Error> {
+        Ok(self.admit(id, input).await?.0)
     }
 
     /// Stops a session's turn, in whatever process, and waits until it has ended; none is no error.

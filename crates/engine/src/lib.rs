@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 mod admit;
+mod attempt;
 mod batch;
 mod commands;
 mod credential;
@@ -36,15 +37,17 @@ mod transfer;
 pub mod trial;
 mod web;
 
+pub use attempt::{Attempt, Progress};
 pub use codewright_store::inspect;
 pub use codewright_store::{Incoming, Logged, MessagesJson, Published, Salvage, SessionFilter, Subscription};
 pub use codewright_workspace::Confinement;
-pub use credential::{sign_in, vault};
+pub use credential::{method_id, sign_in, vault};
 pub use debug::{BlockReport, PromptReport, Setting, Size};
 pub use engine::{Engine, Options};
 pub use error::Error;
 pub use generate::Generated;
 pub use journal::Level;
+pub use permission::wanted::Wanted;
 pub use place::Place;
 pub use place::vcs::Against;
 pub use projects::ProjectPatch;

@@ -4,3 +4,4 @@ pub(crate) mod evaluate;
 pub(crate) mod gate;
 pub(crate) mod implied;
 pub(crate) mod law;
+pub(crate) mod wanted;

@@ -10,7 +10,7 @@ mod summarize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use codewright_proto::{Event, Session, SessionInput, SessionTime, TokenUsage};
+use codewright_proto::{Event, Session, SessionId, SessionInput, SessionTime, TokenUsage};
 
 use crate::Error;
 use crate::engine::{DEFAULT_TITLE, Inner};
@@ -33,7 +33,16 @@ const DEFAULT_CHILD_TITLE: &str = "Child session - ";
 
 /// Makes a session and stores it.
 pub(crate) async fn create(inner: &Inner, place: &Arc<Place>, input: SessionInput) -> Result<Session, Error> {
-    let session = new(inner, place, input);
+    create_as(inner, place, (inner.ids.session(), input)).await
+}
+
+/// Makes a session under an id that nobody has.
+pub(crate) async fn create_as(
+    inner: &Inner,
+    place: &Arc<Place>,
+    (id, input): (SessionId, SessionInput),
+) -> Result<Session, Error> {
+    let session = Session { id, ..new(inner, place, input) };
     let event = Event::SessionCreated { session_id: session.id.clone(), info: session.clone() };
     inner.store.append(vec![event]).await?;
     Ok(session)

@@ -82,6 +82,8 @@ ids! {
     ToolOutputId = "tool";
     /// A terminal.
     PtyId = "pty";
+    /// A sign-in that was begun.
+    AttemptId = "con";
 }
 
 /// A project: the hash of a repository's first commit, or `global`.
@@ -191,6 +193,12 @@ impl Ids {
     #[must_use]
     pub fn pty(&self) -> PtyId {
         PtyId(self.make(PtyId::PREFIX, false))
+    }
+
+    /// A new id of a sign-in.
+    #[must_use]
+    pub fn attempt(&self) -> AttemptId {
+        AttemptId(self.make(AttemptId::PREFIX, false))
     }
 
     /// A number to pick among alternatives with, such as the words of a slug.

@@ -30,8 +30,8 @@ pub use error::MessageError;
 pub use event::{Envelope, Event, Fact, Notice, Signal};
 pub use file::{ContentKind, FileContent, FileKind, FileNode, Submatch, Text, TextMatch};
 pub use id::{
-    EventId, Ids, MessageId, ParseIdError, PartId, PermissionId, ProjectId, PtyId, QuestionId, SessionId,
-    ToolOutputId,
+    AttemptId, EventId, Ids, MessageId, ParseIdError, PartId, PermissionId, ProjectId, PtyId, QuestionId,
+    SessionId, ToolOutputId,
 };
 pub use message::{
     AssistantMessage, AssistantTime, CreatedTime, Message, MessagePath, MessageWithParts, OutputFormat,

@@ -79,6 +79,9 @@ pub struct Revert {
     /// Files left as they are, because taking them back would have destroyed what a user did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<KeptFile>,
+    /// Whether no file was taken back, as was asked for.
+    #[serde(default, rename = "messagesOnly", skip_serializing_if = "std::ops::Not::not")]
+    pub messages_only: bool,
 }
 
 /// A file that was left as it is.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use codewright_engine as engine;
-use codewright_proto::{ApiError, ParseIdError};
+use codewright_proto::{ApiError, MessageId, ParseIdError, SessionId};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
@@ -17,6 +17,13 @@ const PROJECT: &str = "Project";
 const PTY: &str = "PTY session";
 /// The engine's name for what an answer to a question is about.
 const QUESTION: &str = "Question request";
+
+/// What newer clients call the errors about things that are not there, and their ids.
+const NEWER: [(&str, &str, &str); 3] = [
+    ("Session", "SessionNotFoundError", "sessionID"),
+    ("Sign-in attempt", "AttemptNotFoundError", "attemptID"),
+    ("Credential", "CredentialNotFoundError", "credentialID"),
+];
 
 /// What a failed request was answered, for the log.
 #[derive(Debug, Clone)]
@@ -90,6 +97,23 @@ pub enum Error {
         /// What was asked for.
         id: String,
     },
+    /// The client names another message.
+    #[error("Message not found: {message}")]
+    MissingMessage {
+        /// The session.
+        session: SessionId,
+        /// What was asked for.
+        message: MessageId,
+    },
+    /// The client chooses another id: this one stands for something else.
+    #[error("`{resource}` is the id of something else already")]
+    Conflict {
+        /// The id.
+        resource: String,
+    },
+    /// The client begins at the first page.
+    #[error("{0}")]
+    Cursor(&'static str),
     /// The client asks for something that fits.
     #[error("{message}")]
     Refused {
@@ -163,6 +187,9 @@ impl Error {
             | Self::NoMethod { .. }
             | Self::NotOffered { .. }
             | Self::Missing { .. }
+            | Self::MissingMessage { .. }
+            | Self::Conflict { .. }
+            | Self::Cursor(_)
             | Self::Refused { .. }
             | Self::Unauthorized
             | Self::ForeignHost { .. }
@@ -178,12 +205,14 @@ impl Error {
 
     fn status(&self) -> StatusCode {
         match self {
-            Self::Engine(engine::Error::NotFound { .. }) | Self::NoRoute { .. } | Self::Missing { .. } => {
-                StatusCode::NOT_FOUND
-            }
-            Self::Engine(engine::Error::Busy { .. }) => StatusCode::CONFLICT,
+            Self::Engine(engine::Error::NotFound { .. })
+            | Self::NoRoute { .. }
+            | Self::Missing { .. }
+            | Self::MissingMessage { .. } => StatusCode::NOT_FOUND,
+            Self::Engine(engine::Error::Busy { .. }) | Self::Conflict { .. } => StatusCode::CONFLICT,
             Self::Engine(engine::Error::Invalid { .. })
             | Self::Invalid { .. }
+            | Self::Cursor(_)
             | Self::NotOffered { .. }
             | Self::Refused { .. } => StatusCode::BAD_REQUEST,
             Self::NoMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
@@ -214,6 +243,17 @@ impl Error {
         }
         if let Self::Missing { tag, key, id, .. } = self {
             return json!({"_tag": tag, *key: id, "message": self.to_string()});
+        }
+        if let Self::MissingMessage { session, message } = self {
+            return json!({
+                "_tag": "MessageNotFoundError", "sessionID": session, "messageID": message, "message": self.to_string(),
+            });
+        }
+        if let Self::Conflict { resource } = self {
+            return json!({"_tag": "ConflictError", "message": self.to_string(), "resource": resource});
+        }
+        if let Self::Cursor(message) = self {
+            return json!({"_tag": "InvalidCursorError", "message": message});
         }
         if let Self::Refused { name, message, reason } = self {
             let mut data = json!({"message": message});
@@ -255,6 +295,57 @@ impl Error {
         }
         json!(error)
     }
+
+    /// The status and the error as the newer routes tell them: every error has a tag.
+    fn newer(&self) -> (StatusCode, Value) {
+        let status = match self {
+            Self::Id(_) => StatusCode::BAD_REQUEST,
+            _ => self.status(),
+        };
+        if let Self::Engine(engine::Error::NotFound { what, id }) = self
+            && let Some((_, tag, key)) = NEWER.iter().find(|(known, ..)| known == what)
+        {
+            return (status, json!({"_tag": tag, *key: id, "message": self.to_string()}));
+        }
+        let body = self.body();
+        if body["_tag"].is_string() {
+            return (status, body);
+        }
+        let message = body["message"].as_str().or(body["data"]["message"].as_str()).unwrap_or_default();
+        let tag = match status {
+            StatusCode::NOT_FOUND => "NotFoundError",
+            StatusCode::INTERNAL_SERVER_ERROR => "UnknownError",
+            StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailableError",
+            _ => "InvalidRequestError",
+        };
+        let mut told = json!({"_tag": tag, "message": message});
+        let kind = if matches!(self, Self::Id(_)) { &json!("Params") } else { &body["data"]["kind"] };
+        for (key, value) in [("kind", kind), ("hint", &body["data"]["hint"])] {
+            if value.is_string() {
+                told[key] = value.clone();
+            }
+        }
+        (status, told)
+    }
+}
+
+/// An error as the newer routes tell it, kept with the answer until it is known which route it was.
+#[derive(Clone)]
+struct Newer(StatusCode, Value);
+
+/// Tells the errors of the newer routes in their own shapes.
+pub(crate) async fn newer(response: Response) -> Response {
+    match response.extensions().get::<Newer>().cloned() {
+        Some(Newer(status, body)) => {
+            let said = response.extensions().get::<Said>().cloned();
+            let mut response = (status, Json(body)).into_response();
+            if let Some(said) = said {
+                response.extensions_mut().insert(said);
+            }
+            response
+        }
+        None => response,
+    }
 }
 
 impl IntoResponse for Error {
@@ -267,6 +358,8 @@ impl IntoResponse for Error {
         let said =
             body["message"].as_str().or(body["data"]["message"].as_str()).unwrap_or_default().to_owned();
         let mut response = (self.status(), Json(body)).into_response();
+        let (status, body) = self.newer();
+        response.extensions_mut().insert(Newer(status, body));
         response.extensions_mut().insert(Said(said));
         response
     }

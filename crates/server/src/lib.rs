@@ -12,6 +12,7 @@ mod extract;
 mod frame;
 mod guard;
 mod host;
+mod newer;
 mod options;
 mod route;
 mod serve;

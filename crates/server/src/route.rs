@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn_with_state, map_response};
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use codewright_engine::Engine;
 
 use crate::guard::{guard, hurry};
 use crate::state::{App, Server};
 use crate::trace::trace;
-use crate::{Error, Options};
+use crate::{Error, Options, error};
 
 mod api;
 mod auth;
@@ -33,7 +33,7 @@ mod sync;
 mod tui;
 mod vcs;
 
-use api::{terminal, waiting};
+use api::{history, integration, message, revert, terminal, waiting};
 use session::change;
 
 struct Route {
@@ -242,10 +242,15 @@ fn newer() -> Vec<Route> {
         route("GET", "/api/model", get(api::models)),
         route("GET", "/api/provider", get(api::providers)),
         route("GET", "/api/provider/{providerID}", get(api::provider)),
-        route("GET", "/api/integration", get(api::integrations)),
-        route("GET", "/api/integration/{integrationID}", get(api::integration)),
-        route("POST", "/api/integration/{integrationID}/connect/key", post(api::connect_key)),
-        route("DELETE", "/api/credential/{credentialID}", delete(api::disconnect)),
+        route("GET", "/api/integration", get(integration::list)),
+        route("GET", "/api/integration/{integrationID}", get(integration::read)),
+        route("POST", "/api/integration/{integrationID}/connect/key", post(integration::connect_key)),
+        long("POST", "/api/integration/{integrationID}/connect/oauth", post(integration::connect)),
+        route("GET", "/api/integration/attempt/{attemptID}", get(integration::status)),
+        route("DELETE", "/api/integration/attempt/{attemptID}", delete(integration::cancel)),
+        long("POST", "/api/integration/attempt/{attemptID}/complete", post(integration::complete)),
+        route("PATCH", "/api/credential/{credentialID}", patch(integration::rename)),
+        route("DELETE", "/api/credential/{credentialID}", delete(integration::disconnect)),
         route("GET", "/api/reference", get(api::nothing)),
         route("GET", "/api/command", get(api::commands)),
         route("GET", "/api/skill", get(api::skills)),
@@ -263,6 +268,16 @@ fn newer() -> Vec<Route> {
         route("POST", "/api/session/{sessionID}/interrupt", post(api::session::interrupt)),
         long("POST", "/api/session/{sessionID}/wait", post(api::session::wait)),
         long("POST", "/api/session/{sessionID}/compact", post(api::session::compact)),
+        route("POST", "/api/session/{sessionID}/prompt", post(message::prompt)),
+        route("GET", "/api/session/{sessionID}/message", get(message::messages)),
+        route("GET", "/api/session/{sessionID}/message/{messageID}", get(message::one)),
+        route("GET", "/api/session/{sessionID}/context", get(message::context)),
+        route("GET", "/api/session/{sessionID}/history", get(history::read)),
+        long("GET", "/api/session/{sessionID}/event", get(history::follow)),
+        long("POST", "/api/session/{sessionID}/revert/stage", post(revert::stage)),
+        long("POST", "/api/session/{sessionID}/revert/clear", post(revert::clear)),
+        long("POST", "/api/session/{sessionID}/revert/commit", post(revert::commit)),
+        route("POST", "/api/session/{sessionID}/permission", post(waiting::want)),
         route("GET", "/api/session/{sessionID}/permission", get(waiting::permissions_of)),
         route("GET", "/api/session/{sessionID}/permission/{requestID}", get(waiting::permission_of)),
         route("POST", "/api/session/{sessionID}/permission/{requestID}/reply", post(waiting::allow)),
@@ -296,6 +311,7 @@ pub fn router(engine: Engine, options: Options) -> Router {
             Pace::Quick => run.layer(from_fn_with_state(Arc::clone(&app), hurry)),
             Pace::Long => run,
         };
+        let run = if path.starts_with("/api/") { run.layer(map_response(error::newer)) } else { run };
         router.route(path, run)
     });
     routed

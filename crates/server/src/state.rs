@@ -20,6 +20,8 @@ pub(crate) struct Server {
     pub(crate) payloads: Payloads,
     /// Names of requests.
     pub(crate) names: Names,
+    /// Prompts whose ids clients chose are taken in one after the other.
+    pub(crate) prompts: tokio::sync::Mutex<()>,
 }
 
 /// The state of every route.
@@ -34,6 +36,7 @@ impl Server {
             directories: Directories::default(),
             payloads: Payloads::default(),
             names: Names::default(),
+            prompts: tokio::sync::Mutex::default(),
         })
     }
 }

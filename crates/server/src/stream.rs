@@ -59,9 +59,7 @@ struct Reader {
 
 /// Opens a stream: after this, nothing that happens is missed.
 pub(crate) fn open(app: App, scope: Scope, after: Option<u64>, closing: CancellationToken) -> Response {
-    let every = app.options.heartbeat;
-    let mut heartbeat = interval_at(Instant::now() + every, every);
-    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let heartbeat = beating(&app);
     let reader = Reader {
         subscription: app.engine.subscribe(),
         app,
@@ -77,7 +75,20 @@ pub(crate) fn open(app: App, scope: Scope, after: Option<u64>, closing: Cancella
         let frame = reader.next().await?;
         Some((Ok::<_, Infallible>(frame), reader))
     });
-    let mut response = Response::new(Body::from_stream(frames));
+    event_stream(Body::from_stream(frames))
+}
+
+/// What says when a stream has to show that it lives.
+pub(crate) fn beating(app: &App) -> Interval {
+    let every = app.options.heartbeat;
+    let mut heartbeat = interval_at(Instant::now() + every, every);
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    heartbeat
+}
+
+/// A stream of events as an answer.
+pub(crate) fn event_stream(body: Body) -> Response {
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));

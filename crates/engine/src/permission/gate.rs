@@ -252,23 +252,45 @@ impl Gate {
             always: ask.always.clone(),
             tool: asker.tool.clone(),
         };
-        let id = request.id.clone();
+        self.put(request, asker.cancel, || {}).await
+    }
+
+    /// Puts a question and waits for its answer; `stored` is called once clients can see it.
+    pub(super) async fn put(
+        &self,
+        request: PermissionRequest,
+        cancel: &CancellationToken,
+        stored: impl FnOnce(),
+    ) -> Result<Verdict, Error> {
+        let (id, session_id) = (request.id.clone(), request.session_id.clone());
         let place = Waiting::enter(self, request.clone());
         // Subscribed before the question is put, so that no answer can be missed.
         let mut feed = self.store.subscribe();
         self.store.append(vec![Event::PermissionAsked(request.clone())]).await?;
+        stored();
         let answer = async {
             while let Ok(published) = feed.next().await {
-                if let Published::Event(envelope) = &published
-                    && let Event::PermissionReplied { request_id, reply, message, .. } = &envelope.event
-                    && *request_id == id
-                {
-                    return Some((*reply, message.clone()));
+                let Published::Event(envelope) = &published else { continue };
+                match &envelope.event {
+                    Event::PermissionReplied { request_id, reply, message, .. } if *request_id == id => {
+                        return Some((*reply, message.clone()));
+                    }
+                    Event::SessionDeleted { session_id: gone, .. } if *gone == session_id => return None,
+                    Event::PermissionReplied { .. }
+                    | Event::SessionDeleted { .. }
+                    | Event::SessionCreated { .. }
+                    | Event::SessionUpdated { .. }
+                    | Event::MessageUpdated { .. }
+                    | Event::MessageRemoved { .. }
+                    | Event::PartUpdated { .. }
+                    | Event::PartRemoved { .. }
+                    | Event::TodoUpdated { .. }
+                    | Event::PermissionAsked(_) => {}
                 }
             }
             None
         };
-        let answer = asker.cancel.run_until_cancelled(tokio::time::timeout(ASK_DEADLINE, answer)).await;
+        let answer = cancel.run_until_cancelled(tokio::time::timeout(ASK_DEADLINE, answer)).await;
         drop(place);
         if let Some(Ok(Some((reply, _)))) = &answer {
             self.follow(&request, *reply).await?;
@@ -277,16 +299,26 @@ impl Gate {
             Some(Ok(Some((PermissionReply::Reject, message)))) => Ok(Verdict::Rejected(message)),
             Some(Ok(Some((PermissionReply::Once | PermissionReply::Always, _)))) => Ok(Verdict::Granted),
             Some(Ok(None)) | Some(Err(_)) | None => {
-                let session_id = asker.session_id.clone();
                 let reply = PermissionReply::Reject;
                 let withdrawn = Event::PermissionReplied { session_id, request_id: id, reply, message: None };
                 match self.store.append(vec![withdrawn]).await {
-                    // It was answered in the same moment, which no longer matters.
+                    // It was answered in the same moment, or its session is gone, which no longer matters.
                     Ok(_) | Err(codewright_store::Error::Unknown { .. }) => Ok(Verdict::Cancelled),
                     Err(error) => Err(error.into()),
                 }
             }
         }
+    }
+
+    /// The question that waits here under an id, and how many wait in all.
+    pub(super) fn at(&self, id: &PermissionId) -> (Option<PermissionRequest>, usize) {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        (waiting.get(id).cloned(), waiting.len())
+    }
+
+    /// Decides about something that a client would do.
+    pub(super) fn judge(&self, law: &Law, permission: &str, patterns: &[String]) -> Action {
+        strictest(patterns.iter().map(|pattern| self.decide(law, (permission, pattern), Name::Optional)))
     }
 }
 

@@ -48,22 +48,23 @@ pub(crate) enum Next {
 /// answer is always answered. A turn goes on
 /// while the model calls tools, and ends when it stops, fails or is refused.
 pub(crate) fn next(transcript: &[MessageWithParts], when_refused: WhenRefused) -> Next {
-    let prompt = transcript.iter().rev().find(|message| matches!(message.info, Message::User(_)));
-    let Some(prompt) = prompt else { return Next::Idle };
+    let asked = transcript.iter().rposition(|message| matches!(message.info, Message::User(_)));
+    let Some((asked, prompt)) = asked.map(|at| (at, &transcript[at])) else { return Next::Idle };
     if let Some(asked) = open_request(transcript) {
         return Next::Compact { asked };
     }
     if marker(prompt).is_some() || is_command(prompt) {
         return Next::Idle;
     }
-    let answer = transcript.iter().rev().find_map(|message| match &message.info {
-        Message::Assistant(info) => Some((info, &message.parts)),
+    let answer = transcript.iter().enumerate().rev().find_map(|(at, message)| match &message.info {
+        Message::Assistant(info) => Some((at, info, &message.parts)),
         Message::User(_) => None,
     });
     let pieces = subtasks(prompt).count();
     let begin = || if pieces > 0 { Next::Subtask { nth: 0 } } else { Next::Step };
-    let Some((answer, parts)) = answer else { return begin() };
-    if prompt.info.id() > &answer.id {
+    let Some((answered, answer, parts)) = answer else { return begin() };
+    // Ids that clients made say nothing about the order.
+    if asked > answered {
         return begin();
     }
     if answer.error.is_some() || answer.structured.is_some() {
@@ -256,6 +257,20 @@ mod tests {
     #[track_caller]
     fn check(talk: Talk, expected: Next) {
         assert_eq!(next(&talk.messages, WhenRefused::Ends), expected);
+    }
+
+    #[test]
+    fn an_id_that_a_client_made_is_no_later_prompt() {
+        let mut talk = Talk::new().user().answer(Some("stop"), None, Vec::new()).answering_last();
+        let mine = codewright_proto::MessageId::parse("msg_zzz").unwrap();
+        match &mut talk.messages[0].info {
+            Message::User(info) => info.id = mine.clone(),
+            Message::Assistant(_) => panic!("the first message is a prompt"),
+        }
+        if let Message::Assistant(info) = &mut talk.messages[1].info {
+            info.parent_id = mine;
+        }
+        assert_eq!(next(&talk.messages, WhenRefused::Ends), Next::Idle);
     }
 
     #[test]

@@ -40,6 +40,20 @@ impl Engine {
     ///
     /// Nothing is changed for a message that is not there. A session at work is refused.
     pub async fn revert(&self, id: &SessionId, input: RevertInput) -> Result<Session, Error> {
+        self.take_back(id, input, Files::Taken).await
+    }
+
+    /// The same for the messages alone: files are, or are put back, as the last turn left them.
+    pub async fn revert_messages(&self, id: &SessionId, input: RevertInput) -> Result<Session, Error> {
+        self.take_back(id, input, Files::Left).await
+    }
+
+    /// Removes for good what a session is taken back by; one that is not is left as it is.
+    pub async fn commit_revert(&self, id: &SessionId) -> Result<(), Error> {
+        clean_up(&self.0, id).await
+    }
+
+    async fn take_back(&self, id: &SessionId, input: RevertInput, files: Files) -> Result<Session, Error> {
         let inner = &self.0;
         inner.session(id).await?;
         let _alone = inner.doors.alone(inner, id).await?;
@@ -49,7 +63,10 @@ impl Engine {
             return Ok(session);
         };
         let road = Road::new(inner, &session, &transcript).await?;
-        let to = steps_before(&transcript, &point);
+        let to = match files {
+            Files::Taken => steps_before(&transcript, &point),
+            Files::Left => road.steps.len(),
+        };
         let before = match session.revert.as_ref().and_then(|revert| revert.snapshot.as_deref()) {
             Some(known) => TreeId::parse(known),
             None => road.tree().await,
@@ -69,6 +86,7 @@ impl Engine {
                 snapshot: before.map(|tree| tree.to_string()),
                 diff: diff.clone(),
                 kept: kept.clone(),
+                messages_only: files == Files::Left,
             });
             session.time.updated = updated;
         };
@@ -155,7 +173,7 @@ async fn remove_behind(
 }
 
 /// What still counts of a transcript while its session is taken back.
-pub(super) fn counted(session: &Session, mut transcript: Vec<MessageWithParts>) -> Vec<MessageWithParts> {
+pub(crate) fn counted(session: &Session, mut transcript: Vec<MessageWithParts>) -> Vec<MessageWithParts> {
     let Some(revert) = &session.revert else { return transcript };
     let (whole, cut) = counting(&transcript, &Point::of(revert));
     transcript.truncate(if cut.is_some() { whole + 1 } else { whole });
@@ -172,6 +190,13 @@ struct Road {
     steps: Vec<Recorded>,
     at: usize,
     cancel: CancellationToken,
+}
+
+/// What becomes of the files when messages are taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Files {
+    Taken,
+    Left,
 }
 
 /// What became of the files.
@@ -198,7 +223,8 @@ impl Road {
         let place = inner.place(Path::new(&session.directory)).await?;
         let snapshots = place.snapshots.clone();
         let steps = recorded(transcript, snapshots.worktree());
-        let at = session.revert.as_ref().map(|revert| steps_before(transcript, &Point::of(revert)));
+        let moved = session.revert.as_ref().filter(|revert| !revert.messages_only);
+        let at = moved.map(|revert| steps_before(transcript, &Point::of(revert)));
         let at = at.unwrap_or(steps.len());
         Ok(Self { place, snapshots, steps, at, cancel: inner.cancel.child_token() })
     }

@@ -1,20 +1,22 @@
-//! The newer routes under `/api`, as far as the official clients call them.
+//! The newer routes under `/api`.
 //!
-//! They show the same things as the routes beside them in other shapes, each with
-//! the place it holds for.
+//! They show and change the same things as the routes beside them, in other shapes.
 
 use axum::Json;
 use axum::extract::State;
 use codewright_engine::SessionFilter;
-use codewright_proto::{Session, SessionId};
-use http::StatusCode;
+use codewright_proto::{ParseIdError, Session, SessionId};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::Error;
-use crate::extract::{Here, One, Params, Payload};
+use crate::extract::{Here, One, Params};
 use crate::state::App;
 
+pub(super) mod history;
+pub(super) mod integration;
+pub(super) mod message;
+pub(super) mod revert;
 pub(super) mod session;
 mod shape;
 pub(super) mod terminal;
@@ -70,39 +72,6 @@ pub(super) async fn provider(here: Here, One(id): One<String>) -> Result<Json<Va
     Ok(located(&here, found.ok_or_else(missing)?))
 }
 
-pub(super) async fn integrations(State(app): State<App>, here: Here) -> Json<Value> {
-    let sign_ins = app.engine.sign_in_methods();
-    let all = here.place.connections();
-    located(&here, all.iter().map(|known| shape::integration(known, &sign_ins)).collect())
-}
-
-pub(super) async fn integration(State(app): State<App>, here: Here, One(id): One<String>) -> Json<Value> {
-    let sign_ins = app.engine.sign_in_methods();
-    let all = here.place.connections();
-    let found = all.iter().find(|(known, ..)| *known == id);
-    located(&here, found.map_or(Value::Null, |known| shape::integration(known, &sign_ins)))
-}
-
-#[derive(Deserialize)]
-pub(super) struct Key {
-    key: String,
-}
-
-pub(super) async fn connect_key(
-    State(app): State<App>,
-    One(provider): One<String>,
-    Payload(given): Payload<Key>,
-) -> Result<StatusCode, Error> {
-    app.engine.set_credential(&provider, &json!({"type": "api", "key": given.key})).await?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
-/// A credential has the name of its provider.
-pub(super) async fn disconnect(State(app): State<App>, One(id): One<String>) -> Result<StatusCode, Error> {
-    app.engine.remove_credential(&id).await?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
 pub(super) async fn commands(here: Here) -> Json<Value> {
     let commands = here.place.commands_json();
     located(&here, commands.as_array().into_iter().flatten().map(shape::command).collect())
@@ -151,6 +120,11 @@ pub(super) async fn sessions(
 
 pub(super) async fn session(State(app): State<App>, One(id): One<SessionId>) -> Result<Json<Value>, Error> {
     Ok(Json(json!({"data": shape::session(&known(&app, &id).await?)})))
+}
+
+/// An id of a body, which is text to the vocabulary.
+fn given<T>(key: &str, id: Result<T, ParseIdError>) -> Result<T, Error> {
+    id.map_err(|error| Error::Invalid { message: format!("{error}\n  at [\"{key}\"]"), kind: "Payload" })
 }
 
 /// A session, or the error by which newer routes say that there is none.

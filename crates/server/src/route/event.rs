@@ -41,7 +41,7 @@ pub(super) async fn newer(State(app): State<App>, closing: Option<Extension<Clos
 }
 
 /// The position behind which a reader continues.
-fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Error> {
+pub(super) fn last_event(headers: &HeaderMap) -> Result<Option<u64>, Error> {
     let Some(value) = headers.get("last-event-id").filter(|value| !value.is_empty()) else { return Ok(None) };
     let position = value.to_str().ok().and_then(|value| value.trim().parse::<u64>().ok());
     // Positions are stored as signed numbers.

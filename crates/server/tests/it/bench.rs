@@ -40,7 +40,12 @@ impl Bench {
 
     /// In a git repository.
     pub(crate) async fn git() -> Self {
-        Self::in_project(Project::git().unwrap(), Script::new(), |_| {}).await
+        Self::git_with(Script::new()).await
+    }
+
+    /// In a git repository, with a model that says something.
+    pub(crate) async fn git_with(script: Script) -> Self {
+        Self::in_project(Project::git().unwrap(), script, |_| {}).await
     }
 
     pub(crate) async fn configured(script: Script, change: impl FnOnce(&mut Value)) -> Self {

@@ -64,7 +64,15 @@ impl Dice {
     }
 
     fn value(&mut self, depth: usize) -> Value {
-        const KEYS: [&str; 18] = [
+        const KEYS: [&str; 26] = [
+            "prompt",
+            "files",
+            "agents",
+            "uri",
+            "source",
+            "action",
+            "resources",
+            "id",
             "parts",
             "type",
             "text",
@@ -130,7 +138,8 @@ fn path(dice: &mut Dice, path: &str, session: &str) -> String {
     });
     let path = parts.collect::<Vec<_>>().join("/");
     // Never a directory: some routes write into it, and it could be any.
-    const KEYS: [&str; 8] = ["path", "query", "pattern", "limit", "mode", "before", "model", "cursor"];
+    const KEYS: [&str; 10] =
+        ["path", "query", "pattern", "limit", "mode", "before", "model", "cursor", "after", "order"];
     let query: Vec<_> = (0..dice.roll(4))
         .map(|_| format!("{}={}", KEYS[dice.roll(KEYS.len())], escaped(&dice.text())))
         .collect();

@@ -14,4 +14,6 @@ mod page;
 mod prompt;
 mod rooms;
 mod security;
+mod signing;
 mod socket;
+mod view;

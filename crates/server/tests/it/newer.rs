@@ -154,7 +154,7 @@ async fn sessions_are_made_switched_and_interrupted() {
     assert_eq!(timeout(PATIENCE, waiting).await.unwrap(), (204, Value::Null));
     assert!(client.statuses().await.unwrap().is_empty());
     for refused in
-        [json!({"id": "ses_mine"}), json!({"location": {"directory": directory, "workspaceID": "wrk_1"}})]
+        [json!({"id": "mine"}), json!({"location": {"directory": directory, "workspaceID": "wrk_1"}})]
     {
         assert_eq!(ask(&router, "POST", "/api/session", &refused.to_string()).await.0, 400, "{refused}");
     }

@@ -21,6 +21,7 @@ fn address(path: &str) -> String {
         .replace("{projectID}", "zzz")
         .replace("{integrationID}", "zzz")
         .replace("{credentialID}", "zzz")
+        .replace("{attemptID}", "con_1")
         .replace("{partID}", "prt_1")
         .replace("{name}", "zzz")
         .replace("{id}", "zzz")

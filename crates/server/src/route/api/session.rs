@@ -1,5 +1,4 @@
-//! Sessions as the newer routes make and change them. Their prompts, messages and histories, which
-//! have shapes of their own, are not offered.
+//! Sessions as the newer routes make and change them.
 
 use axum::extract::State;
 use axum::{Extension, Json};
@@ -8,7 +7,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{known, shape};
+use super::{given, known, shape};
 use crate::Error;
 use crate::extract::{Here, One, Payload};
 use crate::serve::Closing;
@@ -16,7 +15,7 @@ use crate::state::App;
 
 #[derive(Deserialize)]
 pub(in crate::route) struct Wanted {
-    id: Option<SessionId>,
+    id: Option<String>,
     agent: Option<String>,
     model: Option<ModelRef>,
     location: Option<Location>,
@@ -34,9 +33,7 @@ pub(in crate::route) async fn create(
     here: Here,
     Payload(wanted): Payload<Wanted>,
 ) -> Result<Json<Value>, Error> {
-    if wanted.id.is_some() {
-        return Err(Error::NotOffered { what: "choosing a session's id" });
-    }
+    let id = wanted.id.as_deref().map(|id| given("id", SessionId::parse(id))).transpose()?;
     let place = match wanted.location {
         Some(Location { workspace_id: Some(_), .. }) => {
             return Err(Error::NotOffered { what: "working in workspaces" });
@@ -48,7 +45,13 @@ pub(in crate::route) async fn create(
     };
     let input = SessionInput { agent: wanted.agent, model: wanted.model, ..SessionInput::default() };
     let engine = app.engine.clone();
-    let session = app.finish(async move { engine.create_session(&place, input).await }).await?;
+    let made = async move {
+        match id {
+            Some(id) => engine.create_session_as(&place, id, input).await,
+            None => engine.create_session(&place, input).await,
+        }
+    };
+    let session = app.finish(made).await?;
     Ok(Json(json!({ "data": shape::session(&session) })))
 }
 

@@ -1,5 +1,8 @@
 //! Agents, models, providers and sessions in the shapes of the newer routes.
 
+use std::collections::BTreeMap;
+
+use codewright_engine::method_id;
 use codewright_proto::Session;
 use serde_json::{Map, Value, json};
 
@@ -129,6 +132,7 @@ fn released(date: &Value) -> i64 {
 pub(super) fn integration(
     (id, name, env, connected): &(String, String, Vec<String>, Option<&'static str>),
     sign_ins: &Value,
+    labels: &BTreeMap<String, Option<String>>,
 ) -> Value {
     let mut methods = vec![json!({"type": "key"})];
     if !env.is_empty() {
@@ -136,15 +140,18 @@ pub(super) fn integration(
     }
     let offered = sign_ins.get(id).and_then(Value::as_array).into_iter().flatten().enumerate();
     methods.extend(offered.filter(|(_, method)| method["type"] == "oauth").map(|(at, method)| {
-        let mut shown = json!({"id": at.to_string(), "type": "oauth", "label": method["label"]});
+        let mut shown = json!({"id": method_id(id, at), "type": "oauth", "label": method["label"]});
         if let Some(prompts) = method.get("prompts") {
             shown["prompts"] = prompts.clone();
         }
         shown
     }));
-    let connection = match (connected, env.first()) {
-        (Some("env"), Some(name)) => vec![json!({"type": "env", "name": name})],
-        (Some("api"), _) => vec![json!({"type": "credential", "id": id, "label": name})],
+    let connection = match (connected, env.first(), labels.get(id)) {
+        (Some("env"), Some(name), None) => vec![json!({"type": "env", "name": name})],
+        (_, _, Some(label)) => {
+            let label = label.as_ref().unwrap_or(name);
+            vec![json!({"type": "credential", "id": id, "label": label})]
+        }
         _ => Vec::new(),
     };
     json!({"id": id, "name": name, "methods": methods, "connections": connection})
@@ -159,7 +166,9 @@ pub(super) fn session(session: &Session) -> Value {
     if let Some(path) = session.path.as_deref().filter(|path| !path.is_empty()) {
         shown.insert("subpath".to_owned(), json!(path));
     }
-    shown.extend(some(&whole, &["revert"]));
+    if let Some(revert) = &session.revert {
+        shown.insert("revert".to_owned(), crate::newer::event::revert(revert));
+    }
     shown.into()
 }
 

@@ -3,13 +3,15 @@
 
 use axum::Json;
 use axum::extract::State;
+use codewright_engine::Wanted;
 use codewright_proto::{
-    PermissionAnswer, PermissionId, PermissionRequest, QuestionAnswers, QuestionId, SessionId,
+    Map, PermissionAnswer, PermissionId, PermissionRequest, QuestionAnswers, QuestionId, SessionId, ToolRef,
 };
 use http::StatusCode;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{known, located};
+use super::{given, known, located};
 use crate::Error;
 use crate::extract::{Here, One, Payload, Two};
 use crate::state::App;
@@ -81,6 +83,41 @@ pub(in crate::route) async fn permission_of(
     Two(session, id): Two<SessionId, PermissionId>,
 ) -> Result<Json<Value>, Error> {
     Ok(Json(json!({ "data": permission(&wanted(&app, &session, &id).await?) })))
+}
+
+#[derive(Deserialize)]
+pub(in crate::route) struct Want {
+    id: Option<String>,
+    action: String,
+    resources: Vec<String>,
+    #[serde(default)]
+    save: Vec<String>,
+    #[serde(default)]
+    metadata: Map,
+    source: Option<ToolRef>,
+    agent: Option<String>,
+}
+
+/// Decides about something that the client would do; where a user has to, the request waits from now on.
+pub(in crate::route) async fn want(
+    State(app): State<App>,
+    One(session): One<SessionId>,
+    Payload(want): Payload<Want>,
+) -> Result<Json<Value>, Error> {
+    let id = want.id.as_deref().map(|id| given("id", PermissionId::parse(id))).transpose()?;
+    known(&app, &session).await?;
+    let wanted = Wanted {
+        id,
+        permission: want.action,
+        patterns: want.resources,
+        always: want.save,
+        metadata: want.metadata,
+        tool: want.source,
+        agent: want.agent,
+    };
+    let engine = app.engine.clone();
+    let (id, effect) = app.finish(async move { engine.want_permission(&session, wanted).await }).await?;
+    Ok(Json(json!({"data": {"id": id, "effect": effect}})))
 }
 
 pub(in crate::route) async fn allow(

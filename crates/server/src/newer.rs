@@ -1,0 +1,9 @@
+//! Messages and events as the newer routes show them: a pure projection of the one vocabulary.
+//!
+//! Nothing is stored in these shapes. A message is made of its parts, an event of what the log says
+//! at its place, so both views of a session always tell the same.
+
+pub(crate) mod event;
+pub(crate) mod message;
+mod patch;
+pub(crate) mod prompt;

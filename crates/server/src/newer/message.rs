@@ -1,0 +1,334 @@
+//! One stored message as one newer message.
+
+use codewright_proto::{
+    AssistantMessage, FileAttachment, Map, Message, MessageError, MessageWithParts, ModelRef, Part, PartBody,
+    TextPart, TokenUsage, ToolPart, ToolState, UserMessage,
+};
+use serde_json::{Value, json};
+
+use super::prompt;
+
+/// Why a conversation was summarised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// It had become too long.
+    Auto,
+    /// Somebody asked for it.
+    Manual,
+}
+
+impl Reason {
+    /// The reason that a prompt names, if it asks for a summary.
+    pub(crate) fn of(parts: &[Part]) -> Option<Self> {
+        parts.iter().find_map(|part| match &part.body {
+            PartBody::Compaction { auto: true, .. } => Some(Self::Auto),
+            PartBody::Compaction { auto: false, .. } => Some(Self::Manual),
+            PartBody::Text(_)
+            | PartBody::Reasoning { .. }
+            | PartBody::File { .. }
+            | PartBody::Tool(_)
+            | PartBody::StepStart { .. }
+            | PartBody::StepFinish(_)
+            | PartBody::Snapshot { .. }
+            | PartBody::Patch { .. }
+            | PartBody::Agent { .. }
+            | PartBody::Subtask { .. }
+            | PartBody::Retry { .. } => None,
+        })
+    }
+
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Manual => "manual",
+        }
+    }
+}
+
+/// A message; `reason` is that of the prompt which a summary answers.
+pub(crate) fn message(stored: &MessageWithParts, reason: Reason) -> Value {
+    match &stored.info {
+        Message::User(info) => user(info, &stored.parts),
+        Message::Assistant(info) if info.summary == Some(true) => json!({
+            "type": "compaction",
+            "id": info.id,
+            "time": {"created": info.time.created},
+            "reason": reason.text(),
+            "summary": words(&stored.parts),
+            "recent": "",
+        }),
+        Message::Assistant(info) => match users_command(&stored.parts) {
+            Some((call, command, output)) => json!({
+                "type": "shell",
+                "id": info.id,
+                "time": info.time,
+                "callID": call.call_id,
+                "command": command,
+                "output": output,
+            }),
+            None => assistant(info, &stored.parts),
+        },
+    }
+}
+
+fn user(info: &UserMessage, parts: &[Part]) -> Value {
+    let (id, time) = (&info.id, info.time);
+    let Some(said) = prompt::said(parts) else {
+        let text = prompt::told(parts);
+        return json!({"type": "synthetic", "id": id, "time": time, "sessionID": info.session_id, "text": text});
+    };
+    let mut shown = said;
+    shown["type"] = json!("user");
+    shown["id"] = json!(id);
+    shown["time"] = json!(time);
+    shown
+}
+
+fn assistant(info: &AssistantMessage, parts: &[Part]) -> Value {
+    let mut shown = json!({
+        "type": "assistant",
+        "id": info.id,
+        "time": info.time,
+        "agent": info.agent,
+        "model": model(info),
+        "content": parts.iter().filter_map(|part| content(part, info.time.created)).collect::<Value>(),
+    });
+    if let Some(snapshot) = snapshot(parts) {
+        shown["snapshot"] = snapshot;
+    }
+    if let Some(finish) = info.finish.as_deref().or(info.error.as_ref().map(|_| "error")) {
+        shown["finish"] = json!(finish);
+    }
+    if info.finish.is_some() {
+        shown["cost"] = json!(info.cost);
+        shown["tokens"] = tokens(&info.tokens);
+    }
+    if let Some(failed) = &info.error {
+        shown["error"] = error(failed);
+    }
+    shown
+}
+
+/// The model that a message was answered with.
+pub(crate) fn model(info: &AssistantMessage) -> ModelRef {
+    ModelRef {
+        id: info.model_id.clone(),
+        provider_id: info.provider_id.clone(),
+        variant: info.variant.clone(),
+    }
+}
+
+pub(crate) fn tokens(used: &TokenUsage) -> Value {
+    let TokenUsage { input, output, reasoning, cache, .. } = used;
+    json!({"input": input, "output": output, "reasoning": reasoning, "cache": cache})
+}
+
+pub(crate) fn error(failed: &MessageError) -> Value {
+    unknown(failed.message())
+}
+
+/// An error of which only the words are told.
+pub(crate) fn unknown(message: &str) -> Value {
+    json!({"type": "unknown", "message": message})
+}
+
+/// The trees before and after a message's steps, and the files between them.
+fn snapshot(parts: &[Part]) -> Option<Value> {
+    let mut known = Map::new();
+    let mut changed: Vec<&String> = Vec::new();
+    for part in parts {
+        match &part.body {
+            PartBody::StepStart { snapshot: Some(tree) } if !known.contains_key("start") => {
+                known.insert("start".to_owned(), json!(tree));
+            }
+            PartBody::StepFinish(finish) => {
+                if let Some(tree) = &finish.snapshot {
+                    known.insert("end".to_owned(), json!(tree));
+                }
+            }
+            PartBody::Patch { files, .. } => changed.extend(files),
+            PartBody::StepStart { .. }
+            | PartBody::Text(_)
+            | PartBody::Reasoning { .. }
+            | PartBody::File { .. }
+            | PartBody::Tool(_)
+            | PartBody::Snapshot { .. }
+            | PartBody::Agent { .. }
+            | PartBody::Subtask { .. }
+            | PartBody::Retry { .. }
+            | PartBody::Compaction { .. } => {}
+        }
+    }
+    if known.contains_key("end") {
+        known.insert("files".to_owned(), json!(changed));
+    }
+    (!known.is_empty()).then(|| known.into())
+}
+
+/// The text of a message, as its reader sees it.
+pub(crate) fn words(parts: &[Part]) -> String {
+    let texts = parts.iter().filter_map(|part| match &part.body {
+        PartBody::Text(TextPart { text, ignored, .. }) if *ignored != Some(true) => Some(&**text),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// The call that is a command of the user's: no model was asked, so no step begins.
+fn users_command(parts: &[Part]) -> Option<(&ToolPart, &str, &str)> {
+    let [Part { body: PartBody::Tool(call), .. }] = parts else { return None };
+    Some((call, command(call)?, output(&call.state)))
+}
+
+/// The command line of a call of `bash`.
+pub(crate) fn command(call: &ToolPart) -> Option<&str> {
+    let input = match &call.state {
+        ToolState::Pending { .. } => return None,
+        ToolState::Running { input, .. }
+        | ToolState::Completed { input, .. }
+        | ToolState::Error { input, .. } => input,
+    };
+    (call.tool == "bash").then(|| input["command"].as_str()).flatten()
+}
+
+/// What a call has said so far.
+pub(crate) fn output(state: &ToolState) -> &str {
+    match state {
+        ToolState::Pending { .. } => "",
+        ToolState::Running { metadata, .. } => {
+            metadata.as_ref().and_then(|shown| shown.get("output")?.as_str()).unwrap_or_default()
+        }
+        ToolState::Completed { output, .. } => output,
+        ToolState::Error { error, .. } => error,
+    }
+}
+
+fn content(part: &Part, begun: u64) -> Option<Value> {
+    match &part.body {
+        PartBody::Text(text) => Some(json!({"type": "text", "id": part.id, "text": text.text})),
+        PartBody::Reasoning { text, metadata, time } => {
+            let mut shown = json!({"type": "reasoning", "id": part.id, "text": text});
+            shown["time"] = json!({"created": time.start});
+            if let Some(end) = time.end {
+                shown["time"]["completed"] = json!(end);
+            }
+            if let Some(metadata) = provider_metadata(metadata.as_ref()) {
+                shown["providerMetadata"] = metadata.clone();
+            }
+            Some(shown)
+        }
+        PartBody::Tool(call) => Some(tool(call, begun)),
+        PartBody::File { .. }
+        | PartBody::StepStart { .. }
+        | PartBody::StepFinish(_)
+        | PartBody::Snapshot { .. }
+        | PartBody::Patch { .. }
+        | PartBody::Agent { .. }
+        | PartBody::Subtask { .. }
+        | PartBody::Retry { .. }
+        | PartBody::Compaction { .. } => None,
+    }
+}
+
+/// What a provider wants back, where it has the form of the newer shapes: facts by provider.
+pub(crate) fn provider_metadata(metadata: Option<&Value>) -> Option<&Value> {
+    metadata.filter(|value| value.as_object().is_some_and(|all| all.values().all(Value::is_object)))
+}
+
+/// Who carries out a call: always this program.
+pub(crate) fn provider(call: &ToolPart) -> Value {
+    let mut provider = json!({"executed": false});
+    if let Some(metadata) = provider_metadata(call.metadata.as_ref()) {
+        provider["metadata"] = metadata.clone();
+    }
+    provider
+}
+
+fn tool(call: &ToolPart, begun: u64) -> Value {
+    let (state, time) = match &call.state {
+        // How far the model has written it is not kept.
+        ToolState::Pending { .. } => (json!({"status": "pending", "input": ""}), json!({"created": begun})),
+        ToolState::Running { input, time, metadata, .. } => (
+            json!({
+                "status": "running",
+                "input": object(input),
+                "structured": structured(metadata.as_ref()),
+                "content": progress(&call.state),
+            }),
+            json!({"created": time.start, "ran": time.start}),
+        ),
+        ToolState::Completed { input, time, .. } => {
+            let mut state = json!({"status": "completed", "input": object(input)});
+            merge(&mut state, result(&call.state));
+            let mut time_shown = json!({"created": time.start, "ran": time.start, "completed": time.end});
+            if let Some(pruned) = time.compacted {
+                time_shown["pruned"] = json!(pruned);
+            }
+            (state, time_shown)
+        }
+        ToolState::Error { input, time, metadata, error, .. } => (
+            json!({
+                "status": "error",
+                "input": object(input),
+                "content": [],
+                "structured": structured(metadata.as_ref()),
+                "error": unknown(error),
+            }),
+            json!({"created": time.start, "ran": time.start, "completed": time.end}),
+        ),
+    };
+    json!({
+        "type": "tool",
+        "id": call.call_id,
+        "name": call.tool,
+        "provider": provider(call),
+        "state": state,
+        "time": time,
+    })
+}
+
+/// What a finished call gives: its text and files, and what clients show.
+pub(crate) fn result(state: &ToolState) -> Value {
+    let ToolState::Completed { output, metadata, attachments, .. } = state else { return json!({}) };
+    let files = attachments.iter().flatten();
+    let text = std::iter::once(json!({"type": "text", "text": output}));
+    let mut given = json!({
+        "content": text.chain(files.map(file)).collect::<Value>(),
+        "structured": metadata,
+    });
+    if let Some(path) = metadata.get("outputPath").filter(|path| path.is_string()) {
+        given["outputPaths"] = json!([path]);
+    }
+    given
+}
+
+fn file(attached: &FileAttachment) -> Value {
+    let mut shown = json!({"type": "file", "uri": attached.url, "mime": attached.mime});
+    if let Some(name) = &attached.filename {
+        shown["name"] = json!(name);
+    }
+    shown
+}
+
+/// What a running call shows.
+pub(crate) fn progress(state: &ToolState) -> Value {
+    match output(state) {
+        "" => json!([]),
+        text => json!([{"type": "text", "text": text}]),
+    }
+}
+
+pub(crate) fn structured(metadata: Option<&Map>) -> Value {
+    metadata.map_or_else(|| json!({}), |metadata| json!(metadata))
+}
+
+/// Arguments are an object; what a model wrote instead is not shown.
+pub(crate) fn object(input: &Value) -> Value {
+    if input.is_object() { input.clone() } else { json!({}) }
+}
+
+pub(crate) fn merge(into: &mut Value, more: Value) {
+    if let (Some(into), Value::Object(more)) = (into.as_object_mut(), more) {
+        into.extend(more);
+    }
+}

@@ -1,0 +1,223 @@
+//! What happened in a session, read at once or as a stream.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::ops::RangeInclusive;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use axum::{Extension, Json};
+use bytes::Bytes;
+use codewright_engine::{Published, Subscription};
+use codewright_proto::{Event, MessageId, SessionId};
+use futures_util::stream;
+use http::HeaderMap;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::Interval;
+use tokio_util::sync::CancellationToken;
+
+use super::known;
+use crate::Error;
+use crate::extract::{One, Params};
+use crate::newer::event::{Fold, Told};
+use crate::route::event::last_event;
+use crate::serve::Closing;
+use crate::state::App;
+use crate::stream::{beating, event_stream};
+
+/// How many events of the log are read at a time.
+const PAGE_EVENTS: usize = 256;
+/// How far before the place that a reader names the log is read, to know what was so there.
+const LOOK_BACK: u64 = 8192;
+/// How many events are told when the client does not say, and at most.
+const DEFAULT_EVENTS: usize = 50;
+const MAX_EVENTS: u64 = 100;
+/// The greatest number of an event: they are stored with a sign.
+const MAX_SEQ: u64 = i64::MAX as u64;
+
+/// A whole number of a query.
+pub(super) fn number(
+    key: &str,
+    text: Option<&str>,
+    range: RangeInclusive<u64>,
+) -> Result<Option<u64>, Error> {
+    let Some(text) = text else { return Ok(None) };
+    let shown: String = text.chars().take(40).collect();
+    let number = text.trim().parse::<u64>().ok().filter(|number| range.contains(number));
+    number.map(Some).ok_or_else(|| {
+        let (least, most) = (range.start(), range.end());
+        Error::query(format!("Expected a whole number from {least} to {most}, got {shown}\n  at [\"{key}\"]"))
+    })
+}
+
+/// Reads the log of a session in order and tells it.
+struct Reader {
+    app: App,
+    session: SessionId,
+    fold: Fold,
+    /// The next event of the log.
+    next_seq: u64,
+    /// The last event that the client knows of.
+    after: Option<u64>,
+    told: VecDeque<Told>,
+}
+
+impl Reader {
+    fn new(app: App, session: SessionId, after: Option<u64>) -> Self {
+        let next_seq = after.unwrap_or(0).saturating_sub(LOOK_BACK);
+        Self { app, session, fold: Fold::default(), next_seq, after, told: VecDeque::new() }
+    }
+
+    /// The next thing to tell; none at the end of the log.
+    async fn next(&mut self) -> Result<Option<Told>, Error> {
+        loop {
+            if let Some(told) = self.told.pop_front() {
+                return Ok(Some(told));
+            }
+            let page = self.app.engine.events_of(&self.session, self.next_seq, PAGE_EVENTS).await?;
+            let mut told = Vec::new();
+            for envelope in &page {
+                self.fold.push(envelope, &mut told);
+                self.next_seq = envelope.seq + 1;
+            }
+            if page.is_empty() {
+                self.fold.settle(self.session.as_str(), &mut told);
+            }
+            let is_end = page.is_empty() && told.is_empty();
+            let after = self.after;
+            self.told.extend(told.into_iter().filter(|told| after.is_none_or(|after| told.seq > after)));
+            if is_end {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// How a prompt was taken in, by what the log says of it from a place on.
+pub(super) async fn admission(
+    app: &App,
+    session: &SessionId,
+    message: &MessageId,
+    from_seq: u64,
+) -> Result<Value, Error> {
+    let missing = || Error::MissingMessage { session: session.clone(), message: message.clone() };
+    let mut reader = Reader { next_seq: from_seq, ..Reader::new(app.clone(), session.clone(), None) };
+    let admitted = loop {
+        let told = reader.next().await?.ok_or_else(missing)?;
+        if told.admitted.as_ref() == Some(message) {
+            break told;
+        }
+    };
+    let data = &admitted.value["data"];
+    let mut shown = json!({
+        "admittedSeq": admitted.seq,
+        "id": message,
+        "sessionID": session,
+        "prompt": data["prompt"],
+        "delivery": data["delivery"],
+        "timeCreated": data["timestamp"],
+    });
+    // It is told right behind.
+    if let Some(prompted) = reader.next().await? {
+        shown["promotedSeq"] = json!(prompted.seq);
+    }
+    Ok(shown)
+}
+
+#[derive(Deserialize)]
+pub(in crate::route) struct Page {
+    limit: Option<String>,
+    after: Option<String>,
+}
+
+/// What happened behind an event, oldest first.
+pub(in crate::route) async fn read(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    Params(page): Params<Page>,
+) -> Result<Json<Value>, Error> {
+    known(&app, &id).await?;
+    let limit = number("limit", page.limit.as_deref(), 1..=MAX_EVENTS)?;
+    let limit = limit.map_or(DEFAULT_EVENTS, |limit| limit as usize);
+    let after = number("after", page.after.as_deref(), 0..=MAX_SEQ)?;
+    let mut reader = Reader::new(app, id, after);
+    let mut data = Vec::new();
+    while data.len() < limit {
+        let Some(told) = reader.next().await? else { break };
+        data.push(told.value);
+    }
+    let has_more = data.len() == limit && reader.next().await?.is_some();
+    Ok(Json(json!({"data": data, "hasMore": has_more})))
+}
+
+#[derive(Deserialize)]
+pub(in crate::route) struct Behind {
+    after: Option<String>,
+}
+
+/// What happened and what happens, without an end.
+pub(in crate::route) async fn follow(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    Params(behind): Params<Behind>,
+    closing: Option<Extension<Closing>>,
+    headers: HeaderMap,
+) -> Result<Response, Error> {
+    known(&app, &id).await?;
+    let named = number("after", behind.after.as_deref(), 0..=MAX_SEQ)?;
+    // Whoever comes back says what it has seen last, whatever it asked for at first.
+    let after = last_event(&headers)?.or(named);
+    let follower = Follower {
+        subscription: app.engine.subscribe(),
+        heartbeat: beating(&app),
+        reader: Reader::new(app, id, after),
+        closing: Closing::token(closing),
+    };
+    let frames = stream::unfold(follower, |mut follower| async move {
+        let frame = follower.next().await?;
+        Some((Ok::<_, Infallible>(frame), follower))
+    });
+    Ok(event_stream(Body::from_stream(frames)))
+}
+
+/// One connection that hears of a session. The feed only says that there is something new: what it
+/// is is read from the log, which holds what belongs together all or not at all.
+struct Follower {
+    reader: Reader,
+    subscription: Subscription,
+    heartbeat: Interval,
+    closing: CancellationToken,
+}
+
+impl Follower {
+    /// The next frame; `None` when the stream ends, which a reader takes as a call to come again.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if self.closing.is_cancelled() {
+                return None;
+            }
+            if let Some(Told { seq, value, .. }) = self.reader.next().await.ok()? {
+                return Some(Bytes::from(format!("id: {seq}\ndata: {value}\n\n")));
+            }
+            tokio::select! {
+                biased;
+                () = self.closing.cancelled() => return None,
+                _ = self.heartbeat.tick() => return Some(Bytes::from_static(b": heartbeat\n\n")),
+                is_there = news(&mut self.subscription, &self.reader) => is_there?,
+            }
+        }
+    }
+}
+
+/// Waits until the log of a session has more than was read; `None` when the feed ends or the session is gone.
+async fn news(subscription: &mut Subscription, reader: &Reader) -> Option<()> {
+    loop {
+        let Published::Event(envelope) = subscription.next().await.ok()? else { continue };
+        if *envelope.event.session_id() != reader.session || envelope.seq < reader.next_seq {
+            continue;
+        }
+        return (!matches!(envelope.event, Event::SessionDeleted { .. })).then_some(());
+    }
+}

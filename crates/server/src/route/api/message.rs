@@ -1,0 +1,260 @@
+//! Prompts and messages in the newer shapes.
+
+use axum::Json;
+use axum::extract::State;
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use codewright_proto::{Message, MessageId, MessageWithParts, PromptInput, SessionId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::history::admission;
+use super::{given, known};
+use crate::Error;
+use crate::extract::{One, Params, Payload, Two};
+use crate::newer::message::{Reason, message};
+use crate::newer::prompt::Prompt;
+use crate::state::App;
+
+/// How many messages a page has when the client does not say.
+const DEFAULT_MESSAGES: usize = 50;
+/// The most messages of one page.
+const MAX_MESSAGES: usize = 200;
+
+#[derive(Deserialize)]
+pub(in crate::route) struct Wanted {
+    id: Option<String>,
+    prompt: Prompt,
+    #[serde(rename = "delivery")]
+    _delivery: Option<Delivery>,
+    resume: Option<bool>,
+}
+
+/// When a prompt is taken in while another is answered: here always with the next step.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Delivery {
+    Steer,
+    Queue,
+}
+
+/// Takes a prompt in; it is answered afterwards, unless the client wants no answer now.
+pub(in crate::route) async fn prompt(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    Payload(wanted): Payload<Wanted>,
+) -> Result<Json<Value>, Error> {
+    let Wanted { id: own, prompt, resume, .. } = wanted;
+    let message_id = own.as_deref().map(|id| given("id", MessageId::parse(id))).transpose()?;
+    known(&app, &id).await?;
+    // Of two with one id the second finds the first.
+    let _turn = match &message_id {
+        Some(_) => Some(app.prompts.lock().await),
+        None => None,
+    };
+    if let Some(message_id) = &message_id
+        && app.engine.has_message(&id, message_id).await?
+    {
+        let stored = app.engine.message(&id, message_id).await?;
+        if !matches!(stored.info, Message::User(_)) || !prompt.is(&stored.parts) {
+            return Err(Error::Conflict { resource: message_id.to_string() });
+        }
+        return Ok(Json(json!({ "data": admission(&app, &id, message_id, 0).await? })));
+    }
+    let input = PromptInput {
+        message_id,
+        no_reply: (resume == Some(false)).then_some(true),
+        parts: prompt.parts(),
+        ..PromptInput::default()
+    };
+    let (engine, of) = (app.engine.clone(), id.clone());
+    let from_seq = app.engine.last_seq(&id).await? + 1;
+    let message_id = app.finish(async move { engine.submit(&of, input).await }).await?;
+    Ok(Json(json!({ "data": admission(&app, &id, &message_id, from_seq).await? })))
+}
+
+#[derive(Deserialize)]
+pub(in crate::route) struct Page {
+    limit: Option<String>,
+    order: Option<Order>,
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Order {
+    Asc,
+    Desc,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Direction {
+    Previous,
+    Next,
+}
+
+/// A message, and on which side of it a page goes on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Cursor {
+    id: String,
+    time: u64,
+    order: Order,
+    direction: Direction,
+}
+
+impl Cursor {
+    fn text(&self) -> String {
+        BASE64_URL_SAFE_NO_PAD.encode(json!(self).to_string())
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let cursor: Self = serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
+        MessageId::parse(&cursor.id).ok().map(|_| cursor)
+    }
+
+    /// Which of messages in order a page has: from the first up to the second.
+    fn window(&self, keys: &[(u64, &str)], limit: usize) -> (usize, usize) {
+        let own = (self.time, self.id.as_str());
+        let is_towards_older = (self.order == Order::Desc) == (self.direction == Direction::Next);
+        if is_towards_older {
+            let end = keys.partition_point(|key| *key < own);
+            (end.saturating_sub(limit), end)
+        } else {
+            let start = keys.partition_point(|key| *key <= own);
+            (start, keys.len().min(start.saturating_add(limit)))
+        }
+    }
+}
+
+/// A page of messages, the newest first unless asked otherwise.
+pub(in crate::route) async fn messages(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    Params(page): Params<Page>,
+) -> Result<Json<Value>, Error> {
+    known(&app, &id).await?;
+    let limit = super::history::number("limit", page.limit.as_deref(), 1..=MAX_MESSAGES as u64)?;
+    let limit = limit.map_or(DEFAULT_MESSAGES, |limit| limit as usize);
+    let cursor = match (page.cursor.as_deref(), page.order) {
+        (None, _) => None,
+        (Some(_), Some(_)) => return Err(Error::Cursor("a cursor cannot be combined with `order`")),
+        (Some(text), None) => Some(Cursor::read(text).ok_or(Error::Cursor("this is no cursor"))?),
+    };
+    let infos = app.engine.infos(&id).await?;
+    let keys: Vec<(u64, &str)> = infos.iter().map(|info| (info.created(), info.id().as_str())).collect();
+    let order = cursor.as_ref().map_or(page.order.unwrap_or(Order::Desc), |cursor| cursor.order);
+    let (start, end) = match (&cursor, order) {
+        (Some(cursor), _) => cursor.window(&keys, limit),
+        (None, Order::Desc) => (keys.len().saturating_sub(limit), keys.len()),
+        (None, Order::Asc) => (0, keys.len().min(limit)),
+    };
+    let mut found = between(&app, &id, &infos, (start, end)).await?;
+    if order == Order::Desc {
+        found.reverse();
+    }
+    let edge = |message: Option<&MessageWithParts>, direction| {
+        let info = &message?.info;
+        let (id, time) = (info.id().to_string(), info.created());
+        Some(Cursor { id, time, order, direction }.text())
+    };
+    let cursor = json!({
+        "previous": edge(found.first(), Direction::Previous),
+        "next": edge(found.last(), Direction::Next),
+    });
+    Ok(Json(json!({"data": shown(&app, &id, &found).await?, "cursor": cursor})))
+}
+
+/// The messages of a window, oldest first; what was stored since does not shift it.
+async fn between(
+    app: &App,
+    id: &SessionId,
+    infos: &[Message],
+    (start, end): (usize, usize),
+) -> Result<Vec<MessageWithParts>, Error> {
+    let Some(newest) = end.checked_sub(1).filter(|_| start < end).map(|at| &infos[at]) else {
+        return Ok(Vec::new());
+    };
+    let before = (newest.created(), newest.id().clone());
+    let mut found = match end - start - 1 {
+        0 => Vec::new(),
+        older => app.engine.messages_before(id, older, Some(before)).await?.0,
+    };
+    found.extend(app.engine.message(id, newest.id()).await.ok());
+    Ok(found)
+}
+
+pub(in crate::route) async fn one(
+    State(app): State<App>,
+    Two(id, message): Two<SessionId, MessageId>,
+) -> Result<Json<Value>, Error> {
+    known(&app, &id).await?;
+    if !app.engine.has_message(&id, &message).await? {
+        return Err(Error::MissingMessage { session: id, message });
+    }
+    let found = app.engine.message(&id, &message).await?;
+    let shown = shown(&app, &id, std::slice::from_ref(&found)).await?;
+    Ok(Json(json!({ "data": shown[0] })))
+}
+
+/// What a model is told of the session at this moment.
+pub(in crate::route) async fn context(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+) -> Result<Json<Value>, Error> {
+    known(&app, &id).await?;
+    let mut context = app.engine.context(&id).await?;
+    // The summary stands for the request for it, too.
+    context.retain(|message| Reason::of(&message.parts).is_none());
+    Ok(Json(json!({ "data": shown(&app, &id, &context).await? })))
+}
+
+async fn shown(app: &App, id: &SessionId, messages: &[MessageWithParts]) -> Result<Vec<Value>, Error> {
+    let mut all = Vec::with_capacity(messages.len());
+    for stored in messages {
+        let reason = match &stored.info {
+            Message::Assistant(info) if info.summary == Some(true) => {
+                let asked = app.engine.message(id, &info.parent_id).await.ok();
+                asked.and_then(|asked| Reason::of(&asked.parts))
+            }
+            Message::Assistant(_) | Message::User(_) => None,
+        };
+        all.push(message(stored, reason.unwrap_or(Reason::Manual)));
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(order: Order, direction: Direction, at: u64, expected: (usize, usize)) {
+        let keys = [(1, "msg_a"), (2, "msg_b"), (3, "msg_c"), (5, "msg_d"), (6, "msg_e")];
+        let cursor = Cursor { id: "msg_c".to_owned(), time: at, order, direction };
+        assert_eq!(cursor.window(&keys, 2), expected, "{order:?} {direction:?} {at}");
+    }
+
+    #[test]
+    fn a_cursor_goes_on_at_its_message_whether_it_is_there_or_not() {
+        check(Order::Desc, Direction::Next, 3, (0, 2));
+        check(Order::Desc, Direction::Previous, 3, (3, 5));
+        check(Order::Asc, Direction::Next, 3, (3, 5));
+        check(Order::Asc, Direction::Previous, 3, (0, 2));
+        check(Order::Desc, Direction::Next, 4, (1, 3));
+        check(Order::Asc, Direction::Next, 4, (3, 5));
+        check(Order::Asc, Direction::Next, 9, (5, 5));
+        check(Order::Desc, Direction::Next, 0, (0, 0));
+    }
+
+    #[test]
+    fn a_cursor_is_read_as_it_was_written_and_nothing_else_is() {
+        let cursor =
+            Cursor { id: "msg_c".to_owned(), time: 3, order: Order::Asc, direction: Direction::Next };
+        let read = Cursor::read(&cursor.text()).unwrap();
+        assert_eq!((read.id.as_str(), read.time, read.order), ("msg_c", 3, Order::Asc));
+        for text in ["", "zzz", "e30", "%", &"x".repeat(5000)] {
+            assert!(Cursor::read(text).is_none(), "{text}");
+        }
+    }
+}

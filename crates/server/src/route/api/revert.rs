@@ -1,0 +1,65 @@
+//! Taking a session back in steps: staged, then cleared or committed.
+
+use axum::Json;
+use axum::extract::State;
+use codewright_proto::{MessageId, RevertInput, SessionId, UnrevertInput};
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{given, known};
+use crate::Error;
+use crate::extract::{One, Payload};
+use crate::newer::event;
+use crate::state::App;
+
+#[derive(Deserialize)]
+pub(in crate::route) struct Stage {
+    #[serde(rename = "messageID")]
+    message_id: String,
+    files: Option<bool>,
+}
+
+/// Takes the session back; with it the files, unless they are to stay.
+pub(in crate::route) async fn stage(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    Payload(wanted): Payload<Stage>,
+) -> Result<Json<Value>, Error> {
+    let message_id = given("messageID", MessageId::parse(&wanted.message_id))?;
+    known(&app, &id).await?;
+    if !app.engine.has_message(&id, &message_id).await? {
+        return Err(Error::MissingMessage { session: id, message: message_id });
+    }
+    let engine = app.engine.clone();
+    let session = app
+        .finish(async move {
+            let input = RevertInput { message_id, part_id: None, force: None };
+            match wanted.files {
+                Some(false) => engine.revert_messages(&id, input).await,
+                Some(true) | None => engine.revert(&id, input).await,
+            }
+        })
+        .await?;
+    Ok(Json(json!({ "data": session.revert.as_ref().map(event::revert) })))
+}
+
+pub(in crate::route) async fn clear(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+) -> Result<StatusCode, Error> {
+    known(&app, &id).await?;
+    let engine = app.engine.clone();
+    app.finish(async move { engine.unrevert(&id, UnrevertInput::default()).await }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(in crate::route) async fn commit(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+) -> Result<StatusCode, Error> {
+    known(&app, &id).await?;
+    let engine = app.engine.clone();
+    app.finish(async move { engine.commit_revert(&id).await }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
