@@ -56,6 +56,24 @@ pub const AWS: &[&str] = &[
     "AWS_ENDPOINT_URL_STS",
 ];
 
+/// Where what took how long is told, and what of it; programs agree on these names.
+pub const TELEMETRY: &[&str] = &[
+    "OTEL_SDK_DISABLED",
+    "OTEL_TRACES_EXPORTER",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    "OTEL_EXPORTER_OTLP_PROTOCOL",
+    "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+    "OTEL_EXPORTER_OTLP_TIMEOUT",
+    "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
+    "OTEL_SERVICE_NAME",
+    "OTEL_RESOURCE_ATTRIBUTES",
+    "OTEL_TRACES_SAMPLER",
+    "OTEL_TRACES_SAMPLER_ARG",
+];
+
 /// The proxies on the way out, and whose certificates are believed; programs agree on these names.
 pub const NETWORK: &[&str] = &[
     "http_proxy",

@@ -54,8 +54,7 @@ const UNUSED: [(&str, &str); 10] = [
     ("tui", "`tui.json` says how the terminal client scrolls and draws"),
 ];
 /// Keys of `experimental` that have no effect yet, and why.
-const UNUSED_EXPERIMENTS: [(&str, &str); 4] = [
-    ("openTelemetry", "nothing is measured for others"),
+const UNUSED_EXPERIMENTS: [(&str, &str); 3] = [
     ("mcp_timeout", "tool servers are not connected"),
     ("policies", "policies are not known"),
     ("disable_paste_summary", "long pasted text is always shown by its size"),

@@ -19,6 +19,7 @@ use codewright_proto::{
 use codewright_store::{
     Claim, Condition, Incoming, Logged, MessagesJson, Salvage, SessionFilter, Store, Subscription,
 };
+use codewright_telemetry::Tracer;
 use codewright_tools::{Environment, FileLocks, Jobs, SearchEngine, Web};
 use codewright_workspace::Confinement;
 use tokio_util::sync::CancellationToken;
@@ -41,7 +42,7 @@ use crate::session::doors::{Doors, Entered};
 use crate::subagent::Subagents;
 use crate::toolbox::Toolbox;
 use crate::web::Network;
-use crate::{Error, admit, session};
+use crate::{Error, admit, session, telemetry};
 
 /// What a session is called until it has a title.
 pub(crate) const DEFAULT_TITLE: &str = "New session - ";
@@ -114,6 +115,9 @@ pub(crate) struct Inner {
     pub(crate) search: SearchEngine,
     pub(crate) locks: FileLocks,
     pub(crate) journal: Arc<Journal>,
+    pub(crate) tracer: Tracer,
+    /// Why nothing is told although it was wanted.
+    pub(crate) untold: Option<String>,
     pub(crate) known: Known,
     pub(crate) jobs: Jobs,
     pub(crate) catalog: Source,
@@ -160,7 +164,10 @@ impl Engine {
         };
         let toolbox = Toolbox::builtin(&env, civil(clock.now_ms()).0);
         let llm = codewright_llm::Client::within(network, &format!("codewright/{version}"))?;
+        let (tracer, untold) = telemetry::open((&env, &dirs), &llm, (version, &clock));
         Ok(Self(Arc::new(Inner {
+            tracer,
+            untold,
             gate: Gate::new(store.clone(), ids.clone()),
             questions: Questions::new(store.clone(), ids.clone()),
             subagents: Subagents::default(),
@@ -468,6 +475,7 @@ impl Engine {
         self.0.cancel.cancel();
         // What does not end even now is left behind; the store is closed all the same.
         let _ = tokio::time::timeout(ABORT_WAIT, self.0.tasks.wait()).await;
+        self.0.tell_the_rest().await;
         Ok(self.0.store.clone().close().await?)
     }
 

@@ -31,6 +31,7 @@ mod run;
 mod session;
 mod settings;
 mod subagent;
+mod telemetry;
 mod toolbox;
 mod transfer;
 #[cfg(any(test, feature = "trial"))]
@@ -40,6 +41,7 @@ mod web;
 pub use attempt::{Attempt, Progress};
 pub use codewright_store::inspect;
 pub use codewright_store::{Incoming, Logged, MessagesJson, Published, Salvage, SessionFilter, Subscription};
+pub use codewright_telemetry::{Span, carry, within};
 pub use codewright_workspace::Confinement;
 pub use credential::{method_id, sign_in, vault};
 pub use debug::{BlockReport, PromptReport, Setting, Size};

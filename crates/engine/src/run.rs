@@ -29,6 +29,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use codewright_proto::{Message, MessageError, MessageWithParts, SessionId, SessionStatus, Signal};
 use codewright_store::{Claim, Lease};
+use codewright_telemetry::{Kind, within};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -96,8 +97,11 @@ impl Runs {
         }
         let (run, ended, receiver) = table.insert(inner, id, 1);
         drop(table);
+        let mut span = inner.tracer.span("turn", Kind::Internal);
+        span.set("session.id", id.as_str());
         inner.tasks.spawn(async move {
-            run.to_the_end().await;
+            within(span.context(), run.to_the_end()).await;
+            drop(span);
             // Nobody may be waiting any more.
             ended.send_replace(true);
         });
@@ -281,21 +285,33 @@ impl Run {
                     return Ok(at);
                 }
                 Next::Compact { asked } => {
-                    compact::compact(&self.inner, lease, (transcript, asked), &self.cancel).await?;
+                    let work = compact::compact(&self.inner, lease, (transcript, asked), &self.cancel);
+                    self.told("compact", work).await?;
                 }
                 Next::Subtask { nth } => {
                     set_status(&self.inner, &self.id, SessionStatus::Busy);
-                    subtask::subtask(&self.inner, lease, (&transcript, nth), &self.cancel).await?;
+                    let work = subtask::subtask(&self.inner, lease, (&transcript, nth), &self.cancel);
+                    self.told("subtask", work).await?;
                 }
                 Next::Step => {
                     if compact::make_room(&self.inner, &self.id, &mut transcript).await? {
                         continue;
                     }
                     self.inner.outputs.in_use(&self.inner.tasks, &transcript, self.inner.clock.now_ms());
-                    step::step(&self.inner, lease, transcript, &self.cancel).await?;
+                    self.told("step", step::step(&self.inner, lease, transcript, &self.cancel)).await?;
                 }
             }
         }
+    }
+
+    /// Does a part of the turn, and tells how long it took.
+    async fn told(&self, name: &str, work: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
+        let mut span = self.inner.tracer.span(name, Kind::Internal);
+        let done = within(span.context(), work).await;
+        if done.is_err() {
+            span.fail("internal");
+        }
+        done
     }
 
     /// What the configuration says of calls that the user refuses; only asked where there is one.

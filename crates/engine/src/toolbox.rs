@@ -21,6 +21,7 @@ use codewright_llm::ToolSpec;
 use codewright_proto::{
     Action, Event, FileAttachment, Map, MessageId, SessionId, Signal, Span, ToolRef, ToolSpan, ToolState,
 };
+use codewright_telemetry::{Kind, within as within_span};
 use codewright_tools::{
     AnyTool, Ask, Batch, Effects, KnownFiles, Leave, Nobody, Output, OwnJobs, Progress, Task,
     ToldInstructions, Tool as _, ToolCx, ToolError, conditional, erase, trim,
@@ -237,12 +238,26 @@ enum Failure {
 }
 
 impl CallCx {
-    /// Runs a call to its end and reports how far it is.
+    /// Makes a call, and tells how long it took.
     pub(crate) async fn call(self, call: Call) {
+        // A model may invent names; what is told has ours alone.
+        let tool = self.offered.find(&call.name);
+        let name = tool.as_ref().map_or("invalid", |tool| tool.name());
+        let mut span = self.inner.tracer.span_of("execute_tool", name, Kind::Internal);
+        span.set("gen_ai.operation.name", "execute_tool");
+        span.set("gen_ai.tool.name", name);
+        if let Some(class) = within_span(span.context(), self.to_the_end(call)).await {
+            span.fail(class);
+        }
+    }
+
+    /// Runs a call to its end and reports how far it is; the class of its failure.
+    async fn to_the_end(&self, call: Call) -> Option<&'static str> {
         let start = self.inner.clock.now_ms();
         let input = arguments(&call.arguments);
         if let (Some(schema), true, Ok(input)) = (&self.schema, call.name == structured::TOOL, &input) {
-            return self.hand_in(&call, input.clone(), schema, start).await;
+            self.hand_in(&call, input.clone(), schema, start).await;
+            return None;
         }
         let last = match (self.offered.find(&call.name), input) {
             (None, _) => self.invalid(&call, unavailable(&call.name, &self.offered.shown), start).await,
@@ -260,7 +275,13 @@ impl CallCx {
                 CallUpdate { call_id: call.id.clone(), tool: tool.name().to_owned(), state, stored: None }
             }
         };
+        let class = match &last.state {
+            ToolState::Error { .. } if self.cancel.is_cancelled() => Some("aborted"),
+            ToolState::Error { .. } => Some("tool"),
+            ToolState::Pending { .. } | ToolState::Running { .. } | ToolState::Completed { .. } => None,
+        };
         self.report(last).await;
+        class
     }
 
     /// Takes the value that the prompt asks for.

@@ -102,6 +102,28 @@ pub async fn send(client: &Client, call: &Call<'_>) -> Result<Answer, Unanswered
     Ok(answer)
 }
 
+/// Posts JSON with headers of its own: the status of the answer, which is not read.
+///
+/// # Errors
+/// When the server cannot be reached or a header is none.
+pub async fn post(
+    client: &Client,
+    url: &Url,
+    headers: &[(String, String)],
+    body: Vec<u8>,
+) -> Result<u16, Unanswered> {
+    let (connections, to) = (client.connections.clone(), url.clone());
+    let ready = tokio::task::spawn_blocking(move || connections.to(&to, CONNECT)).await;
+    let ready = ready.map_err(|error| Unanswered::Unreachable(error.to_string()))?;
+    let http = ready.map_err(|error| Unanswered::Unreachable(error.to_string()))?;
+    let mut request = http.post(url.clone()).header(CONTENT_TYPE, "application/json").body(body);
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    let sent = request.send().await.map_err(|why| Unanswered::Unreachable(reason(&why)))?;
+    Ok(sent.status().as_u16())
+}
+
 fn header(headers: &HeaderMap<HeaderValue>, name: &HeaderName) -> Option<String> {
     let value = headers.get(name)?.as_bytes();
     Some(cut(&String::from_utf8_lossy(value), 8192).to_owned())

@@ -48,7 +48,7 @@ impl Server {
         &self,
         work: impl Future<Output = Result<T, codewright_engine::Error>> + Send + 'static,
     ) -> Result<T, Error> {
-        match self.options.tasks.spawn(work).await {
+        match self.options.tasks.spawn(codewright_engine::carry(work)).await {
             Ok(done) => Ok(done?),
             Err(_) => Err(Error::Panic),
         }

@@ -6,10 +6,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
-use codewright_engine::Level;
+use codewright_engine::{Level, Span, within};
 use codewright_proto::Clock;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde_json::json;
@@ -19,6 +19,8 @@ use crate::state::App;
 
 /// The header, in requests and answers.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The header by which a client says what its request belongs to.
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 /// The longest name that is taken from a client.
 const MAX_ID_BYTES: usize = 128;
 /// What is written of a path at most.
@@ -50,8 +52,14 @@ pub(crate) async fn trace(State(app): State<App>, request: Request, next: Next) 
     let id = brought(request.headers()).unwrap_or_else(|| app.names.next());
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let begun = Instant::now();
-    let mut response = next.run(request).await;
+    let mut span = span(&app, &request);
+    let mut response = within(span.context(), next.run(request)).await;
     let status = response.status();
+    span.set("http.response.status_code", status.as_u16());
+    if status.is_server_error() {
+        span.fail("server");
+    }
+    drop(span);
     let level = level(status);
     if app.engine.notes(level) {
         let said = response.extensions_mut().remove::<Said>();
@@ -66,6 +74,13 @@ pub(crate) async fn trace(State(app): State<App>, request: Request, next: Next) 
     }
     response.headers_mut().insert(REQUEST_ID, id);
     response
+}
+
+/// Tells of the request by its route alone: names of files and ids stand in its address.
+fn span(app: &App, request: &Request) -> Span {
+    let route = request.extensions().get::<MatchedPath>().map_or("unknown", MatchedPath::as_str);
+    let parent = request.headers().get(TRACE_PARENT).and_then(|value| value.to_str().ok());
+    app.engine.request_span(request.method().as_str(), route, parent)
 }
 
 /// The name that a client brought, if it is one: it is repeated and written down.

@@ -23,6 +23,7 @@ const ROOMS: &[Room] = &[
     room("codewright-config", &["codewright-proto"]),
     room("codewright-store", &["codewright-proto"]),
     room("codewright-llm", &["codewright-proto"]),
+    room("codewright-telemetry", &["codewright-proto"]),
     room("codewright-workspace", &["codewright-proto"]),
     room("codewright-snapshot", &["codewright-proto", "codewright-workspace"]),
     room("codewright-tools", &["codewright-proto", "codewright-workspace"]),
@@ -36,6 +37,7 @@ const ROOMS: &[Room] = &[
             "codewright-workspace",
             "codewright-snapshot",
             "codewright-tools",
+            "codewright-telemetry",
         ],
     ),
     Room {

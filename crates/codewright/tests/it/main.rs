@@ -42,6 +42,7 @@ mod storage;
 mod structured;
 mod subagent;
 mod support;
+mod telemetry;
 mod title;
 mod together;
 mod tools;

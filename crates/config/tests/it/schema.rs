@@ -75,7 +75,7 @@ fn a_key_without_effect_is_named_with_its_file_and_the_reason() {
         ("formatter", "true"),
         ("lsp", r#"{"x": {"command": ["x"]}}"#),
         ("watcher", r#"{"ignore": ["x"]}"#),
-        ("experimental.openTelemetry", "true"),
+        ("experimental.mcp_timeout", "5000"),
     ] {
         let text = match key.split_once('.') {
             Some((section, key)) => format!(r#"{{"{section}": {{"{key}": {value}}}}}"#),

@@ -15,6 +15,7 @@ use codewright_proto::{
     PromptModel, SessionId, SessionStatus, Signal, TokenUsage, ToolPart, ToolState, UserMessage,
 };
 use codewright_store::Lease;
+use codewright_telemetry::{Span, carry};
 use codewright_tools::ToldInstructions;
 use futures_util::FutureExt as _;
 use serde_json::{Map, Value, json};
@@ -37,7 +38,7 @@ use crate::request::system::{self, Block, Facts};
 use crate::request::{self, Parts};
 use crate::subagent::Caller;
 use crate::toolbox::{Asked, CallCx, Offered, spec};
-use crate::{Error, Level};
+use crate::{Error, Level, telemetry};
 
 /// Deltas are shown at most this often: what a person sees as smooth.
 const FRAME: Duration = Duration::from_millis(16);
@@ -530,10 +531,11 @@ impl<'a> Conversation<'a> {
     }
 
     async fn hold(mut self) -> Result<Attempt, Error> {
+        let span = telemetry::request(self.inner, &self.step.model);
         let asked = self.inner.llm.stream(&self.step.model, &self.step.request);
         let stream = match self.cancel.run_until_cancelled(asked).await {
-            None => return Ok(Attempt::Aborted),
-            Some(Err(error)) => return Ok(Attempt::Failed(error)),
+            None => return Ok(self.tell(span, Attempt::Aborted)),
+            Some(Err(error)) => return Ok(self.tell(span, Attempt::Failed(error))),
             Some(Ok(stream)) => stream,
         };
         if let Some(files) = &self.step.files {
@@ -542,6 +544,7 @@ impl<'a> Conversation<'a> {
             self.recorder.began_with(files.first());
         }
         let end = self.listen(stream).await?;
+        let end = self.tell(span, end);
         if matches!(end, Attempt::Aborted) {
             self.end_calls().await?;
         } else {
@@ -552,6 +555,17 @@ impl<'a> Conversation<'a> {
             }
         }
         Ok(end)
+    }
+
+    /// Tells how the request of an attempt ended.
+    fn tell(&self, span: Span, end: Attempt) -> Attempt {
+        let error = match &end {
+            Attempt::Answered => None,
+            Attempt::Failed(error) | Attempt::Silent(error) => Some(Some(error)),
+            Attempt::Aborted => Some(None),
+        };
+        telemetry::answered(span, &self.recorder.message().tokens, error);
+        end
     }
 
     /// Reads the answer to its end, recording it and starting its calls.
@@ -669,7 +683,7 @@ impl<'a> Conversation<'a> {
             files: self.step.files.clone(),
             told: self.step.told.clone(),
         };
-        self.calls.spawn(cx.call(call));
+        self.calls.spawn(carry(cx.call(call)));
     }
 
     /// Waits until every call has ended, recording what they report.

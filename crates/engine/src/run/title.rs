@@ -9,11 +9,12 @@ use std::time::Duration;
 use codewright_config::AgentSpec;
 use codewright_llm::{Message, Model, ModelEvent, Protocol, Request, UserContent, family};
 use codewright_proto::{MessageWithParts, Part, PartBody, Session};
+use codewright_telemetry::carry;
 
 use crate::engine::{DEFAULT_TITLE, Inner};
 use crate::models::merge;
 use crate::place::Place;
-use crate::{prompts, request};
+use crate::{prompts, request, telemetry};
 
 /// The agent that makes titles.
 const AGENT: &str = "title";
@@ -68,7 +69,7 @@ pub(crate) fn start(
         });
         drop(named.await);
     };
-    place.tasks.spawn(work);
+    place.tasks.spawn(carry(work));
 }
 
 fn first_text(transcript: &[MessageWithParts]) -> Option<String> {
@@ -113,6 +114,7 @@ fn title_request(session: &Session, agent: &AgentSpec, model: &Model, text: Stri
 }
 
 async fn ask(inner: &Inner, model: &Model, request: &Request) -> Option<String> {
+    let _span = telemetry::request(inner, model);
     let mut stream = inner.llm.stream(model, request).await.ok()?;
     let mut answer = String::new();
     while let Some(event) = stream.next().await {
