@@ -10,6 +10,7 @@ mod bench;
 mod clients;
 mod contract;
 mod crash;
+mod fuzz;
 mod hang;
 mod measure;
 mod model;
@@ -64,6 +65,12 @@ Commands:
       Runs more than 200 hostile commands through the program, N at once
       (default 8), or only every N-th of them, twice, and looks one second after
       the end of each for what it left and at the memory of the server. Ends with 1 if one hung or left a process.
+  fuzz [--bin PATH] [--minutes N] [--lanes N] [--seed N]
+      Sends nonsense to every route of the program over a socket, from N lanes
+      (default 4) for N minutes (default 20): bodies near what the routes describe,
+      halves, pieces, headers and WebSockets that are none. Ends with 1 if the
+      program crashed, kept a whole request waiting, failed in a way that is not
+      meant, or has grown beyond its bound.
   models FILE | --from-crate
       Replaces the model catalog that is part of the program by FILE, the
       `api.json` of models.dev, plain or gzipped, or by the copy in the newest
@@ -97,6 +104,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "sdk" => return clients::sdk(rest),
         "tui" => return clients::tui(rest),
         "web" => return clients::web(rest),
+        "fuzz" => return fuzz::main(rest),
         "hang" => return hang::main(rest),
         "scripted" => model::by_hand(rest)?,
         "models" => models::main(rest)?,

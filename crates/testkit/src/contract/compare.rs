@@ -116,7 +116,7 @@ fn is_same(there: &Value, here: &Value) -> bool {
 fn lanes(events: &[Value], places: &[(String, &str)]) -> Vec<Lane> {
     let mut lanes: Vec<Lane> = Vec::new();
     let mut sessions: Vec<String> = Vec::new();
-    let mut prompts: Vec<String> = Vec::new();
+    let mut told_of: Vec<String> = Vec::new();
     let begins = |event: &Value| event["properties"]["part"]["type"] == "step-start";
     let mut begun: Vec<&Value> = Vec::new();
     for event in events {
@@ -141,7 +141,7 @@ fn lanes(events: &[Value], places: &[(String, &str)]) -> Vec<Lane> {
             sessions.push(id);
             sessions.len() - 1
         });
-        let (lane, is_last_only) = lane_of(kind, properties, &mut prompts);
+        let (lane, is_last_only) = lane_of(kind, properties, &mut told_of);
         let name = format!("session {at}, {lane}");
         let told = plain(&serde_json::json!({"type": kind, "properties": properties}), "", places);
         let lane = match lanes.iter_mut().find(|lane| lane.name == name) {
@@ -160,24 +160,31 @@ fn lanes(events: &[Value], places: &[(String, &str)]) -> Vec<Lane> {
     lanes
 }
 
-/// The lane of an event, and whether only its last one counts there.
-fn lane_of(kind: &str, properties: &Value, prompts: &mut Vec<String>) -> (String, bool) {
+/// The lane of an event, and whether only its last one counts there; `told` are ids in the order in which they
+/// first occurred.
+fn lane_of(kind: &str, properties: &Value, told: &mut Vec<String>) -> (String, bool) {
+    let mut number = |id: &Value| {
+        let id = id.as_str().unwrap_or_default().to_owned();
+        told.iter().position(|known| *known == id).unwrap_or_else(|| {
+            told.push(id);
+            told.len() - 1
+        })
+    };
     match kind {
         "session.updated" | "session.diff" => (kind.to_owned(), true),
         // A prompt is told of anew whenever its summary is counted again.
         "message.updated" if properties["info"]["role"] == "user" => {
-            let id = properties["info"]["id"].as_str().unwrap_or_default().to_owned();
-            let at = prompts.iter().position(|known| *known == id).unwrap_or_else(|| {
-                prompts.push(id);
-                prompts.len() - 1
-            });
-            (format!("prompt {at}"), true)
+            (format!("prompt {}", number(&properties["info"]["id"])), true)
         }
         // Calls of one step run at once.
         "message.part.updated" if properties["part"]["type"] == "tool" => {
             let id = properties["part"]["callID"].as_str().unwrap_or_default();
             (format!("call {}", VARYING.replace_all(id, mark)), false)
         }
+        // The model goes on writing while somebody is asked: what comes first, an answer or the next call and its
+        // question, is a race.
+        "permission.asked" => (format!("permission {}", number(&properties["id"])), false),
+        "permission.replied" => (format!("permission {}", number(&properties["requestID"])), false),
         _ => ("course".to_owned(), false),
     }
 }

@@ -1,0 +1,74 @@
+//! Nonsense at every route of the program, in the long form; `cargo test -p codewright nonsense` is the short one.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use codewright_testkit::{Fuzz, Fuzzed};
+
+/// How long it is sent unless said otherwise.
+const MINUTES: u64 = 20;
+/// Requests at once unless said otherwise.
+const LANES: usize = 4;
+
+/// Sends, and says whether every promise held.
+pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
+    let (mut minutes, mut lanes, mut seed, mut program) = (MINUTES, LANES, 1, None);
+    let mut rest = rest.iter();
+    while let Some(flag) = rest.next() {
+        let mut value = || crate::value(flag, &mut rest);
+        match flag.as_str() {
+            "--bin" => program = Some(value()?.into()),
+            "--minutes" => minutes = number(flag, value()?)?,
+            "--lanes" => lanes = usize::try_from(number(flag, value()?)?)?,
+            "--seed" => seed = number(flag, value()?)?,
+            other => bail!("`fuzz` has no `{other}`; `cargo xtask --help` lists what it has"),
+        }
+    }
+    let binary = match program {
+        Some(path) => path,
+        None => crate::bench::release("codewright")?,
+    };
+    let fuzz = Fuzz { binary, time: Duration::from_secs(minutes * 60), lanes, seed };
+    let found = fuzz.play()?;
+    std::io::stdout().write_all(report(&found, minutes)?.as_bytes())?;
+    Ok(if found.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn number(flag: &str, text: &str) -> Result<u64> {
+    text.parse().ok().with_context(|| format!("`{flag}` needs a number, not `{text}`"))
+}
+
+fn report(found: &Fuzzed, minutes: u64) -> Result<String> {
+    let mut text = String::new();
+    let mut statuses: BTreeMap<u16, u64> = BTreeMap::new();
+    for ((_, status), count) in &found.answered {
+        *statuses.entry(*status).or_default() += count;
+    }
+    let answered: u64 = statuses.values().sum();
+    let pairs = found.answered.len();
+    writeln!(
+        text,
+        "{} requests in {minutes} min, {answered} answered, {pairs} routes × statuses",
+        found.requests
+    )?;
+    let told: Vec<_> = statuses.iter().map(|(status, count)| format!("{status}: {count}")).collect();
+    writeln!(text, "by status: {}", told.join(", "))?;
+    let [early, end, peak] = found.memory_kib;
+    writeln!(text, "memory: {early} KiB after a quarter, {end} KiB at the end, {peak} KiB at most")?;
+    writeln!(text, "routes without an answer: {}", found.unanswered.join(", "))?;
+    for (name, faults) in [
+        ("hangs", &found.hangs),
+        ("failures that are not meant", &found.failures),
+        ("other faults", &found.wrong),
+    ] {
+        writeln!(text, "{name}: {}", faults.len())?;
+        for fault in faults {
+            writeln!(text, "  {fault}")?;
+        }
+    }
+    Ok(text)
+}
