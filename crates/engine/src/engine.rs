@@ -304,8 +304,8 @@ impl Engine {
         limit: Option<usize>,
         before: Option<(u64, MessageId)>,
     ) -> Result<MessagesJson, Error> {
-        self.0.session(id).await?;
-        Ok(self.0.store.messages_json(id, limit, before).await?)
+        let found = self.0.store.messages_json(id, limit, before).await?;
+        found.ok_or_else(|| Error::not_found("Session", id))
     }
 
     /// All messages of a session without their parts, oldest first.

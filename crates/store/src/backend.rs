@@ -88,13 +88,13 @@ pub(crate) trait Backend: Send + Sync {
         before: Option<(u64, MessageId)>,
     ) -> Answer<'a, (Vec<MessageWithParts>, bool)>;
 
-    /// The same as clients receive it.
+    /// The same as clients receive it; none for an unknown session.
     fn messages_json<'a>(
         &'a self,
         session: &'a SessionId,
         limit: Option<usize>,
         before: Option<(u64, MessageId)>,
-    ) -> Answer<'a, MessagesJson>;
+    ) -> Answer<'a, Option<MessagesJson>>;
 
     /// One message with its parts.
     fn message<'a>(

@@ -367,13 +367,13 @@ impl Store {
     }
 
     /// [`Store::messages_before`], or all messages, as the JSON that clients receive: nothing is read but where the
-    /// fields of a row begin, so it costs little more than the reading of the file.
+    /// fields of a row begin, so it costs little more than the reading of the file. None for an unknown session.
     pub async fn messages_json(
         &self,
         session: &SessionId,
         limit: Option<usize>,
         before: Option<(u64, MessageId)>,
-    ) -> Result<MessagesJson, Error> {
+    ) -> Result<Option<MessagesJson>, Error> {
         self.log.messages_json(session, limit, before).await
     }
 

@@ -448,7 +448,7 @@ impl Sqlite {
         session: &SessionId,
         limit: Option<usize>,
         before: Option<(u64, MessageId)>,
-    ) -> Result<MessagesJson, Error> {
+    ) -> Result<Option<MessagesJson>, Error> {
         let session = session.clone();
         self.read(move |connection| json::messages(connection, &session, limit, before)).await
     }

@@ -104,7 +104,7 @@ impl Backend for Sqlite {
         session: &'a SessionId,
         limit: Option<usize>,
         before: Option<(u64, MessageId)>,
-    ) -> Answer<'a, MessagesJson> {
+    ) -> Answer<'a, Option<MessagesJson>> {
         Box::pin(self.messages_json(session, limit, before))
     }
 

@@ -39,7 +39,7 @@ const OPEN_PAUSE: Duration = Duration::from_millis(10);
 const WRITER_CACHE_KIB: i64 = 4096;
 
 /// How much memory the pages of one reader take, in KiB.
-const READER_CACHE_KIB: i64 = 512;
+const READER_CACHE_KIB: i64 = 2048;
 
 /// How many pages the write-ahead log has before they are moved into the file: just under 8 MiB. Each
 /// time costs two waits for the disk, and a page that was written often is moved once.

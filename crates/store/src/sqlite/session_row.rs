@@ -114,15 +114,16 @@ pub(super) fn sessions_json(connection: &Connection, filter: &SessionFilter) -> 
     let mut json = vec![b'['];
     while let Some(row) = rows.next()? {
         let id = text(row, 0)?;
-        let unreadable = |error| Error::unreadable(format!("session `{id}`"), error);
         if json.len() > 1 {
             json.push(b',');
         }
         match row.get_ref(1)?.as_str_or_null().map_err(rusqlite::Error::from)? {
-            Some(data) => object(&mut json, &[], data).map_err(unreadable)?,
+            Some(data) => object(&mut json, &[], data)
+                .map_err(|error| Error::unreadable(format!("session `{id}`"), error))?,
             None => {
                 let id = SessionId::parse(id).map_err(|error| Error::unreadable("session", error))?;
-                serde_json::to_writer(&mut json, &session(connection, &id)?).map_err(unreadable)?;
+                serde_json::to_writer(&mut json, &session(connection, &id)?)
+                    .map_err(|error| Error::unreadable(format!("session `{id}`"), error))?;
             }
         }
     }

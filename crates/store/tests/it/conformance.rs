@@ -19,7 +19,7 @@ async fn seen(store: &Store) -> String {
     for session in store.sessions(Default::default()).await.expect("readable") {
         let transcript = store.transcript(&session.id).await.expect("readable");
         let todos = store.todos(&session.id).await.expect("readable");
-        let page = store.messages_json(&session.id, None, None).await.expect("readable");
+        let page = store.messages_json(&session.id, None, None).await.expect("readable").expect("there");
         assert_eq!(parsed(&page.json), to_value(&transcript), "the same, however it is read");
         seen.push_str(&format!("{session:?}\n{transcript:?}\n{todos:?}\n"));
     }
@@ -161,9 +161,10 @@ async fn pages_join_to_the_whole(store: Store) {
     let (last, more) = store.messages_before(&id, 4, None).await.expect("readable");
     assert!(more && last[..] == all[6..]);
     let before = (last[0].info.created(), last[0].info.id().clone());
-    let page = store.messages_json(&id, Some(4), None).await.expect("readable");
+    let page = store.messages_json(&id, Some(4), None).await.expect("readable").expect("there");
     assert_eq!((parsed(&page.json), page.next), (to_value(&last), Some(before.clone())));
-    let page = store.messages_json(&id, Some(6), Some(before.clone())).await.expect("readable");
+    let page =
+        store.messages_json(&id, Some(6), Some(before.clone())).await.expect("readable").expect("there");
     assert_eq!((parsed(&page.json), page.next), (to_value(&all[..6].to_vec()), None));
     let (first, more) = store.messages_before(&id, 6, Some(before)).await.expect("readable");
     assert!(!more && first[..] == all[..6]);

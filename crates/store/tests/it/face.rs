@@ -36,7 +36,7 @@ async fn check_recorded(json: &str) {
             .map(|m| m["info"].clone())
             .collect::<Vec<_>>()
     );
-    let page = store.messages_json(&id, None, None).await.expect("readable");
+    let page = store.messages_json(&id, None, None).await.expect("readable").expect("there");
     assert_eq!(parsed(&page.json), expected["messages"]);
     let listed = store.sessions_json(SessionFilter::default()).await.expect("readable");
     assert_eq!(parsed(&listed), json!([expected["session"]]));
