@@ -4,8 +4,9 @@
 //! a long transcript costs a fraction of what taking it apart and writing it anew would.
 
 use codewright_proto::{MessageId, SessionId};
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _, Params, params};
 
+use super::apply::number;
 use super::query::text;
 use super::{draft, query};
 use crate::error::Fault;
@@ -24,19 +25,20 @@ pub(super) fn messages(
     if !connection.prepare_cached("SELECT 1 FROM session WHERE id = ?1")?.exists([session.as_str()])? {
         return Ok(None);
     }
-    let one_more = limit.map(|limit| limit.saturating_add(1));
-    let mut rows = query::message_rows(connection, session, one_more, before, |row| {
-        Ok((text(row, 0)?.to_owned(), text(row, 1)?.to_owned(), query::unsigned(row, "time_created")?))
-    })?;
-    let has_more = limit.is_some_and(|limit| rows.len() > limit);
-    if has_more {
-        rows.remove(0);
-    }
     let drafts = draft::rows(connection, session)?;
     let mut parts = connection.prepare_cached(query::PARTS)?;
     let mut json = Vec::with_capacity(USUAL_BYTES);
     json.push(b'[');
-    for (id, data, _) in &rows {
+    let bounds = Bounds::of(connection, session, limit, before)?;
+    let mut messages = connection.prepare_cached(MESSAGES)?;
+    let mut rows = messages.query(bounds.params(session))?;
+    let mut next = None;
+    while let Some(row) = rows.next()? {
+        let (id, data) = (text(row, 0)?, text(row, 1)?);
+        if bounds.has_older && next.is_none() {
+            let id = MessageId::parse(id).map_err(unreadable("message", id))?;
+            next = Some((query::unsigned(row, "time_created")?, id));
+        }
         json.extend_from_slice(if json.len() > 1 { br#",{"info":"# } else { br#"{"info":"# });
         object(&mut json, &[("id", id), ("sessionID", session.as_str())], data)
             .map_err(unreadable("message", id))?;
@@ -55,11 +57,52 @@ pub(super) fn messages(
         json.extend_from_slice(b"]}");
     }
     json.push(b']');
-    let next = match rows.first().filter(|_| has_more) {
-        Some((id, _, time)) => Some((*time, MessageId::parse(id).map_err(unreadable("message", id))?)),
-        None => None,
-    };
     Ok(Some(MessagesJson { json, next }))
+}
+
+/// A session's messages between two, oldest first.
+pub(super) const MESSAGES: &str = "SELECT id, data, time_created FROM message WHERE session_id = ?1
+    AND (time_created, id) > (?2, ?3) AND (time_created, id) < (?4, ?5) ORDER BY time_created, id";
+
+/// The newest of the messages before some place that a page has no room for.
+pub(super) const LEFT_OUT: &str = "SELECT time_created, id FROM message WHERE session_id = ?1
+    AND (time_created, id) < (?2, ?3) ORDER BY time_created DESC, id DESC LIMIT 1 OFFSET ?4";
+
+/// Between which messages a page lies.
+struct Bounds {
+    after: (i64, String),
+    before: (i64, String),
+    has_older: bool,
+}
+
+impl Bounds {
+    fn of(
+        connection: &Connection,
+        session: &SessionId,
+        limit: Option<usize>,
+        before: Option<(u64, MessageId)>,
+    ) -> Result<Self, Fault> {
+        let before = match before {
+            Some((time, id)) => (number(time), id.to_string()),
+            // Behind every message.
+            None => (i64::MAX, "\u{10ffff}".to_owned()),
+        };
+        let after = match limit {
+            Some(limit) => connection
+                .prepare_cached(LEFT_OUT)?
+                .query_row(params![session.as_str(), before.0, before.1, number(limit as u64)], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })
+                .optional()?,
+            None => None,
+        };
+        let has_older = after.is_some();
+        Ok(Self { after: after.unwrap_or((i64::MIN, String::new())), before, has_older })
+    }
+
+    fn params<'a>(&'a self, session: &'a SessionId) -> impl Params + 'a {
+        (session.as_str(), self.after.0, &self.after.1, self.before.0, &self.before.1)
+    }
 }
 
 fn unreadable<E: std::error::Error + Send + Sync + 'static>(kind: &str, id: &str) -> impl FnOnce(E) -> Error {

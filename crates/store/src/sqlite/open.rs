@@ -265,6 +265,7 @@ mod tests {
     use rusqlite::StatementStatus;
 
     use super::*;
+    use crate::sqlite::json;
 
     #[test]
     fn a_statement_is_planned_once_whatever_is_bound() {
@@ -278,15 +279,17 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_listed_without_sorting() {
+    fn lists_are_read_without_sorting() {
         let connection = memory().unwrap().connection;
-        for condition in ["true", "project_id = 'p'", "project_id = 'p' AND directory = '/p'"] {
-            let sql = format!(
-                "EXPLAIN QUERY PLAN SELECT data FROM session WHERE {condition} ORDER BY time_updated DESC, id LIMIT 9"
-            );
-            let mut statement = connection.prepare(&sql).unwrap();
+        let sessions =
+            ["true", "project_id = 'p'", "project_id = 'p' AND directory = '/p'"].map(|condition| {
+                format!("SELECT data FROM session WHERE {condition} ORDER BY time_updated DESC, id LIMIT 9")
+            });
+        let pages = [json::MESSAGES, json::LEFT_OUT, query::PARTS].map(str::to_owned);
+        for sql in sessions.into_iter().chain(pages) {
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let plan: Vec<String> =
-                statement.query_map([], |row| row.get("detail")).unwrap().collect::<Result<_, _>>().unwrap();
+                statement.raw_query().mapped(|row| row.get("detail")).collect::<Result<_, _>>().unwrap();
             assert!(!plan.is_empty() && plan.iter().all(|step| !step.contains("TEMP B-TREE")), "{plan:?}");
         }
     }

@@ -142,18 +142,7 @@ pub(super) fn infos(
     limit: Option<usize>,
     before: Option<(u64, MessageId)>,
 ) -> Result<Vec<Message>, Fault> {
-    message_rows(connection, session, limit, before, |row| read_message(row, session))
-}
-
-/// The rows of the newest `limit` messages, oldest first: `id`, `data`, `time_created`.
-pub(super) fn message_rows<T>(
-    connection: &Connection,
-    session: &SessionId,
-    limit: Option<usize>,
-    before: Option<(u64, MessageId)>,
-    read: impl Fn(&Row<'_>) -> Result<T, Fault>,
-) -> Result<Vec<T>, Fault> {
-    let sql = "SELECT id, data, time_created FROM message WHERE session_id = ?1
+    let sql = "SELECT id, data FROM message WHERE session_id = ?1
         AND (time_created, id) < (?3, ?4) ORDER BY time_created DESC, id DESC LIMIT ?2";
     let (time, id) = match &before {
         Some((time, id)) => (number(*time), id.as_str()),
@@ -162,9 +151,10 @@ pub(super) fn message_rows<T>(
     };
     // SQLite reads a negative limit as none.
     let limit = limit.map_or(-1, |limit| number(limit as u64));
-    let mut found = fetch(connection, sql, params![session.as_str(), limit, time, id], read)?;
-    found.reverse();
-    Ok(found)
+    let mut infos =
+        fetch(connection, sql, params![session.as_str(), limit, time, id], |row| read_message(row, session))?;
+    infos.reverse();
+    Ok(infos)
 }
 
 /// One message with its parts.
