@@ -319,8 +319,13 @@ impl Error {
             _ => "InvalidRequestError",
         };
         let mut told = json!({"_tag": tag, "message": message});
-        let kind = if matches!(self, Self::Id(_)) { &json!("Params") } else { &body["data"]["kind"] };
-        for (key, value) in [("kind", kind), ("hint", &body["data"]["hint"])] {
+        // Of ids in an address clients know that of the session by name.
+        let (kind, field) = match self {
+            Self::Id(error) if error.prefix == SessionId::PREFIX => (Value::Null, json!("sessionID")),
+            Self::Id(_) => (json!("Params"), Value::Null),
+            _ => (body["data"]["kind"].clone(), Value::Null),
+        };
+        for (key, value) in [("kind", &kind), ("field", &field), ("hint", &body["data"]["hint"])] {
             if value.is_string() {
                 told[key] = value.clone();
             }

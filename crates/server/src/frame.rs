@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use bytes::{BufMut, Bytes, BytesMut};
 use codewright_engine::Published;
 use codewright_proto::{Envelope, Event, EventId, Fact, Ids, Notice, Signal};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::directories::Home;
 
@@ -118,6 +118,14 @@ pub(crate) fn newer(payload: &[u8], published: &Published, directory: Option<&st
         more.push_str(&format!("\"location\":{{\"directory\":{}}},", json!(directory)));
     }
     renamed(payload, &more)
+}
+
+/// A newer event about a session in a directory.
+pub(crate) fn told(mut event: Value, directory: Option<&str>) -> Bytes {
+    if let Some(directory) = directory {
+        event["location"] = json!({ "directory": directory });
+    }
+    Bytes::from(format!("data: {event}\n\n"))
 }
 
 /// A notice whose content is called `data`, with more before that.

@@ -4,6 +4,12 @@
 //! at its place, so both views of a session always tell the same.
 
 pub(crate) mod event;
+pub(crate) mod feed;
 pub(crate) mod message;
 mod patch;
 pub(crate) mod prompt;
+
+/// How far before a place the log of a session is read, to know what was so there.
+pub(crate) const LOOK_BACK: u64 = 8192;
+/// How many events of the log are read at a time.
+pub(crate) const PAGE_EVENTS: usize = 256;

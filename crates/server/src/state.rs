@@ -16,6 +16,7 @@ pub(crate) struct Server {
     pub(crate) options: Options,
     /// Ids of what the server itself says: greetings and heartbeats.
     pub(crate) ids: Ids,
+    pub(crate) clock: Clock,
     pub(crate) directories: Directories,
     pub(crate) payloads: Payloads,
     /// Names of requests.
@@ -29,10 +30,12 @@ pub(crate) type App = Arc<Server>;
 
 impl Server {
     pub(crate) fn new(engine: Engine, options: Options) -> App {
+        let clock = Clock::system();
         Arc::new(Self {
             engine,
             options,
-            ids: Ids::new(Clock::system()),
+            ids: Ids::new(clock.clone()),
+            clock,
             directories: Directories::default(),
             payloads: Payloads::default(),
             names: Names::default(),

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::directories::Home;
 use crate::frame;
+use crate::newer::feed::Sessions;
 use crate::state::App;
 
 /// How many events are read from the log at a time.
@@ -55,6 +56,8 @@ struct Reader {
     heartbeat: Interval,
     closing: CancellationToken,
     greeted: bool,
+    /// What the newer events are made with.
+    sessions: Sessions,
 }
 
 /// Opens a stream: after this, nothing that happens is missed.
@@ -70,6 +73,7 @@ pub(crate) fn open(app: App, scope: Scope, after: Option<u64>, closing: Cancella
         heartbeat,
         closing,
         greeted: false,
+        sessions: Sessions::default(),
     };
     let frames = stream::unfold(reader, |mut reader| async move {
         let frame = reader.next().await?;
@@ -114,7 +118,7 @@ impl Reader {
                 _ => tokio::select! {
                     biased;
                     () = self.closing.cancelled() => return None,
-                    _ = self.heartbeat.tick() => return Some(self.beat()),
+                    _ = self.heartbeat.tick() => return Some(self.beat().await),
                     published = self.subscription.next() => published.ok()?,
                 },
             };
@@ -146,8 +150,11 @@ impl Reader {
     }
 
     /// The frame of a notice, if this reader wants it.
-    async fn frame(&self, published: &Published) -> Option<Bytes> {
+    async fn frame(&mut self, published: &Published) -> Option<Bytes> {
         let home = self.home(published).await;
+        if matches!(self.scope, Scope::Newer) {
+            return self.newer(published, home.as_deref()).await;
+        }
         match &self.scope {
             Scope::Global => {
                 // An event whose session is gone has no directory, and nobody left to care.
@@ -163,18 +170,8 @@ impl Reader {
                     },
                 })
             }
-            Scope::Newer => {
-                if matches!(published, Published::Signal { signal, .. } if is_older_only(signal)) {
-                    return None;
-                }
-                let directory = match published {
-                    Published::Event(_) => None,
-                    Published::Signal { signal, .. } => place(signal).map(str::to_owned),
-                };
-                let directory = directory.or_else(|| home.map(|home| home.directory.clone()));
-                let payload = self.app.payloads.of(published);
-                Some(frame::newer(&payload, published, directory.as_deref()))
-            }
+            // It tells more of a notice than one thing.
+            Scope::Newer => None,
             Scope::Directory { directory, session } => {
                 let (about, here) = match published {
                     Published::Event(envelope) => (Some(envelope.event.session_id()), false),
@@ -188,6 +185,22 @@ impl Reader {
         }
     }
 
+    /// The frames of a notice as the newer routes tell it: the notice itself, and what it says of a session.
+    async fn newer(&mut self, published: &Published, home: Option<&Home>) -> Option<Bytes> {
+        let directory = match published {
+            Published::Event(_) => None,
+            Published::Signal { signal, .. } => place(signal),
+        };
+        let directory = directory.or(home.map(|home| home.directory.as_str()));
+        let told = self.sessions.hear(&self.app.engine, published, self.app.clock.now_ms()).await;
+        let mut frames: Vec<Bytes> = told.into_iter().map(|told| frame::told(told, directory)).collect();
+        let is_shown = !matches!(published, Published::Signal { signal, .. } if is_older_only(signal));
+        if is_shown {
+            frames.push(frame::newer(&self.app.payloads.of(published), published, directory));
+        }
+        (!frames.is_empty()).then(|| frames.concat().into())
+    }
+
     async fn home(&self, published: &Published) -> Option<Arc<Home>> {
         let Self { app, .. } = self;
         match published {
@@ -197,9 +210,17 @@ impl Reader {
     }
 
     /// What shows a reader that the stream lives.
-    fn beat(&self) -> Bytes {
+    async fn beat(&mut self) -> Bytes {
         match self.scope {
-            Scope::Newer => Bytes::from_static(b": heartbeat\n\n"),
+            Scope::Newer => {
+                let mut frames = Vec::new();
+                for (session, told) in self.sessions.settle_all(&self.app.engine).await {
+                    let home = self.app.directories.of(&self.app.engine, &session).await;
+                    frames.push(frame::told(told, home.as_ref().map(|home| home.directory.as_str())));
+                }
+                frames.push(Bytes::from_static(b": heartbeat\n\n"));
+                frames.concat().into()
+            }
             Scope::Global | Scope::Directory { .. } => self.own(Signal::ServerHeartbeat {}),
         }
     }

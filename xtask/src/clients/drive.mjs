@@ -140,12 +140,76 @@ async function v2() {
     data("entries", await client.v2.fs.list({ path: "." }))
     ok("sessions", data("sessions", await client.v2.session.list({ limit: 5 })).data.length > 0)
     data("session", await client.v2.session.get({ sessionID: session.id }))
+    await newer(client, session)
     const unknown = await client.session.get({ sessionID: "ses_doesnotexist00000000000000" })
     assert.equal(unknown.response.status, 404)
     data("delete", await client.session.delete({ sessionID: session.id }))
   } finally {
     server.close()
   }
+}
+
+// The newer view of sessions, beside the older one of the same.
+async function newer(client, older) {
+  const all = client.v2.session
+  const at = { sessionID: older.id }
+  const shown = data("messages", await all.messages({ ...at, order: "asc" }))
+  assert.deepEqual(shown.data.map((message) => message.type), ["user", "assistant"])
+  const named = { id: "ses_driven00000000000000000", agent: "build" }
+  const made = data("create", await all.create(named)).data
+  assert.equal(made.id, named.id)
+  assert.deepEqual(data("create again", await all.create(named)).data, made)
+  const own = { sessionID: made.id }
+  const events = listen((await all.events(own)).stream)
+  const everything = listen((await client.v2.event.subscribe()).stream)
+  await everything.until("greeting", (event) => event.type === "server.connected")
+  const first = data("prompt", await all.prompt({ ...own, prompt: { text: "[[scn:hi]]" } })).data
+  await events.until("prompted", (event) => event.type === "session.next.prompted" && event.data.messageID === first.id)
+  await events.until("ended", (event) => event.type === "session.next.step.ended")
+  await everything.until("growing", (event) => event.type === "session.next.text.delta")
+  data("wait", await all.wait(own))
+  assert.equal(data("older", await client.session.messages(own)).length, 2)
+  const page = data("page", await all.messages({ ...own, limit: 1 }))
+  const rest = data("next page", await all.messages({ ...own, limit: 1, cursor: page.cursor.next }))
+  assert.deepEqual([rest.data[0].id, rest.data[0].text], [first.id, "[[scn:hi]]"])
+  assert.deepEqual(data("message", await all.message({ ...own, messageID: first.id })).data, rest.data[0])
+  assert.equal(data("context", await all.context(own)).data.length, 2)
+  const history = data("history", await all.history({ ...own, limit: 2 }))
+  ok("more", history.hasMore && history.data.length === 2)
+  const seq = history.data[1].durable.seq
+  ok("behind", data("behind", await all.history({ ...own, after: seq })).data.every((event) => event.durable.seq > seq))
+  data("active", await all.active())
+  data("agent", await all.switchAgent({ ...own, agent: "plan" }))
+  data("model", await all.switchModel({ ...own, model: { id: "plain-model", providerID: "mock" } }))
+  assert.equal(data("stage", await all.revert.stage({ ...own, messageID: first.id })).data.messageID, first.id)
+  data("clear", await all.revert.clear(own))
+  data("stage", await all.revert.stage({ ...own, messageID: first.id, files: false }))
+  data("commit", await all.revert.commit(own))
+  assert.equal(data("nothing left", await all.messages(own)).data.length, 0)
+  const leave = data("leave", await all.permission.create({ ...own, action: "bash", resources: ["ls"] })).data
+  ok("an effect", ["allow", "deny", "ask"].includes(leave.effect))
+  data("permissions", await all.permission.list(own))
+  data("questions", await all.question.list(own))
+  data("interrupt", await all.interrupt(own))
+  const conflict = await all.prompt({ ...at, id: shown.data[0].id, prompt: { text: "something else" } })
+  assert.deepEqual([conflict.response.status, conflict.error._tag], [409, "ConflictError"])
+  const missing = await all.message({ ...own, messageID: first.id })
+  assert.deepEqual([missing.response.status, missing.error._tag], [404, "MessageNotFoundError"])
+
+  const places = client.v2.integration
+  const attempt = data("sign in", await places.connect.oauth({ integrationID: "poe", methodID: "0", inputs: {} })).data
+  const id = { attemptID: attempt.attemptID }
+  assert.equal(data("status", await places.attempt.status(id)).data.status, "pending")
+  const state = new URL(attempt.url).searchParams.get("state")
+  const denied = await places.attempt.complete({ ...id, code: `error=access_denied&state=${state}` })
+  assert.equal(denied.response.status, 400)
+  assert.equal(data("status", await places.attempt.status(id)).data.status, "failed")
+  data("cancel", await places.attempt.cancel(id))
+  data("key", await places.connect.key({ integrationID: "groq", key: "k", label: "Work" }))
+  data("label", await client.v2.credential.update({ credentialID: "groq", label: "Home" }))
+  const groq = data("integration", await places.get({ integrationID: "groq" })).data
+  assert.equal(groq.connections[0].label, "Home")
+  data("forget", await client.v2.credential.remove({ credentialID: "groq" }))
 }
 
 await v1()

@@ -61,9 +61,18 @@ struct Answer {
     is_over: bool,
     /// What a summary says.
     text: String,
+    /// The text that grows.
+    open: Option<(PartId, Open)>,
     /// Calls that were told of, and those of them that run.
     calls: HashSet<PartId>,
     running: HashSet<PartId>,
+}
+
+/// What grows while a model speaks.
+#[derive(Debug, Clone, Copy)]
+enum Open {
+    Text,
+    Reasoning,
 }
 
 /// A prompt and the places of its events.
@@ -157,6 +166,30 @@ impl Fold {
         told.push(At { id: &id, seq, time: created, session }.tell("prompted", 1, prompted));
     }
 
+    /// The prompt whose parts are being read, and the last of its events.
+    pub(crate) fn unsettled(&self) -> Option<(&MessageId, u64)> {
+        self.prompt.as_ref().map(|prompt| (&prompt.message, prompt.last.1))
+    }
+
+    /// What a piece of text that has just come tells: its kind and its content.
+    pub(crate) fn delta(
+        &self,
+        message: &MessageId,
+        part: &PartId,
+        text: &str,
+    ) -> Option<(&'static str, Value)> {
+        let Known::Answer(answer) = self.messages.get(message)? else { return None };
+        if answer.summary.is_some() {
+            return Some(("compaction.delta", json!({"messageID": message, "text": text})));
+        }
+        let (open, kind) = answer.open.as_ref().filter(|(open, _)| open == part)?;
+        let (name, key) = match kind {
+            Open::Text => ("text.delta", "textID"),
+            Open::Reasoning => ("reasoning.delta", "reasoningID"),
+        };
+        Some((name, json!({"assistantMessageID": message, key: open, "delta": text})))
+    }
+
     fn remember(&mut self, id: MessageId, known: Known) {
         if self.order.len() >= MAX_MESSAGES
             && let Some(oldest) = self.order.pop_front()
@@ -192,6 +225,7 @@ impl Fold {
                 is_begun: false,
                 is_over: info.time.completed.is_some(),
                 text: String::new(),
+                open: None,
                 calls: HashSet::new(),
                 running: HashSet::new(),
             };
@@ -248,6 +282,7 @@ impl Answer {
                 None
             }
             PartBody::Text(TextPart { time: Some(time), .. }) if time.end.is_none() => {
+                self.open = Some((part.id.clone(), Open::Text));
                 Some(at.tell("text.started", 1, of(json!({ "textID": part.id }))))
             }
             PartBody::Text(text) => {
@@ -259,6 +294,7 @@ impl Answer {
                     data["providerMetadata"] = metadata.clone();
                 }
                 if time.end.is_none() {
+                    self.open = Some((part.id.clone(), Open::Reasoning));
                     return Some(at.tell("reasoning.started", 1, data));
                 }
                 data["text"] = json!(text);
@@ -364,4 +400,205 @@ pub(crate) fn revert(revert: &Revert) -> Value {
         }
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Events in short: a row of the log and its number, in the vocabulary's own form.
+    fn log(rows: &[Value]) -> Vec<Envelope> {
+        let row = |(seq, row): (usize, &Value)| Envelope {
+            id: EventId::parse(&format!("evt_{seq}")).unwrap(),
+            position: seq as u64,
+            seq: seq as u64,
+            time: 1000 + seq as u64,
+            event: serde_json::from_value(row.clone()).unwrap(),
+        };
+        rows.iter().enumerate().map(row).collect()
+    }
+
+    fn fold(rows: &[Value]) -> Vec<Told> {
+        let (mut fold, mut told) = (Fold::default(), Vec::new());
+        for envelope in &log(rows) {
+            fold.push(envelope, &mut told);
+        }
+        fold.settle("ses_1", &mut told);
+        told
+    }
+
+    #[track_caller]
+    fn check(rows: &[Value], expected: &[(u64, &str)]) {
+        let told = fold(rows);
+        let kind = |told: &Told| told.value["type"].as_str().unwrap().replace("session.next.", "");
+        let told: Vec<_> = told.iter().map(|told| (told.seq, kind(told))).collect();
+        let expected: Vec<_> = expected.iter().map(|(seq, kind)| (*seq, (*kind).to_owned())).collect();
+        assert_eq!(told, expected);
+    }
+
+    fn user(id: &str) -> Value {
+        let model = json!({"providerID": "p", "modelID": "m"});
+        let info = json!({
+            "role": "user", "id": id, "sessionID": "ses_1", "time": {"created": 5}, "agent": "build", "model": model,
+        });
+        json!({"type": "message.updated", "properties": {"sessionID": "ses_1", "info": info}})
+    }
+
+    fn answer(id: &str, more: Value) -> Value {
+        let mut info = json!({
+            "role": "assistant", "id": id, "sessionID": "ses_1", "time": {"created": 6}, "parentID": "msg_1",
+            "modelID": "m", "providerID": "p", "mode": "build", "agent": "build",
+            "path": {"cwd": "/", "root": "/"}, "cost": 0.0,
+            "tokens": {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}},
+        });
+        message::merge(&mut info, more);
+        json!({"type": "message.updated", "properties": {"sessionID": "ses_1", "info": info}})
+    }
+
+    fn part(message: &str, id: &str, more: Value) -> Value {
+        let mut part = json!({"id": id, "sessionID": "ses_1", "messageID": message});
+        message::merge(&mut part, more);
+        json!({"type": "message.part.updated", "properties": {"sessionID": "ses_1", "part": part, "time": 7}})
+    }
+
+    fn text(message: &str, text: &str) -> Value {
+        part(message, "prt_t", json!({"type": "text", "text": text}))
+    }
+
+    fn call(state: Value) -> Value {
+        part("msg_2", "prt_c", json!({"type": "tool", "callID": "c", "tool": "read", "state": state}))
+    }
+
+    fn session(revert: Value) -> Value {
+        let info = json!({
+            "id": "ses_1", "slug": "s", "projectID": "global", "directory": "/", "title": "t", "version": "1",
+            "time": {"created": 1, "updated": 1}, "revert": revert,
+        });
+        json!({"type": "session.updated", "properties": {"sessionID": "ses_1", "info": info}})
+    }
+
+    fn gone(message: &str) -> Value {
+        json!({"type": "message.removed", "properties": {"sessionID": "ses_1", "messageID": message}})
+    }
+
+    #[test]
+    fn a_prompt_is_told_once_with_all_its_parts() {
+        let file = json!({"type": "file", "mime": "text/plain", "url": "file:///a"});
+        let rows = [user("msg_1"), text("msg_1", "hi"), part("msg_1", "prt_f", file), user("msg_1")];
+        check(&rows, &[(0, "prompt.admitted"), (2, "prompted")]);
+        let told = fold(&rows);
+        let prompt = json!({"text": "hi", "files": [{"uri": "file:///a", "mime": "text/plain"}]});
+        assert_eq!((&told[0].value["data"]["prompt"], &told[1].value["data"]["prompt"]), (&prompt, &prompt));
+        assert_eq!(told[0].admitted.as_ref().map(MessageId::as_str), Some("msg_1"));
+        let by_program = json!({"type": "text", "text": "go on", "synthetic": true});
+        check(&[user("msg_1"), part("msg_1", "prt_t", by_program)], &[(0, "synthetic")]);
+        // Stored anew, from before the place where reading began.
+        check(&[user("msg_1"), answer("msg_2", json!({}))], &[]);
+    }
+
+    #[test]
+    fn an_answer_is_told_step_by_step() {
+        let input = json!({"filePath": "a"});
+        let span = json!({"start": 1, "end": 2});
+        let done = json!({
+            "status": "completed", "input": input, "output": "o", "title": "t", "metadata": {}, "time": span,
+        });
+        let mut pruned = done.clone();
+        pruned["time"]["compacted"] = json!(9);
+        let rows = [
+            answer("msg_2", json!({})),
+            part("msg_2", "prt_s", json!({"type": "step-start"})),
+            part("msg_2", "prt_s", json!({"type": "step-start", "snapshot": "tree"})),
+            part("msg_2", "prt_r", json!({"type": "reasoning", "text": "", "time": {"start": 1}})),
+            part("msg_2", "prt_r", json!({"type": "reasoning", "text": "hm", "time": span})),
+            part("msg_2", "prt_t", json!({"type": "text", "text": "", "time": {"start": 1}})),
+            part("msg_2", "prt_t", json!({"type": "text", "text": "hi", "time": span})),
+            call(json!({"status": "pending", "input": {}, "raw": ""})),
+            call(json!({"status": "running", "input": input, "time": {"start": 1}})),
+            call(
+                json!({"status": "running", "input": input, "metadata": {"output": "x"}, "time": {"start": 1}}),
+            ),
+            call(done),
+            answer("msg_2", json!({"finish": "tool-calls"})),
+            answer("msg_2", json!({"finish": "tool-calls", "time": {"created": 6, "completed": 8}})),
+            call(pruned),
+        ];
+        let expected = [
+            (1, "step.started"),
+            (3, "reasoning.started"),
+            (4, "reasoning.ended"),
+            (5, "text.started"),
+            (6, "text.ended"),
+            (7, "tool.input.started"),
+            (8, "tool.called"),
+            (9, "tool.progress"),
+            (10, "tool.success"),
+        ];
+        check(&rows, &expected);
+        let told = fold(&rows);
+        assert_eq!(
+            told[7].value["data"],
+            json!({
+                "timestamp": 1009, "sessionID": "ses_1", "assistantMessageID": "msg_2", "callID": "c",
+                "structured": {"output": "x"}, "content": [{"type": "text", "text": "x"}],
+            })
+        );
+        // From the middle on: what belongs to a message that is not known tells nothing.
+        check(&rows[3..], &[]);
+    }
+
+    #[test]
+    fn an_answer_fails_once_and_a_summary_ends_once() {
+        let failed = json!({
+            "error": {"name": "MessageAbortedError", "data": {"message": "Aborted"}},
+            "time": {"created": 6, "completed": 8},
+        });
+        let rows = [answer("msg_2", json!({})), answer("msg_2", failed.clone()), answer("msg_2", failed)];
+        check(&rows, &[(1, "step.failed")]);
+        let ended = json!({"summary": true, "finish": "stop", "time": {"created": 6, "completed": 8}});
+        let rows = [
+            user("msg_1"),
+            part("msg_1", "prt_q", json!({"type": "compaction", "auto": true})),
+            answer("msg_2", json!({"summary": true})),
+            part("msg_2", "prt_s", json!({"type": "step-start"})),
+            part("msg_2", "prt_t", json!({"type": "text", "text": "all", "time": {"start": 1, "end": 2}})),
+            answer("msg_2", ended.clone()),
+            answer("msg_2", ended),
+        ];
+        check(&rows, &[(0, "synthetic"), (2, "compaction.started"), (5, "compaction.ended")]);
+        let told = fold(&rows);
+        assert_eq!(
+            (&told[2].value["data"]["reason"], &told[2].value["data"]["text"]),
+            (&json!("auto"), &json!("all"))
+        );
+    }
+
+    #[test]
+    fn taking_back_is_staged_and_cleared_or_committed() {
+        let back = |to: &str| session(json!({"messageID": to, "diff": "d"}));
+        check(&[back("msg_1"), session(Value::Null)], &[(0, "revert.staged"), (1, "revert.cleared")]);
+        // A session that is named meanwhile is staged no second time.
+        check(&[back("msg_1"), back("msg_1"), back("msg_0")], &[(0, "revert.staged"), (2, "revert.staged")]);
+        let rows = [back("msg_1"), gone("msg_1"), gone("msg_2"), session(Value::Null)];
+        check(&rows, &[(0, "revert.staged"), (3, "revert.committed")]);
+        check(&[gone("msg_1"), session(Value::Null), session(Value::Null)], &[]);
+    }
+
+    #[test]
+    fn a_text_that_grows_is_told_by_its_kind() {
+        let (mut fold, mut told) = (Fold::default(), Vec::new());
+        let rows = [
+            answer("msg_2", json!({})),
+            part("msg_2", "prt_s", json!({"type": "step-start"})),
+            part("msg_2", "prt_r", json!({"type": "reasoning", "text": "", "time": {"start": 1}})),
+        ];
+        for envelope in &log(&rows) {
+            fold.push(envelope, &mut told);
+        }
+        let (message, part) = (MessageId::parse("msg_2").unwrap(), PartId::parse("prt_r").unwrap());
+        let expected = json!({"assistantMessageID": "msg_2", "reasoningID": "prt_r", "delta": "h"});
+        assert_eq!(fold.delta(&message, &part, "h"), Some(("reasoning.delta", expected)));
+        assert_eq!(fold.delta(&message, &PartId::parse("prt_x").unwrap(), "h"), None);
+        assert_eq!(fold.delta(&MessageId::parse("msg_9").unwrap(), &part, "h"), None);
+    }
 }

@@ -332,3 +332,138 @@ pub(crate) fn merge(into: &mut Value, more: Value) {
         into.extend(more);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(parts: &[Value], more: Value) -> Value {
+        let mut info = json!({
+            "role": "assistant", "id": "msg_2", "sessionID": "ses_1", "time": {"created": 6}, "parentID": "msg_1",
+            "modelID": "m", "providerID": "p", "mode": "build", "agent": "build",
+            "path": {"cwd": "/", "root": "/"}, "cost": 0.5,
+            "tokens": {"input": 1, "output": 2, "reasoning": 3, "cache": {"read": 4, "write": 5}},
+        });
+        merge(&mut info, more);
+        let parts = parts.iter().enumerate().map(|(at, part)| {
+            let mut whole = json!({"id": format!("prt_{at}"), "sessionID": "ses_1", "messageID": "msg_2"});
+            merge(&mut whole, part.clone());
+            whole
+        });
+        let stored = json!({"info": info, "parts": parts.collect::<Value>()});
+        message(&serde_json::from_value(stored).unwrap(), Reason::Auto)
+    }
+
+    #[track_caller]
+    fn check_call(state: Value, expected: Value, time: Value) {
+        let call = json!({"type": "tool", "callID": "c", "tool": "read", "state": state});
+        let shown = answer(&[json!({"type": "step-start"}), call], json!({}));
+        let call = &shown["content"][0];
+        assert_eq!((&call["state"], &call["time"]), (&expected, &time));
+        assert_eq!(
+            (&call["id"], &call["name"], &call["provider"]),
+            (&json!("c"), &json!("read"), &json!({"executed": false}))
+        );
+    }
+
+    #[test]
+    fn a_call_is_shown_as_far_as_it_is() {
+        let pending = json!({"status": "pending", "input": {}, "raw": ""});
+        check_call(pending, json!({"status": "pending", "input": ""}), json!({"created": 6}));
+        let running = json!({"status": "running", "input": {"a": 1}, "metadata": {"output": "x"}, "time": {"start": 7}});
+        check_call(
+            running,
+            json!({
+                "status": "running", "input": {"a": 1}, "structured": {"output": "x"},
+                "content": [{"type": "text", "text": "x"}],
+            }),
+            json!({"created": 7, "ran": 7}),
+        );
+        let file = json!({
+            "id": "prt_f", "sessionID": "ses_1", "messageID": "msg_2", "type": "file", "mime": "image/png",
+            "filename": "a.png", "url": "data:image/png;base64,xx",
+        });
+        let completed = json!({
+            "status": "completed", "input": "nonsense", "output": "o", "title": "t",
+            "metadata": {"outputPath": "/o"}, "time": {"start": 7, "end": 9, "compacted": 10}, "attachments": [file],
+        });
+        check_call(
+            completed,
+            json!({
+                "status": "completed", "input": {}, "structured": {"outputPath": "/o"}, "outputPaths": ["/o"],
+                "content": [
+                    {"type": "text", "text": "o"},
+                    {"type": "file", "uri": "data:image/png;base64,xx", "mime": "image/png", "name": "a.png"},
+                ],
+            }),
+            json!({"created": 7, "ran": 7, "completed": 9, "pruned": 10}),
+        );
+        let failed = json!({"status": "error", "input": {}, "error": "no", "time": {"start": 7, "end": 9}});
+        check_call(
+            failed,
+            json!({
+                "status": "error", "input": {}, "structured": {}, "content": [],
+                "error": {"type": "unknown", "message": "no"},
+            }),
+            json!({"created": 7, "ran": 7, "completed": 9}),
+        );
+    }
+
+    #[test]
+    fn an_answer_has_its_trees_its_cost_and_its_end() {
+        let parts = [
+            json!({"type": "step-start", "snapshot": "a"}),
+            json!({"type": "reasoning", "text": "hm", "time": {"start": 1, "end": 2}, "metadata": {"p": {"s": 1}}}),
+            json!({
+                "type": "step-finish", "reason": "stop", "snapshot": "b", "cost": 0.5,
+                "tokens": {"input": 1, "output": 2, "reasoning": 3, "cache": {"read": 4, "write": 5}},
+            }),
+            json!({"type": "patch", "hash": "a", "files": ["/x"]}),
+        ];
+        let shown = answer(
+            &parts,
+            json!({"finish": "stop", "time": {"created": 6, "completed": 8}, "variant": "high"}),
+        );
+        let expected = json!({
+            "type": "assistant", "id": "msg_2", "time": {"created": 6, "completed": 8}, "agent": "build",
+            "model": {"id": "m", "providerID": "p", "variant": "high"},
+            "content": [{
+                "type": "reasoning", "id": "prt_1", "text": "hm", "time": {"created": 1, "completed": 2},
+                "providerMetadata": {"p": {"s": 1}},
+            }],
+            "snapshot": {"start": "a", "end": "b", "files": ["/x"]},
+            "finish": "stop",
+            "cost": 0.5,
+            "tokens": {"input": 1, "output": 2, "reasoning": 3, "cache": {"read": 4, "write": 5}},
+        });
+        assert_eq!(shown, expected);
+        let failed = json!({"error": {"name": "MessageAbortedError", "data": {"message": "Aborted"}}});
+        let shown = answer(&[], failed);
+        assert_eq!(
+            (&shown["finish"], &shown["error"], shown.get("cost")),
+            (&json!("error"), &json!({"type": "unknown", "message": "Aborted"}), None)
+        );
+    }
+
+    #[test]
+    fn commands_and_summaries_are_messages_of_their_own() {
+        let command = json!({
+            "type": "tool", "callID": "c", "tool": "bash", "state": {
+                "status": "completed", "input": {"command": "ls"}, "output": "a", "title": "", "metadata": {},
+                "time": {"start": 7, "end": 9},
+            },
+        });
+        let shown = answer(std::slice::from_ref(&command), json!({}));
+        let expected = json!({
+            "type": "shell", "id": "msg_2", "time": {"created": 6}, "callID": "c", "command": "ls", "output": "a",
+        });
+        assert_eq!(shown, expected);
+        // The same call in a model's step is the model's.
+        assert_eq!(answer(&[json!({"type": "step-start"}), command], json!({}))["type"], "assistant");
+        let summary = answer(&[json!({"type": "text", "text": "all"})], json!({"summary": true}));
+        let expected = json!({
+            "type": "compaction", "id": "msg_2", "time": {"created": 6}, "reason": "auto", "summary": "all", "recent": "",
+        });
+        assert_eq!(summary, expected);
+    }
+}

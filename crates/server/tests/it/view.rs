@@ -289,8 +289,8 @@ async fn what_is_not_there_is_told_in_the_newer_shapes() {
         );
         let (status, error) = ask(&router, method, &format!("/api/session/nope/{route}"), sent).await;
         assert_eq!(
-            (status, &error["_tag"]),
-            (400, &json!("InvalidRequestError")),
+            (status, &error["_tag"], &error["field"]),
+            (400, &json!("InvalidRequestError"), &json!("sessionID")),
             "{method} {route}: {error}"
         );
     }
@@ -621,4 +621,51 @@ async fn every_part_of_an_answer_is_told_and_shown_alike() {
     let older = client.messages(&id, None).await.unwrap();
     let text = older[1].parts.iter().find(|part| matches!(part.body, PartBody::Text(_))).unwrap();
     assert_eq!(content(1)[0]["id"], json!(text.id), "one part has one id in both views");
+}
+
+#[tokio::test]
+async fn the_stream_of_everything_tells_of_sessions_as_their_own_streams_do() {
+    let script = Script::new().turn(Turn::steps().reasoning("hm").text("One.")).text("Two.");
+    let bench = Bench::new(script).await;
+    let router = bench.router(quick());
+    let path = session(&router).await;
+    prompt(&router, &path, "before anybody listens").await;
+    let mut response = send(&router, request("GET", "/api/event").body(Body::empty()).unwrap()).await;
+    prompt(&router, &path, "go").await;
+    // Nobody answers this one, so nothing follows it.
+    let later = json!({"prompt": {"text": "later"}, "resume": false});
+    let later = good(post(&router, &format!("{path}/prompt"), later).await);
+    let mut text = String::new();
+    let is_told = |text: &str| {
+        let whole = text.rsplit_once("\n\n").map_or("", |(whole, _)| whole);
+        whole.split("\n\n").any(|frame| {
+            frame.contains("session.next.prompted") && frame.contains(later["id"].as_str().unwrap())
+        })
+    };
+    while !is_told(&text) {
+        let chunk = timeout(PATIENCE, response.body_mut().frame()).await.unwrap().unwrap().unwrap();
+        text.push_str(std::str::from_utf8(chunk.data_ref().unwrap()).unwrap());
+    }
+    let frames = text.split("\n\n").filter_map(|frame| frame.strip_prefix("data: "));
+    let frames = frames.filter_map(|data| serde_json::from_str::<Value>(data).ok());
+    let told: Vec<Value> = frames
+        .filter(|event| event["type"].as_str().is_some_and(|kind| kind.starts_with("session.next.")))
+        .collect();
+    let directory = bench.project.directory().to_str().unwrap();
+    assert!(told.iter().all(|event| event["location"]["directory"] == directory), "{told:?}");
+    let deltas: String = told
+        .iter()
+        .filter(|event| event["type"] == "session.next.text.delta")
+        .map(|event| event["data"]["delta"].as_str().unwrap())
+        .collect();
+    assert_eq!(deltas, "Two.");
+    let history = get(&router, &format!("{path}/history?limit=100")).await;
+    let mut kept = told;
+    kept.retain(|event| event["durable"].is_object());
+    for event in &mut kept {
+        event.as_object_mut().unwrap().remove("location");
+    }
+    let all = history.as_array().unwrap();
+    let begun = all.iter().position(|event| event["data"]["prompt"]["text"] == "go").unwrap();
+    assert_eq!(kept, all[begun..]);
 }

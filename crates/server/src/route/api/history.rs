@@ -22,15 +22,12 @@ use super::known;
 use crate::Error;
 use crate::extract::{One, Params};
 use crate::newer::event::{Fold, Told};
+use crate::newer::{LOOK_BACK, PAGE_EVENTS};
 use crate::route::event::last_event;
 use crate::serve::Closing;
 use crate::state::App;
 use crate::stream::{beating, event_stream};
 
-/// How many events of the log are read at a time.
-const PAGE_EVENTS: usize = 256;
-/// How far before the place that a reader names the log is read, to know what was so there.
-const LOOK_BACK: u64 = 8192;
 /// How many events are told when the client does not say, and at most.
 const DEFAULT_EVENTS: usize = 50;
 const MAX_EVENTS: u64 = 100;

@@ -1,0 +1,121 @@
+//! What the feed tells of sessions, as newer events.
+
+use std::collections::HashMap;
+
+use codewright_engine::{Engine, Published};
+use codewright_proto::{Envelope, Event, EventId, MessageId, PartId, SessionId, Signal};
+use serde_json::{Value, json};
+
+use super::event::{Fold, Told};
+use super::message::merge;
+use super::{LOOK_BACK, PAGE_EVENTS};
+
+/// Sessions whose logs are folded at once; beyond, all are begun anew.
+const MAX_SESSIONS: usize = 256;
+
+/// What one reader of the feed knows of the sessions that it hears of.
+#[derive(Default)]
+pub(crate) struct Sessions(HashMap<SessionId, Fold>);
+
+impl Sessions {
+    /// What a notice tells; `now_ms` is the time.
+    pub(crate) async fn hear(&mut self, engine: &Engine, published: &Published, now_ms: u64) -> Vec<Value> {
+        match published {
+            Published::Event(envelope) => self.event(engine, envelope).await,
+            Published::Signal { id, signal } => self.signal(engine, (id, signal, now_ms)).await,
+        }
+    }
+
+    async fn event(&mut self, engine: &Engine, envelope: &Envelope) -> Vec<Value> {
+        let session = envelope.event.session_id();
+        let mut told = Vec::new();
+        if matches!(envelope.event, Event::SessionDeleted { .. }) {
+            self.0.remove(session);
+            return Vec::new();
+        }
+        if !self.0.contains_key(session) {
+            if self.0.len() >= MAX_SESSIONS {
+                self.0.clear();
+            }
+            self.0.insert(session.clone(), read_to(engine, session, envelope.seq).await);
+        }
+        if let Some(fold) = self.0.get_mut(session) {
+            fold.push(envelope, &mut told);
+        }
+        values(told)
+    }
+
+    async fn signal(
+        &mut self,
+        engine: &Engine,
+        (id, signal, now_ms): (&EventId, &Signal, u64),
+    ) -> Vec<Value> {
+        let Some(session) = signal.session_id().filter(|session| self.0.contains_key(session)).cloned()
+        else {
+            return Vec::new();
+        };
+        let mut values = self.settle(engine, &session).await;
+        if let Signal::PartDelta { message_id, part_id, delta, .. } = signal {
+            values.extend(self.delta((&session, message_id, part_id), delta, (id, now_ms)));
+        }
+        values
+    }
+
+    fn delta(
+        &self,
+        (session, message, part): (&SessionId, &MessageId, &PartId),
+        text: &str,
+        (id, now_ms): (&EventId, u64),
+    ) -> Option<Value> {
+        let (kind, more) = self.0.get(session)?.delta(message, part, text)?;
+        let mut data = json!({"timestamp": now_ms, "sessionID": session});
+        merge(&mut data, more);
+        Some(json!({"id": id, "type": format!("session.next.{kind}"), "data": data}))
+    }
+
+    /// Tells of a session's last prompt, if all of it has been heard.
+    async fn settle(&mut self, engine: &Engine, session: &SessionId) -> Vec<Value> {
+        let Some(fold) = self.0.get_mut(session) else { return Vec::new() };
+        let Some((message, last)) = fold.unsettled() else { return Vec::new() };
+        // The feed may be in the middle of what was stored as one; the log is not.
+        let Ok(next) = engine.events_of(session, last + 1, 1).await else { return Vec::new() };
+        let goes_on = |next: &Envelope| matches!(&next.event, Event::PartUpdated { part, .. } if part.message_id == *message);
+        if next.first().is_some_and(goes_on) {
+            return Vec::new();
+        }
+        let mut told = Vec::new();
+        fold.settle(session.as_str(), &mut told);
+        values(told)
+    }
+
+    /// The same for all sessions.
+    pub(crate) async fn settle_all(&mut self, engine: &Engine) -> Vec<(SessionId, Value)> {
+        let unsettled = self.0.iter().filter(|(_, fold)| fold.unsettled().is_some());
+        let unsettled: Vec<_> = unsettled.map(|(session, _)| session.clone()).collect();
+        let mut all = Vec::new();
+        for session in unsettled {
+            all.extend(self.settle(engine, &session).await.into_iter().map(|told| (session.clone(), told)));
+        }
+        all
+    }
+}
+
+fn values(told: Vec<Told>) -> Vec<Value> {
+    told.into_iter().map(|told| told.value).collect()
+}
+
+/// A session's log up to an event, as far back as it matters. What cannot be read is not known.
+async fn read_to(engine: &Engine, session: &SessionId, until: u64) -> Fold {
+    let (mut fold, mut told) = (Fold::default(), Vec::new());
+    let mut at = until.saturating_sub(LOOK_BACK);
+    while at < until {
+        let Ok(page) = engine.events_of(session, at, PAGE_EVENTS).await else { break };
+        let Some(last) = page.last() else { break };
+        at = last.seq + 1;
+        for envelope in page.iter().take_while(|envelope| envelope.seq < until) {
+            fold.push(envelope, &mut told);
+            told.clear();
+        }
+    }
+    fold
+}
