@@ -6,7 +6,8 @@ use axum::Json;
 use axum::extract::State;
 use codewright_engine::SessionFilter;
 use codewright_proto::{ParseIdError, Session, SessionId};
-use serde::Deserialize;
+use page::{Anchor, Direction, Order};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::Error;
@@ -16,6 +17,7 @@ use crate::state::App;
 pub(super) mod history;
 pub(super) mod integration;
 pub(super) mod message;
+mod page;
 pub(super) mod revert;
 pub(super) mod session;
 mod shape;
@@ -24,6 +26,8 @@ pub(super) mod waiting;
 
 /// How many sessions are listed when the client does not say.
 const DEFAULT_SESSIONS: usize = 50;
+/// The most sessions of one page.
+const MAX_SESSIONS: u64 = 1_000_000;
 
 /// An answer with the place it holds for.
 pub(in crate::route) fn located(here: &Here, data: Value) -> Json<Value> {
@@ -88,11 +92,31 @@ pub(super) async fn nothing(here: Here) -> Json<Value> {
 
 #[derive(Deserialize)]
 pub(super) struct Listed {
-    limit: Option<usize>,
-    order: Option<String>,
+    limit: Option<String>,
+    cursor: Option<String>,
+    #[serde(flatten)]
+    wanted: Wanted,
+}
+
+/// Which sessions are listed, and in which order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Wanted {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order: Option<Order>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     search: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     directory: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     project: Option<String>,
+}
+
+/// A session at the edge of a page, and what the list is of.
+#[derive(Debug, Serialize, Deserialize)]
+struct Cursor {
+    #[serde(flatten)]
+    wanted: Wanted,
+    anchor: Anchor,
 }
 
 /// Sessions of all directories, the newest first unless asked otherwise.
@@ -100,22 +124,46 @@ pub(super) async fn sessions(
     State(app): State<App>,
     Params(listed): Params<Listed>,
 ) -> Result<Json<Value>, Error> {
+    let limit = history::number("limit", listed.limit.as_deref(), 1..=MAX_SESSIONS)?;
+    let limit = limit.map_or(DEFAULT_SESSIONS, |limit| limit as usize);
+    // What a list is of is said by its first page.
+    let (wanted, anchor) = match listed.cursor.as_deref() {
+        None => (listed.wanted, None),
+        Some(text) => {
+            let Cursor { wanted, anchor } = page::read(text)?;
+            (wanted, Some(anchor))
+        }
+    };
+    let filled = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let filter = SessionFilter {
-        directory: listed.directory.filter(|directory| !directory.is_empty()),
-        search: listed.search.filter(|search| !search.is_empty()),
+        directory: filled(&wanted.directory),
+        search: filled(&wanted.search),
         ..SessionFilter::default()
     };
     let mut sessions = app.engine.sessions(filter).await?;
-    if let Some(project) = listed.project {
+    if let Some(project) = &wanted.project {
         sessions.retain(|session| session.project_id.as_str() == project);
     }
-    sessions.sort_by(|a, b| (b.time.created, &b.id).cmp(&(a.time.created, &a.id)));
-    if listed.order.as_deref() == Some("asc") {
-        sessions.reverse();
+    sessions.sort_by(|a, b| (a.time.created, &a.id).cmp(&(b.time.created, &b.id)));
+    let keys: Vec<_> = sessions.iter().map(|session| (session.time.created, session.id.as_str())).collect();
+    let order = wanted.order.unwrap_or(Order::Desc);
+    let (start, end) = page::window(&keys, order, anchor.as_ref(), limit);
+    let mut found: Vec<_> = sessions[start.min(end)..end].iter().collect();
+    if order == Order::Desc {
+        found.reverse();
     }
-    sessions.truncate(listed.limit.unwrap_or(DEFAULT_SESSIONS));
-    let data: Value = sessions.iter().map(shape::session).collect();
-    Ok(Json(json!({"data": data, "cursor": {"previous": null, "next": null}})))
+    let edge = |session: Option<&&Session>, direction| {
+        let session = session?;
+        let (id, time) = (session.id.to_string(), session.time.created);
+        let anchor = Anchor { id, time, direction };
+        Some(page::written(&Cursor { wanted: wanted.clone(), anchor }))
+    };
+    let cursor = json!({
+        "previous": edge(found.first(), Direction::Previous),
+        "next": edge(found.last(), Direction::Next),
+    });
+    let data: Value = found.into_iter().map(shape::session).collect();
+    Ok(Json(json!({"data": data, "cursor": cursor})))
 }
 
 pub(super) async fn session(State(app): State<App>, One(id): One<SessionId>) -> Result<Json<Value>, Error> {

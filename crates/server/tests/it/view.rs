@@ -669,3 +669,42 @@ async fn the_stream_of_everything_tells_of_sessions_as_their_own_streams_do() {
     let begun = all.iter().position(|event| event["data"]["prompt"]["text"] == "go").unwrap();
     assert_eq!(kept, all[begun..]);
 }
+
+#[tokio::test]
+async fn pages_of_sessions_have_no_gaps_and_no_doubles() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(quick());
+    let mut made = Vec::new();
+    for _ in 0..5 {
+        made.push(session(&router).await.rsplit('/').next().unwrap().to_owned());
+        // Sessions of one millisecond have no order of their own.
+        sleep(Duration::from_millis(3)).await;
+    }
+    let directory = bench.project.directory().to_str().unwrap();
+    for (order, filter) in [("asc", String::new()), ("desc", format!("&directory={directory}"))] {
+        let mut next = format!("/api/session?limit=2&order={order}{filter}");
+        let mut found = Vec::new();
+        loop {
+            let (status, page) = ask(&router, "GET", &next, "").await;
+            assert_eq!(status, 200, "{page}");
+            found.extend(ids(&page["data"]));
+            let Some(cursor) = page["cursor"]["next"].as_str() else { break };
+            next = format!("/api/session?limit=2&cursor={cursor}");
+        }
+        if order == "desc" {
+            found.reverse();
+        }
+        assert_eq!(found, made, "{order}");
+    }
+    let (_, elsewhere) = ask(&router, "GET", "/api/session?directory=/nowhere", "").await;
+    assert_eq!(elsewhere, json!({"data": [], "cursor": {"previous": null, "next": null}}));
+    for (query, tag) in [
+        ("limit=0", "InvalidRequestError"),
+        ("limit=x", "InvalidRequestError"),
+        ("order=up", "InvalidRequestError"),
+        ("cursor=zz", "InvalidCursorError"),
+    ] {
+        let (status, error) = ask(&router, "GET", &format!("/api/session?{query}"), "").await;
+        assert_eq!((status, &error["_tag"]), (400, &json!(tag)), "{query}: {error}");
+    }
+}

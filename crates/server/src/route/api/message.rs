@@ -2,13 +2,12 @@
 
 use axum::Json;
 use axum::extract::State;
-use base64::Engine as _;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use codewright_proto::{Message, MessageId, MessageWithParts, PromptInput, SessionId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::history::admission;
+use super::page::{self, Anchor, Direction, Order};
 use super::{given, known};
 use crate::Error;
 use crate::extract::{One, Params, Payload, Two};
@@ -80,51 +79,12 @@ pub(in crate::route) struct Page {
     cursor: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Order {
-    Asc,
-    Desc,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Direction {
-    Previous,
-    Next,
-}
-
-/// A message, and on which side of it a page goes on.
+/// A message at the edge of a page, and the order of the pages.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Cursor {
-    id: String,
-    time: u64,
+    #[serde(flatten)]
+    anchor: Anchor,
     order: Order,
-    direction: Direction,
-}
-
-impl Cursor {
-    fn text(&self) -> String {
-        BASE64_URL_SAFE_NO_PAD.encode(json!(self).to_string())
-    }
-
-    fn read(text: &str) -> Option<Self> {
-        let cursor: Self = serde_json::from_slice(&BASE64_URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
-        MessageId::parse(&cursor.id).ok().map(|_| cursor)
-    }
-
-    /// Which of messages in order a page has: from the first up to the second.
-    fn window(&self, keys: &[(u64, &str)], limit: usize) -> (usize, usize) {
-        let own = (self.time, self.id.as_str());
-        let is_towards_older = (self.order == Order::Desc) == (self.direction == Direction::Next);
-        if is_towards_older {
-            let end = keys.partition_point(|key| *key < own);
-            (end.saturating_sub(limit), end)
-        } else {
-            let start = keys.partition_point(|key| *key <= own);
-            (start, keys.len().min(start.saturating_add(limit)))
-        }
-    }
 }
 
 /// A page of messages, the newest first unless asked otherwise.
@@ -139,16 +99,12 @@ pub(in crate::route) async fn messages(
     let cursor = match (page.cursor.as_deref(), page.order) {
         (None, _) => None,
         (Some(_), Some(_)) => return Err(Error::Cursor("a cursor cannot be combined with `order`")),
-        (Some(text), None) => Some(Cursor::read(text).ok_or(Error::Cursor("this is no cursor"))?),
+        (Some(text), None) => Some(page::read::<Cursor>(text)?),
     };
     let infos = app.engine.infos(&id).await?;
     let keys: Vec<(u64, &str)> = infos.iter().map(|info| (info.created(), info.id().as_str())).collect();
     let order = cursor.as_ref().map_or(page.order.unwrap_or(Order::Desc), |cursor| cursor.order);
-    let (start, end) = match (&cursor, order) {
-        (Some(cursor), _) => cursor.window(&keys, limit),
-        (None, Order::Desc) => (keys.len().saturating_sub(limit), keys.len()),
-        (None, Order::Asc) => (0, keys.len().min(limit)),
-    };
+    let (start, end) = page::window(&keys, order, cursor.as_ref().map(|cursor| &cursor.anchor), limit);
     let mut found = between(&app, &id, &infos, (start, end)).await?;
     if order == Order::Desc {
         found.reverse();
@@ -156,7 +112,7 @@ pub(in crate::route) async fn messages(
     let edge = |message: Option<&MessageWithParts>, direction| {
         let info = &message?.info;
         let (id, time) = (info.id().to_string(), info.created());
-        Some(Cursor { id, time, order, direction }.text())
+        Some(page::written(&Cursor { anchor: Anchor { id, time, direction }, order }))
     };
     let cursor = json!({
         "previous": edge(found.first(), Direction::Previous),
@@ -222,39 +178,4 @@ async fn shown(app: &App, id: &SessionId, messages: &[MessageWithParts]) -> Resu
         all.push(message(stored, reason.unwrap_or(Reason::Manual)));
     }
     Ok(all)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(order: Order, direction: Direction, at: u64, expected: (usize, usize)) {
-        let keys = [(1, "msg_a"), (2, "msg_b"), (3, "msg_c"), (5, "msg_d"), (6, "msg_e")];
-        let cursor = Cursor { id: "msg_c".to_owned(), time: at, order, direction };
-        assert_eq!(cursor.window(&keys, 2), expected, "{order:?} {direction:?} {at}");
-    }
-
-    #[test]
-    fn a_cursor_goes_on_at_its_message_whether_it_is_there_or_not() {
-        check(Order::Desc, Direction::Next, 3, (0, 2));
-        check(Order::Desc, Direction::Previous, 3, (3, 5));
-        check(Order::Asc, Direction::Next, 3, (3, 5));
-        check(Order::Asc, Direction::Previous, 3, (0, 2));
-        check(Order::Desc, Direction::Next, 4, (1, 3));
-        check(Order::Asc, Direction::Next, 4, (3, 5));
-        check(Order::Asc, Direction::Next, 9, (5, 5));
-        check(Order::Desc, Direction::Next, 0, (0, 0));
-    }
-
-    #[test]
-    fn a_cursor_is_read_as_it_was_written_and_nothing_else_is() {
-        let cursor =
-            Cursor { id: "msg_c".to_owned(), time: 3, order: Order::Asc, direction: Direction::Next };
-        let read = Cursor::read(&cursor.text()).unwrap();
-        assert_eq!((read.id.as_str(), read.time, read.order), ("msg_c", 3, Order::Asc));
-        for text in ["", "zzz", "e30", "%", &"x".repeat(5000)] {
-            assert!(Cursor::read(text).is_none(), "{text}");
-        }
-    }
 }
