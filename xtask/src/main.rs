@@ -15,6 +15,7 @@ mod hang;
 mod measure;
 mod model;
 mod models;
+mod pictures;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -75,6 +76,9 @@ Commands:
       Replaces the model catalog that is part of the program by FILE, the
       `api.json` of models.dev, plain or gzipped, or by the copy in the newest
       `oxicode-catalog` crate; says what changed.
+  pictures [--bin PATH]
+      Draws the pictures of docs/tui.md anew: the terminal client on a terminal
+      with the scripted model. Nothing changes unless the client has changed.
   scripted [--port P] [--script FILE]
       Serves the scripted model until interrupted; P is 0 for any free port
       (default 18080). FILE is a script in JSON; without it `[[scn:hi]]`,
@@ -108,6 +112,7 @@ fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
         "hang" => return hang::main(rest),
         "scripted" => model::by_hand(rest)?,
         "models" => models::main(rest)?,
+        "pictures" => return pictures::main(rest),
         // The parts of a benchmark that run as processes of their own.
         bench::decode::COMMAND => bench::decode::main(rest)?,
         bench::store::COMMAND => bench::store::main(rest)?,

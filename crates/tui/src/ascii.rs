@@ -10,7 +10,7 @@ use crate::wrap;
 /// The nearest that a cell of ASCII has; a letter that it has not at all is a question mark.
 fn picture(symbol: &str) -> &'static str {
     match symbol {
-        "─" | "━" | "▀" | "–" | "—" | "‐" => "-",
+        "─" | "━" | "▀" | "▄" | "–" | "—" | "‐" => "-",
         "│" | "┃" | "╹" | "▌" | "▐" => "|",
         "┌" | "┐" | "└" | "┘" | "├" | "┤" | "┬" | "┴" | "┼" | "╭" | "╮" | "╯" | "╰" => {
             "+"

@@ -122,7 +122,9 @@ pub(crate) fn cell(
         if back != ratatui::style::Color::Reset {
             spans.push(Span::raw(" ".repeat(blank)));
         }
-        Line::from(spans).style(Style::new().bg(back))
+        // A theme without one has that of what lies behind, and not the terminal's own.
+        let style = if back == ratatui::style::Color::Reset { Style::new() } else { Style::new().bg(back) };
+        Line::from(spans).style(style)
     };
     wrapped.into_iter().enumerate().map(filled).collect()
 }

@@ -25,6 +25,9 @@ use crate::zone::Zone;
 const MAX_NOTES: usize = 4;
 /// How long a note stays, in milliseconds.
 pub(crate) const NOTE_MILLIS: u64 = 5_000;
+/// How much longer for each character, and of how many at most.
+const READ_MILLIS: u64 = 25;
+const MAX_READ_CHARS: u64 = 300;
 /// How many models are remembered as recent.
 const MAX_RECENT: usize = 10;
 /// How many sessions are remembered as this client's own.
@@ -243,7 +246,7 @@ impl State {
             state.prompt.editor.set(text);
         }
         if let Err(wrong) = state.choose_theme(&theme_name) {
-            state.warn(wrong);
+            state.warn(format!("{wrong}; `{}` is used", state.theme_name));
         }
         for note in std::mem::take(&mut state.options.notes) {
             state.warn(note);
@@ -281,7 +284,9 @@ impl State {
     pub(crate) fn tell(&mut self, text: impl Into<String>, variant: ToastVariant) {
         let text = crate::clean::clean(&text.into());
         self.notes.retain(|note| note.text != text);
-        self.notes.push(Note { text, variant, until: self.now + NOTE_MILLIS });
+        // Who has to read more has longer for it.
+        let long = u64::try_from(text.len()).unwrap_or(0).min(MAX_READ_CHARS) * READ_MILLIS;
+        self.notes.push(Note { text, variant, until: self.now + NOTE_MILLIS + long });
         if self.notes.len() > MAX_NOTES {
             self.notes.remove(0);
         }

@@ -94,6 +94,7 @@ fn noticed(state: &mut State, notice: Notice) -> Vec<Cmd> {
         Fact::Event(Event::SessionDeleted { session_id, .. }) if state.session_id() == Some(session_id) => {
             state.warn("this session was deleted");
             state.route = Route::Home;
+            cmds.push(Cmd::Title(String::new()));
         }
         Fact::Event(Event::SessionUpdated { info, .. }) if state.session_id() == Some(&info.id) => {
             cmds.push(Cmd::Title(info.title.clone()));

@@ -8,6 +8,7 @@ mod bench;
 mod files;
 mod links;
 mod measuring;
+mod pictures;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -67,9 +67,7 @@ fn is_plain(env: &Env, open: &OpenArgs) -> anyhow::Result<bool> {
         bail!("the terminal client needs a terminal for its input and output; {instead}");
     }
     if is_dumb {
-        style::warning(
-            "this terminal (TERM=dumb) cannot draw: lines of plain text are read and printed, as with `--mini`",
-        );
+        style::warning("this terminal (TERM=dumb) cannot draw: lines of plain text are read and printed");
         return Ok(true);
     }
     Ok(false)

@@ -724,3 +724,20 @@ fn the_small_client_leaves_what_is_said_in_the_scrollback() -> Result<()> {
     assert!(written.rfind("\u{1b}[?25h") > written.rfind("\u{1b}[?25l"));
     stage.no_problems()
 }
+
+#[test]
+fn a_terminal_without_utf_8_is_sent_ascii_only() -> Result<()> {
+    let stage = Stage::plain(Script::new().text("Na\u{ef}ve \u{6f22}\u{5b57} and a list:\n\n- one\n"))?;
+    let mut terminal = Terminal::start_with(&stage, &["--prompt", "go"], &[("LANG", "C")])?;
+    terminal.shows("plain-model")?;
+    terminal.send(ENTER)?;
+    let screen = terminal.shows("#  Build : plain-model")?;
+    check_has(&screen, &["Na?ve ???? and a list:", "- one"]);
+    terminal.send("\u{3}")?;
+    let (code, written) = terminal.ended()?;
+    assert_eq!(code, 0);
+    // Behind the end the title is told as it is.
+    let drawn = written.split("\u{1b}[?1049l").next().unwrap_or_default();
+    assert!(drawn.is_ascii(), "{:?}", drawn.chars().filter(|c| !c.is_ascii()).collect::<String>());
+    Ok(())
+}

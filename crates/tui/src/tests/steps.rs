@@ -805,3 +805,34 @@ fn the_end_of_a_turn_is_told_once_it_has_ended() {
     status(&mut stage, "idle");
     assert_eq!(stage.screen().matches('▣').count(), 2);
 }
+
+#[test]
+fn a_theme_that_is_wrong_is_named_with_the_one_that_is_used() {
+    let mut wrong = options();
+    wrong.config = json!({"theme": "mine", "keybinds": {"session_new": "hyper+q"}});
+    let themes = BTreeMap::from([("mine".to_owned(), json!({"theme": {"primary": "#zz"}}))]);
+    let state = State::new(wrong.clone(), Local::default(), themes, NOW);
+    let told: Vec<&str> = state.notes.iter().map(|note| note.text.as_str()).collect();
+    assert_eq!(
+        told,
+        [
+            "theme `mine`: `primary` is `#zz`, which is no colour; `codewright` is used",
+            "`keybinds.session_new` names `hyper+q`, which is no key; the usual keys hold",
+        ]
+    );
+    let state = State::new(wrong, Local::default(), BTreeMap::new(), NOW);
+    assert_eq!(state.notes[0].text, "there is no theme `mine`; `codewright` is used");
+}
+
+#[test]
+fn a_session_that_others_delete_leaves_what_was_being_written() {
+    let mut stage = Stage::in_session(80, 24);
+    stage.write("half a prompt");
+    stage.event("session.deleted", json!({"sessionID": SESSION, "info": session(SESSION, None)}));
+    assert_eq!(stage.state.route, Route::Home);
+    stage.shows("this session was deleted");
+    stage.shows("half a prompt");
+    // What is sent now begins another one.
+    stage.press(KeyCode::Enter);
+    assert!(stage.taken().iter().any(|cmd| matches!(cmd, Cmd::Send { session: None, .. })));
+}

@@ -182,7 +182,7 @@ fn configured(state: &mut State, config: Value) {
     if let Some(theme) = theme.filter(|theme| state.local.theme.is_none() && *theme != state.theme_name)
         && let Err(wrong) = state.choose_theme(&theme)
     {
-        state.warn(wrong);
+        state.warn(format!("{wrong}; `{}` is used", state.theme_name));
     }
     state.mirror.config = config;
 }

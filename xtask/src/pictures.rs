@@ -1,0 +1,178 @@
+//! The pictures of docs/tui.md: the program on a terminal, drawn as it is.
+//!
+//! What the program shows depends on the scripted model and a directory made for it alone;
+//! what would be different each time (durations, a moving mark) is frozen. So a run changes
+//! nothing unless the client has changed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+use codewright_testkit::{BlockingServer, Project, Script, Turn};
+use serde_json::json;
+
+use self::terminal::Terminal;
+
+mod svg;
+mod terminal;
+
+const ENTER: &str = "\r";
+const ESCAPE: &str = "\u{1b}";
+const PALETTE: &str = "\u{10}";
+const LEADER: &str = "\u{18}";
+const MODEL: &str = "plain-model";
+
+const CALC: &str = "pub fn add(a: i32, b: i32) -> i32 {\n    a - b\n}\n\npub fn mul(a: i32, b: i32) -> i32 {\n    a * b\n}\n\n\
+                    #[test]\nfn adds() {\n    assert_eq!(add(2, 2), 4);\n}\n";
+const ANSWER: &str = "## The test passes\n\n`add` **subtracted**: a minus had crept in.\n\n- `src/calc.rs` adds again\n- the test \
+                      that failed is green\n\n| test | before | after |\n|---|---|---|\n| `adds` | failed | ok |\n\n```rust\n\
+                      assert_eq!(add(2, 2), 4); // as it should be\n```\n";
+
+/// Draws all of them.
+pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
+    let program = match rest {
+        [] => crate::bench::release("codewright")?,
+        [flag, path] if flag == "--bin" => fs::canonicalize(path).with_context(|| format!("no `{path}`"))?,
+        _ => bail!("`pictures` has only `--bin PATH`"),
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;
+    let studio = Studio { program, folder: root.join("docs/pictures") };
+    fs::create_dir_all(&studio.folder)?;
+    studio.large()?;
+    studio.light()?;
+    studio.question()?;
+    studio.mini()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where pictures are made.
+struct Studio {
+    program: PathBuf,
+    folder: PathBuf,
+}
+
+/// A project, and the model that works on it.
+struct Stage {
+    project: Project,
+    _server: BlockingServer,
+}
+
+impl Studio {
+    fn keep(&self, name: &str, terminal: &Terminal) -> Result<()> {
+        let drawn = svg::drawn(&terminal.settled()?);
+        let path = self.folder.join(name).with_extension("svg");
+        fs::write(&path, drawn).with_context(|| format!("cannot write `{}`", path.display()))
+    }
+
+    /// A session, and most of what can lie over it.
+    fn large(&self) -> Result<()> {
+        let stage = stage(fixing())?;
+        let mut terminal = Terminal::start(&self.program, &stage.project, &[], (118, 40))?;
+        terminal.until(MODEL)?;
+        self.keep("home", &terminal)?;
+        terminal.send("The test of add fails. Fix @calc")?;
+        terminal.until("src/calc.rs")?;
+        terminal.send(ENTER)?;
+        terminal.until("@src/calc.rs ")?;
+        terminal.send(ENTER)?;
+        terminal.until("[Allow once]")?;
+        self.keep("permission", &terminal)?;
+        terminal.send(ENTER)?;
+        terminal.until("Build · plain-model ·")?;
+        terminal.resize((132, 60))?;
+        self.keep("session", &terminal)?;
+        terminal.resize((118, 40))?;
+        terminal.send(PALETTE)?;
+        terminal.until("Commands")?;
+        self.keep("palette", &terminal)?;
+        terminal.send(ESCAPE)?;
+        terminal.until_gone("Suggested")?;
+        terminal.send(LEADER)?;
+        terminal.send("m")?;
+        terminal.until("Select model")?;
+        self.keep("models", &terminal)?;
+        terminal.send(ESCAPE)?;
+        terminal.until_gone("Select model")?;
+        terminal.resize((136, 32))?;
+        terminal.send("/diff")?;
+        terminal.until("Look through changes")?;
+        terminal.send(ENTER)?;
+        terminal.until("working tree")?;
+        terminal.until("a + b")?;
+        self.keep("diff", &terminal)
+    }
+
+    fn light(&self) -> Result<()> {
+        let stage = stage(fixing())?;
+        let variables = [("COLORFGBG", "0;15")];
+        let args = ["--auto", "--prompt", "The test of add fails. Fix it."];
+        let mut terminal =
+            Terminal::start_with(&self.program, &stage.project, (&args, &variables), (118, 50))?;
+        terminal.until(MODEL)?;
+        terminal.send(ENTER)?;
+        terminal.until("Build · plain-model ·")?;
+        self.keep("light", &terminal)
+    }
+
+    fn question(&self) -> Result<()> {
+        let questions = json!({"questions": [
+            {"question": "Which database shall the service use?", "header": "Database", "options": [
+                {"label": "SQLite", "description": "one file, nothing to run"},
+                {"label": "PostgreSQL", "description": "a server, many writers"}]},
+            {"question": "What shall be logged?", "header": "Log", "multiple": true, "options": [
+                {"label": "Requests", "description": "one line each"},
+                {"label": "Queries", "description": "with their times"}]},
+        ]});
+        let stage = stage(Script::new().title("A service").tool("question", questions))?;
+        let mut terminal =
+            Terminal::start(&self.program, &stage.project, &["--prompt", "Set up the service."], (118, 34))?;
+        terminal.until(MODEL)?;
+        terminal.send(ENTER)?;
+        terminal.until("Which database")?;
+        self.keep("question", &terminal)
+    }
+
+    fn mini(&self) -> Result<()> {
+        let stage = stage(fixing())?;
+        let args = ["--mini", "--auto", "--prompt", "The test of add fails. Fix it."];
+        let mut terminal = Terminal::start(&self.program, &stage.project, &args, (100, 44))?;
+        terminal.until(MODEL)?;
+        terminal.send(ENTER)?;
+        terminal.until("Build · plain-model ·")?;
+        terminal.send("And now mul")?;
+        terminal.until("And now mul")?;
+        self.keep("mini", &terminal)
+    }
+}
+
+/// A turn that finds and mends a mistake.
+fn fixing() -> Script {
+    let edit = json!({"filePath": "src/calc.rs", "oldString": "    a - b\n", "newString": "    a + b\n"});
+    let todos = json!({"todos": [
+        {"content": "find the mistake", "status": "completed", "priority": "high"},
+        {"content": "mend it", "status": "completed", "priority": "high"},
+        {"content": "run the tests", "status": "in_progress", "priority": "medium"},
+    ]});
+    Script::new()
+        .title("Fix the test of add")
+        .turn(Turn::steps().reasoning("The test adds, so look at `add`.").text("I'll look at the function first.").tool("read", json!({"filePath": "src/calc.rs"})))
+        .turn(Turn::steps().tool("todowrite", todos))
+        .turn(Turn::text("It subtracts.").tool("edit", edit))
+        .turn(Turn::steps().tool("bash", json!({"command": "echo 'test adds ... ok'; echo 'test result: ok. 1 passed'", "description": "Run the tests"})))
+        .text(ANSWER)
+}
+
+fn stage(script: Script) -> Result<Stage> {
+    let server = BlockingServer::start(script)?;
+    let project = Project::git()?;
+    project.write("src/calc.rs", CALC)?;
+    project.write("Cargo.toml", "[package]\nname = \"calc\"\nversion = \"0.1.0\"\n")?;
+    project.run_git(&["add", "--all"])?;
+    project.run_git(&["commit", "--quiet", "--message=Calculate"])?;
+    project.write("notes/ideas.md", "# Ideas\n\n- divide, too\n")?;
+    let mut config = Project::config(&server.url());
+    config["permission"] = json!({"edit": "ask"});
+    project.write_config(&config)?;
+    Ok(Stage { project, _server: server })
+}
