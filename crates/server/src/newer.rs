@@ -8,6 +8,7 @@ pub(crate) mod feed;
 pub(crate) mod message;
 mod patch;
 pub(crate) mod prompt;
+pub(crate) mod waiting;
 
 /// How far before a place the log of a session is read, to know what was so there.
 pub(crate) const LOOK_BACK: u64 = 8192;

@@ -136,7 +136,14 @@ impl Fold {
                 told.extend(self.answer(&at, info));
             }
             Event::PartUpdated { part, .. } => told.extend(self.part(&at, part)),
-            Event::MessageRemoved { .. } | Event::PartRemoved { .. } => self.removed = true,
+            Event::MessageRemoved { message_id, .. } => {
+                self.removed = true;
+                // A client may choose its id once more.
+                if self.messages.remove(message_id).is_some() {
+                    self.order.retain(|known| known != message_id);
+                }
+            }
+            Event::PartRemoved { .. } => self.removed = true,
             Event::SessionDeleted { .. }
             | Event::TodoUpdated { .. }
             | Event::PermissionAsked(_)
@@ -490,6 +497,9 @@ mod tests {
         let prompt = json!({"text": "hi", "files": [{"uri": "file:///a", "mime": "text/plain"}]});
         assert_eq!((&told[0].value["data"]["prompt"], &told[1].value["data"]["prompt"]), (&prompt, &prompt));
         assert_eq!(told[0].admitted.as_ref().map(MessageId::as_str), Some("msg_1"));
+        let again = [user("msg_1"), text("msg_1", "hi"), gone("msg_1"), user("msg_1"), text("msg_1", "hi")];
+        let twice = [(0, "prompt.admitted"), (1, "prompted"), (3, "prompt.admitted"), (4, "prompted")];
+        check(&again, &twice);
         let by_program = json!({"type": "text", "text": "go on", "synthetic": true});
         check(&[user("msg_1"), part("msg_1", "prt_t", by_program)], &[(0, "synthetic")]);
         // Stored anew, from before the place where reading began.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::event::{Fold, Told};
 use super::message::merge;
-use super::{LOOK_BACK, PAGE_EVENTS};
+use super::{LOOK_BACK, PAGE_EVENTS, waiting};
 
 /// Sessions whose logs are folded at once; beyond, all are begun anew.
 const MAX_SESSIONS: usize = 256;
@@ -21,8 +21,16 @@ impl Sessions {
     /// What a notice tells; `now_ms` is the time.
     pub(crate) async fn hear(&mut self, engine: &Engine, published: &Published, now_ms: u64) -> Vec<Value> {
         match published {
-            Published::Event(envelope) => self.event(engine, envelope).await,
-            Published::Signal { id, signal } => self.signal(engine, (id, signal, now_ms)).await,
+            Published::Event(envelope) => {
+                let mut told = self.event(engine, envelope).await;
+                told.extend(waiting::of_event(&envelope.event).map(|what| plain(&envelope.id, what)));
+                told
+            }
+            Published::Signal { id, signal } => {
+                let mut told = self.signal(engine, (id, signal, now_ms)).await;
+                told.extend(waiting::of_signal(signal).map(|what| plain(id, what)));
+                told
+            }
         }
     }
 
@@ -98,6 +106,11 @@ impl Sessions {
         }
         all
     }
+}
+
+/// An event that is not numbered.
+fn plain(id: &EventId, (kind, data): (&str, Value)) -> Value {
+    json!({"id": id, "type": kind, "data": data})
 }
 
 fn values(told: Vec<Told>) -> Vec<Value> {

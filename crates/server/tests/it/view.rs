@@ -561,6 +561,7 @@ async fn a_client_asks_for_leave_of_its_own() {
     let router = bench.router(quick());
     let path = session(&router).await;
     let own = format!("{path}/permission");
+    let mut events = send(&router, request("GET", "/api/event").body(Body::empty()).unwrap()).await;
     for (action, resource, effect) in
         [("bash", "ls -l", "allow"), ("edit", "a.txt", "deny"), ("bash", "rm x", "ask")]
     {
@@ -592,6 +593,12 @@ async fn a_client_asks_for_leave_of_its_own() {
     timeout(PATIENCE, settled).await.unwrap();
     let wanted = json!({"action": "bash", "resources": ["rm z"]});
     assert_eq!(good(post(&router, &own, wanted).await)["effect"], "allow");
+    let mut text = String::new();
+    while text.matches("permission.v2.replied").count() < 2 {
+        let chunk = timeout(PATIENCE, events.body_mut().frame()).await.unwrap().unwrap().unwrap();
+        text.push_str(std::str::from_utf8(chunk.data_ref().unwrap()).unwrap());
+    }
+    assert_eq!(text.matches("permission.v2.asked").count(), 2, "{text}");
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::{given, known, located};
 use crate::Error;
 use crate::extract::{Here, One, Payload, Two};
+use crate::newer::waiting::permission;
 use crate::state::App;
 
 /// The engine's name for a permission request.
@@ -148,20 +149,4 @@ pub(in crate::route) async fn saved() -> Json<Value> {
 /// What is not kept is as good as forgotten.
 pub(in crate::route) async fn forget(One(_): One<String>) -> StatusCode {
     StatusCode::NO_CONTENT
-}
-
-fn permission(request: &PermissionRequest) -> Value {
-    let mut shown = json!(request);
-    if let Some(shown) = shown.as_object_mut() {
-        for (old, new) in [("permission", "action"), ("patterns", "resources"), ("always", "save")] {
-            if let Some(value) = shown.remove(old) {
-                shown.insert(new.to_owned(), value);
-            }
-        }
-        if let Some(tool) = shown.remove("tool") {
-            let source = json!({"type": "tool", "messageID": tool["messageID"], "callID": tool["callID"]});
-            shown.insert("source".to_owned(), source);
-        }
-    }
-    shown
 }

@@ -1,0 +1,76 @@
+//! What waits for a user, and what becomes of it.
+
+use codewright_proto::{Event, PermissionRequest, Signal};
+use serde_json::{Value, json};
+
+/// A permission request in the newer shape.
+pub(crate) fn permission(request: &PermissionRequest) -> Value {
+    let mut shown = json!(request);
+    if let Some(shown) = shown.as_object_mut() {
+        for (old, new) in [("permission", "action"), ("patterns", "resources"), ("always", "save")] {
+            if let Some(value) = shown.remove(old) {
+                shown.insert(new.to_owned(), value);
+            }
+        }
+        if let Some(tool) = shown.remove("tool") {
+            let source = json!({"type": "tool", "messageID": tool["messageID"], "callID": tool["callID"]});
+            shown.insert("source".to_owned(), source);
+        }
+    }
+    shown
+}
+
+/// What an event tells of a permission: its kind and its content.
+pub(super) fn of_event(event: &Event) -> Option<(&'static str, Value)> {
+    match event {
+        Event::PermissionAsked(request) => Some(("permission.v2.asked", permission(request))),
+        Event::PermissionReplied { session_id, request_id, reply, .. } => {
+            let data = json!({"sessionID": session_id, "requestID": request_id, "reply": reply});
+            Some(("permission.v2.replied", data))
+        }
+        Event::SessionCreated { .. }
+        | Event::SessionUpdated { .. }
+        | Event::SessionDeleted { .. }
+        | Event::MessageUpdated { .. }
+        | Event::MessageRemoved { .. }
+        | Event::PartUpdated { .. }
+        | Event::PartRemoved { .. }
+        | Event::TodoUpdated { .. } => None,
+    }
+}
+
+/// What a signal tells of a question: its kind and its content.
+pub(super) fn of_signal(signal: &Signal) -> Option<(&'static str, Value)> {
+    let kind = match signal {
+        Signal::QuestionAsked(_) => "question.v2.asked",
+        Signal::QuestionReplied { .. } => "question.v2.replied",
+        Signal::QuestionRejected { .. } => "question.v2.rejected",
+        _ => return None,
+    };
+    Some((kind, json!(signal)["properties"].take()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_has_its_newer_name_and_shape() {
+        let request = json!({
+            "id": "per_1", "sessionID": "ses_1", "permission": "bash", "patterns": ["ls"], "metadata": {},
+            "always": ["ls *"], "tool": {"messageID": "msg_1", "callID": "c"},
+        });
+        let asked: Event =
+            serde_json::from_value(json!({"type": "permission.asked", "properties": request})).unwrap();
+        let shown = json!({
+            "id": "per_1", "sessionID": "ses_1", "action": "bash", "resources": ["ls"], "metadata": {},
+            "save": ["ls *"], "source": {"type": "tool", "messageID": "msg_1", "callID": "c"},
+        });
+        assert_eq!(of_event(&asked), Some(("permission.v2.asked", shown)));
+        let replied = json!({"sessionID": "ses_1", "requestID": "que_1", "answers": [["Red"]]});
+        let signal: Signal =
+            serde_json::from_value(json!({"type": "question.replied", "properties": replied})).unwrap();
+        assert_eq!(of_signal(&signal), Some(("question.v2.replied", replied)));
+        assert_eq!(of_signal(&Signal::ServerHeartbeat {}), None);
+    }
+}
