@@ -119,12 +119,17 @@ pub(crate) fn cell(
         let blank = room.saturating_sub(line.width());
         let mut spans = head(at).to_vec();
         spans.extend(line.spans);
-        if back != ratatui::style::Color::Reset {
-            spans.push(Span::raw(" ".repeat(blank)));
+        if back == ratatui::style::Color::Reset {
+            // A theme without one has that of what lies behind, and not the terminal's own.
+            return Line::from(spans);
         }
-        // A theme without one has that of what lies behind, and not the terminal's own.
-        let style = if back == ratatui::style::Color::Reset { Style::new() } else { Style::new().bg(back) };
-        Line::from(spans).style(style)
+        spans.push(Span::raw(" ".repeat(blank)));
+        // The background is the text's and not the line's, which may begin further to the right.
+        let spans = spans.into_iter().map(|span| {
+            let style = span.style.bg(back);
+            span.style(style)
+        });
+        Line::from(spans.collect::<Vec<_>>())
     };
     wrapped.into_iter().enumerate().map(filled).collect()
 }

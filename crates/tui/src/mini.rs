@@ -7,7 +7,7 @@
 
 use std::io::{self, Write};
 
-use codewright_proto::{AssistantMessage, Message, PartBody, SessionId};
+use codewright_proto::{AssistantMessage, Message, MessageId, PartBody, SessionId};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 
@@ -25,6 +25,8 @@ pub(crate) struct Mini {
     next: Option<Place>,
     /// The block that was printed last.
     last: Option<Place>,
+    /// The message before the one that `next` is in: places change when messages are fetched anew.
+    before: Option<MessageId>,
     greeted: bool,
     /// How wide each of the lines at the bottom is, and where among them the cursor is.
     drawn: Vec<usize>,
@@ -98,7 +100,7 @@ impl Mini {
         }
         if self.session.as_ref() != state.session_id() {
             self.session = state.session_id().cloned();
-            (self.next, self.last) = (None, None);
+            (self.next, self.last, self.before) = (None, None, None);
             if let Some(session) = state.session().filter(|session| !state.is_driven(&session.id)) {
                 lines.extend(view::mini::heading(state, session));
             }
@@ -115,6 +117,9 @@ impl Mini {
         let look = state.look(width);
         let first = || Place { entry: transcript.end.saturating_sub(limit), part: 0, block: 0 };
         let mut place = self.next.unwrap_or_else(first);
+        if let Some(found) = self.moved(transcript, place) {
+            (place, self.last) = (found, None);
+        }
         if place.entry > transcript.end {
             // Prompts were taken back; what is printed stays printed.
             place = Place { entry: transcript.end, part: 0, block: 0 };
@@ -135,7 +140,20 @@ impl Mini {
             place = done.next;
         }
         self.next = Some(place);
+        let before = place.entry.checked_sub(1).and_then(|at| transcript.entries.get(at));
+        self.before = before.map(|entry| entry.info.id().clone());
         lines
+    }
+
+    /// Where printing goes on, if the messages have other places than they had.
+    fn moved(&self, transcript: &Transcript, place: Place) -> Option<Place> {
+        let before = self.before.as_ref()?;
+        let known = transcript.entries.get(place.entry.checked_sub(1)?);
+        if known.is_some_and(|entry| entry.info.id() == before) {
+            return None;
+        }
+        let entry = transcript.entries.partition_point(|entry| entry.info.id() <= before);
+        Some(Place { entry, part: 0, block: 0 })
     }
 
     /// The lines of what is not final yet.

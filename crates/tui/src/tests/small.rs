@@ -189,6 +189,29 @@ fn only_so_many_messages_are_printed_as_were_asked_for() {
 }
 
 #[test]
+fn messages_that_are_fetched_anew_are_not_printed_again() {
+    let mut small = Small::in_session(80, 40);
+    for nth in 1..=6 {
+        small.stage.message(user(nth));
+        small.stage.part(part(nth, nth, text(&format!("prompt {nth}"))));
+    }
+    small.draw();
+    // After a broken connection only the newest are fetched.
+    let message = |nth: u64| {
+        let said = part(nth, nth, text(&format!("prompt {nth}")));
+        serde_json::from_value(json!({"info": user(nth), "parts": [said]})).unwrap()
+    };
+    small.stage.state.mirror.transcripts.insert(id(SESSION), crate::transcript::Transcript::default());
+    let messages = (4..=7).map(message).collect();
+    small.stage.reply(Reply::Messages { session: id(SESSION), messages, older: Some("x".to_owned()) });
+    small.draw();
+    let all = small.all();
+    for nth in 1..=7 {
+        assert_eq!(all.matches(&format!("prompt {nth}")).count(), 1, "{nth}\n{all}");
+    }
+}
+
+#[test]
 fn every_size_can_be_drawn_in_the_small_way() {
     for (width, height) in [(5, 3), (12, 4), (20, 6), (300, 90)] {
         let mut small = Small::in_session(width, height);
