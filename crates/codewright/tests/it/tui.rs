@@ -741,3 +741,31 @@ fn a_terminal_without_utf_8_is_sent_ascii_only() -> Result<()> {
     assert!(drawn.is_ascii(), "{:?}", drawn.chars().filter(|c| !c.is_ascii()).collect::<String>());
     Ok(())
 }
+
+#[test]
+fn a_shell_has_its_terminal_while_the_client_is_stopped() -> Result<()> {
+    let stage = Stage::plain(Script::new())?;
+    let mut command = CommandBuilder::new("sh");
+    command.arg("-i");
+    let mut terminal = Terminal::spawn(&stage, command, &[("PS1", "shell> ")])?;
+    terminal.shows("shell>")?;
+    terminal.send(&format!("{} --prompt 'half a prompt'\r", env!("CARGO_BIN_EXE_codewright")))?;
+    terminal.shows("half a prompt")?;
+    terminal.shows("plain-model")?;
+    terminal.send("\u{1a}")?;
+    terminal.shows("Stopped")?;
+    // Behind the command that is echoed stands what it says.
+    terminal.send("stty -a | grep -o -w -e -icanon -e icanon | tr c k\r")?;
+    let screen = terminal.shows("ikanon")?;
+    assert!(!screen.contains("-ikanon"), "{screen}");
+    terminal.send("fg\r")?;
+    terminal.shows("┃  half a prompt")?;
+    terminal.send(" and more")?;
+    terminal.shows("half a prompt and more")?;
+    terminal.send("\u{3}\u{3}")?;
+    terminal.until("the shell", |screen| screen.contains("ikanon") && !screen.contains('┃'))?;
+    terminal.send("exit\r")?;
+    let (_, written) = terminal.ended()?;
+    check_restored(&written);
+    Ok(())
+}
