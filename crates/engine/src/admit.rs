@@ -83,7 +83,11 @@ pub(crate) async fn admit(
             session.time.updated = now;
         })
         .await?;
-    inner.store.append(message::prompted(inner, message, parts)).await?;
+    // Ids that clients choose may name other things already.
+    inner.store.append(message::prompted(inner, message, parts)).await.map_err(|error| match error {
+        taken @ codewright_store::Error::Taken { .. } => Error::invalid(taken.to_string()),
+        other => other.into(),
+    })?;
     Ok(id)
 }
 

@@ -176,9 +176,12 @@ async fn children(inner: &Inner, id: &SessionId) -> Result<Vec<Session>, Error> 
     Ok(inner.store.sessions(filter).await?)
 }
 
+/// The last time that dates of clients can hold, in milliseconds since 1970.
+const MAX_TIME_MS: f64 = 8.64e15;
+
 /// When a session is put away; 0 takes it out again.
 fn archived(time: f64) -> Result<Option<u64>, Error> {
-    if !(time.is_finite() && time >= 0.0) {
+    if !(0.0..=MAX_TIME_MS).contains(&time) {
         return Err(Error::invalid(format!("`time.archived` is no time: {time}")));
     }
     // Fractions of a millisecond are of no use to anyone.

@@ -9,7 +9,7 @@ use codewright_server::{Options, routes};
 use codewright_testkit::Script;
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, quick, read, request, says, send};
+use crate::bench::{Bench, ask, quick, read, request, says, send};
 
 async fn describes_itself(client: Client, bench: &Bench) {
     let directory = bench.project.directory().to_str().unwrap();
@@ -288,6 +288,31 @@ async fn a_broken_configuration_is_named_without_its_secrets() {
     assert_eq!((status.as_u16(), &error["name"]), (500, &json!("UnknownError")), "{error}");
     assert!(error["data"]["message"].as_str().unwrap().contains("opencode.json"), "{error}");
     assert!(!error.to_string().contains("sk-secret"), "{error}");
+}
+
+#[tokio::test]
+async fn an_id_that_names_another_message_and_a_time_beyond_all_dates_are_the_clients_mistakes() {
+    let bench = Bench::new(Script::new()).await;
+    let (router, client) = (bench.router(quick()), bench.client());
+    let body = r#"{"messageID":"msg_0000000000aa","noReply":true,"parts":[{"type":"text","text":"x"}]}"#;
+    let mut statuses = Vec::new();
+    for _ in 0..2 {
+        let id = client.create_session(&SessionInput::default()).await.unwrap().id;
+        let (status, answer) = ask(&router, "POST", &format!("/session/{id}/message"), body).await;
+        statuses.push(status);
+        if status != 200 {
+            assert_eq!(answer["name"], "BadRequest", "{answer}");
+            assert!(
+                answer["data"]["message"].as_str().unwrap().contains("already names another"),
+                "{answer}"
+            );
+        }
+        for time in ["18446744073709551615", "1e300", "-1"] {
+            let patch = format!(r#"{{"time":{{"archived":{time}}}}}"#);
+            assert_eq!(ask(&router, "PATCH", &format!("/session/{id}"), &patch).await.0, 400, "{time}");
+        }
+    }
+    assert_eq!(statuses, [200, 400]);
 }
 
 #[test]

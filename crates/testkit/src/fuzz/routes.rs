@@ -11,6 +11,8 @@ use super::wire::Wire;
 const DEPTH: usize = 6;
 /// Queries that no description names, but some route may heed.
 const QUERIES: [&str; 8] = ["limit", "cursor", "before", "after", "search", "path", "auth_token", "ticket"];
+/// What no body has: directories could be any of the machine's, and a server without shell or providers does little.
+const LEFT_OUT: [&str; 5] = ["directory", "cwd", "shell", "enabled_providers", "disabled_providers"];
 /// Which ids stand in which place of a path.
 const PLACES: [(&str, &str); 7] = [
     ("sessionID", "ses"),
@@ -165,10 +167,7 @@ impl Route {
                 for (name, shape) in schema["properties"].as_object().into_iter().flatten() {
                     let is_wanted =
                         schema["required"].as_array().is_some_and(|all| all.contains(&json!(name)));
-                    // See the queries: it could be any directory of the machine's.
-                    if (is_wanted || dice.one_in(2))
-                        && !matches!(name.as_str(), "directory" | "cwd" | "shell")
-                    {
+                    if (is_wanted || dice.one_in(2)) && !LEFT_OUT.contains(&name.as_str()) {
                         made.insert(name.clone(), self.made(shape, (&mut *dice, ids), depth - 1));
                     }
                 }
