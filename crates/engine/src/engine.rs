@@ -266,10 +266,14 @@ impl Engine {
         input: SessionInput,
     ) -> Result<Session, Error> {
         let _turn = self.0.sessions.lock().await;
-        match self.0.store.session(&id).await? {
-            Some(known) => Ok(known),
-            None => session::create_as(&self.0, place, (id, input)).await,
+        if let Some(known) = self.0.store.session(&id).await? {
+            return Ok(known);
         }
+        // What happened in a session that is gone must not be that of another one.
+        if !self.0.store.events_of(&id, 0, 1).await?.is_empty() {
+            return Err(Error::invalid(format!("`{id}` was the id of a session that has been deleted")));
+        }
+        session::create_as(&self.0, place, (id, input)).await
     }
 
     /// One session.

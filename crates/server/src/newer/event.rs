@@ -277,6 +277,13 @@ impl Fold {
 }
 
 impl Answer {
+    /// Notes which text grows; whether it has just begun.
+    fn opens(&mut self, part: &PartId, kind: Open) -> bool {
+        let is_new = self.open.as_ref().is_none_or(|(known, _)| known != part);
+        self.open = Some((part.clone(), kind));
+        is_new
+    }
+
     fn part(&mut self, at: &At<'_>, part: &Part) -> Option<Told> {
         let of = |more: Value| {
             let mut data = json!({ "assistantMessageID": part.message_id });
@@ -289,7 +296,10 @@ impl Answer {
                 None
             }
             PartBody::Text(TextPart { time: Some(time), .. }) if time.end.is_none() => {
-                self.open = Some((part.id.clone(), Open::Text));
+                // A text that a process left behind is stored once more before it ends.
+                if !self.opens(&part.id, Open::Text) {
+                    return None;
+                }
                 Some(at.tell("text.started", 1, of(json!({ "textID": part.id }))))
             }
             PartBody::Text(text) => {
@@ -301,7 +311,9 @@ impl Answer {
                     data["providerMetadata"] = metadata.clone();
                 }
                 if time.end.is_none() {
-                    self.open = Some((part.id.clone(), Open::Reasoning));
+                    if !self.opens(&part.id, Open::Reasoning) {
+                        return None;
+                    }
                     return Some(at.tell("reasoning.started", 1, data));
                 }
                 data["text"] = json!(text);
@@ -523,6 +535,8 @@ mod tests {
             part("msg_2", "prt_r", json!({"type": "reasoning", "text": "hm", "time": span})),
             part("msg_2", "prt_t", json!({"type": "text", "text": "", "time": {"start": 1}})),
             part("msg_2", "prt_t", json!({"type": "text", "text": "hi", "time": span})),
+            part("msg_2", "prt_u", json!({"type": "text", "text": "", "time": {"start": 1}})),
+            part("msg_2", "prt_u", json!({"type": "text", "text": "left", "time": {"start": 1}})),
             call(json!({"status": "pending", "input": {}, "raw": ""})),
             call(json!({"status": "running", "input": input, "time": {"start": 1}})),
             call(
@@ -539,17 +553,18 @@ mod tests {
             (4, "reasoning.ended"),
             (5, "text.started"),
             (6, "text.ended"),
-            (7, "tool.input.started"),
-            (8, "tool.called"),
-            (9, "tool.progress"),
-            (10, "tool.success"),
+            (7, "text.started"),
+            (9, "tool.input.started"),
+            (10, "tool.called"),
+            (11, "tool.progress"),
+            (12, "tool.success"),
         ];
         check(&rows, &expected);
         let told = fold(&rows);
         assert_eq!(
-            told[7].value["data"],
+            told[8].value["data"],
             json!({
-                "timestamp": 1009, "sessionID": "ses_1", "assistantMessageID": "msg_2", "callID": "c",
+                "timestamp": 1011, "sessionID": "ses_1", "assistantMessageID": "msg_2", "callID": "c",
                 "structured": {"output": "x"}, "content": [{"type": "text", "text": "x"}],
             })
         );

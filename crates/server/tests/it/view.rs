@@ -546,7 +546,8 @@ async fn a_session_has_the_id_that_its_client_chose() {
     assert_eq!(again, made, "one that is there is left as it is");
     let id = SessionId::parse("ses_mine").unwrap();
     assert_eq!(client.session(&id).await.unwrap().agent.as_deref(), Some("plan"));
-    for bad in ["mine", "ses_../x", "ses_", "msg_mine"] {
+    assert_eq!(ask(&router, "DELETE", "/session/ses_mine", "").await.0, 200);
+    for bad in ["mine", "ses_../x", "ses_", "msg_mine", "ses_mine"] {
         let (status, error) = post(&router, "/api/session", json!({ "id": bad })).await;
         assert_eq!((status, &error["_tag"]), (400, &json!("InvalidRequestError")), "{bad}: {error}");
     }
