@@ -26,43 +26,45 @@ pub(super) fn messages(
         return Ok(None);
     }
     let drafts = draft::rows(connection, session)?;
-    let mut parts = connection.prepare_cached(query::PARTS)?;
-    let mut json = Vec::with_capacity(USUAL_BYTES);
-    json.push(b'[');
     let bounds = Bounds::of(connection, session, limit, before)?;
-    let mut messages = connection.prepare_cached(MESSAGES)?;
-    let mut rows = messages.query(bounds.params(session))?;
-    let mut next = None;
+    let mut statement = connection.prepare_cached(MESSAGES)?;
+    let mut rows = statement.query(bounds.params(session))?;
+    let (mut json, mut next, mut message) = (Vec::with_capacity(USUAL_BYTES), None, String::new());
+    json.push(b'[');
     while let Some(row) = rows.next()? {
-        let (id, data) = (text(row, 0)?, text(row, 1)?);
-        if bounds.has_older && next.is_none() {
-            let id = MessageId::parse(id).map_err(unreadable("message", id))?;
-            next = Some((query::unsigned(row, "time_created")?, id));
-        }
-        json.extend_from_slice(if json.len() > 1 { br#",{"info":"# } else { br#"{"info":"# });
-        object(&mut json, &[("id", id), ("sessionID", session.as_str())], data)
-            .map_err(unreadable("message", id))?;
-        json.extend_from_slice(br#","parts":["#);
-        let mut found = parts.query([id])?;
-        let mut is_first = true;
-        while let Some(row) = found.next()? {
-            let (part, data) = (text(row, 0)?, text(row, 1)?);
-            let data = if drafts.is_empty() { data } else { drafts.get(part).map_or(data, String::as_str) };
-            if !std::mem::take(&mut is_first) {
-                json.push(b',');
+        let id = text(row, 0)?;
+        let begins = id != message;
+        if begins {
+            if bounds.has_older && next.is_none() {
+                let id = MessageId::parse(id).map_err(unreadable("message", id))?;
+                next = Some((query::unsigned(row, "time_created")?, id));
             }
-            let ids = [("id", part), ("sessionID", session.as_str()), ("messageID", id)];
-            object(&mut json, &ids, data).map_err(unreadable("part", part))?;
+            json.extend_from_slice(if message.is_empty() { br#"{"info":"# } else { br#"]},{"info":"# });
+            object(&mut json, &[("id", id), ("sessionID", session.as_str())], text(row, 1)?)
+                .map_err(unreadable("message", id))?;
+            json.extend_from_slice(br#","parts":["#);
+            id.clone_into(&mut message);
         }
-        json.extend_from_slice(b"]}");
+        // A message may have none.
+        let Some(part) = row.get_ref(3)?.as_str_or_null().map_err(rusqlite::Error::from)? else { continue };
+        let draft = if drafts.is_empty() { None } else { drafts.get(part) };
+        if !begins {
+            json.push(b',');
+        }
+        let ids = [("id", part), ("sessionID", session.as_str()), ("messageID", id)];
+        let data = draft.map_or_else(|| text(row, 4), |draft| Ok(draft))?;
+        object(&mut json, &ids, data).map_err(unreadable("part", part))?;
     }
-    json.push(b']');
+    json.extend_from_slice(if message.is_empty() { b"]" } else { b"]}]" });
     Ok(Some(MessagesJson { json, next }))
 }
 
-/// A session's messages between two, oldest first.
-pub(super) const MESSAGES: &str = "SELECT id, data, time_created FROM message WHERE session_id = ?1
-    AND (time_created, id) > (?2, ?3) AND (time_created, id) < (?4, ?5) ORDER BY time_created, id";
+/// A session's messages between two with their parts, oldest first. The row's number is asked for because SQLite does not
+/// know that an id is there once, and would sort.
+pub(super) const MESSAGES: &str = "SELECT message.id, message.data, message.time_created, part.id, part.data
+    FROM message LEFT JOIN part ON part.message_id = message.id WHERE message.session_id = ?1
+    AND (message.time_created, message.id) > (?2, ?3) AND (message.time_created, message.id) < (?4, ?5)
+    ORDER BY message.time_created, message.id, message.rowid, part.id";
 
 /// The newest of the messages before some place that a page has no room for.
 pub(super) const LEFT_OUT: &str = "SELECT time_created, id FROM message WHERE session_id = ?1
