@@ -43,7 +43,8 @@ impl Editor {
     /// Puts another text in its place, with the cursor at the end.
     pub(crate) fn set(&mut self, text: impl Into<String>) {
         self.keep();
-        self.text = text.into();
+        // It may be a stored prompt, which other programs write too.
+        self.text = crate::clean::clean(&text.into());
         self.cursor = self.text.len();
     }
 
@@ -303,6 +304,13 @@ mod tests {
         editor.delete_before();
         editor.delete_behind();
         assert_eq!(editor.text(), "");
+    }
+
+    #[test]
+    fn a_text_that_is_put_in_holds_no_control_sequence() {
+        let mut editor = Editor::default();
+        editor.set("one\u{1b}]0;title\u{7}\ntwo\u{9b}2J");
+        assert_eq!(editor.text(), "one\ntwo");
     }
 
     #[test]

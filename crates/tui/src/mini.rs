@@ -271,7 +271,9 @@ fn push(text: &mut String, line: &Line<'_>, ascii: bool) {
             text.push('m');
             before = style;
         }
-        if ascii { text.push_str(&crate::ascii::text(&span.content)) } else { text.push_str(&span.content) }
+        // What is shown has been cleaned where it came in; here nothing but a screen's cells would hold back the rest.
+        let shown: String = span.content.chars().filter(|c| !c.is_control()).collect();
+        if ascii { text.push_str(&crate::ascii::text(&shown)) } else { text.push_str(&shown) }
     }
     if before != Style::default() {
         text.push_str("\u{1b}[0m");
@@ -315,5 +317,22 @@ fn codes(text: &mut String, style: Style) {
             Color::LightCyan => format!(";{}", base + 66),
             Color::White => format!(";{}", base + 67),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::text::Span;
+
+    use super::*;
+
+    #[test]
+    fn a_line_holds_no_control_sequence_but_its_colours() {
+        for ascii in [false, true] {
+            let mut text = String::new();
+            let span = Span::styled("a\u{1b}]0;title\u{7}\u{9b}2Jb\u{7f}c", Style::new().bold());
+            push(&mut text, &Line::from(vec![span, Span::raw("\r\nd")]), ascii);
+            assert_eq!(text, "\u{1b}[0;1ma]0;title2Jbc\u{1b}[0md", "{ascii}");
+        }
     }
 }

@@ -105,12 +105,16 @@ impl Tail {
     /// Looks until the feed ends.
     fn follow(&self) {
         let mut watch = self.watch.get().and_then(Option::as_ref);
-        let (mut calm, mut was_told) = (Duration::ZERO, true);
+        let (mut calm, mut was_told, mut silences) = (Duration::ZERO, true, 0);
         while self.feed.wait_until_needed() {
             let looked = self.look();
-            if watch.is_some() && !was_told && matches!(looked, Ok(true)) {
-                // It was written to and the system kept silent: some file systems do.
-                watch = None;
+            if !was_told && matches!(looked, Ok(true)) {
+                // It was written to and the system kept silent: some file systems do. Once it may have been a moment's
+                // difference.
+                silences += 1;
+                if silences > 1 {
+                    watch = None;
+                }
             }
             let pause = match (&looked, &watch) {
                 (Err(_), _) => PAUSE,

@@ -43,6 +43,8 @@ mod system {
 
     impl Watch {
         pub(super) fn of(database: &Path) -> Option<Self> {
+            // SQLite puts the log beside the file, not beside a link to it.
+            let database = database.canonicalize().ok()?;
             let mut name = database.file_name()?.to_owned();
             name.push("-wal");
             let told = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).ok()?;
