@@ -98,6 +98,55 @@ await act("it is all there after the page is loaded again", async () => {
   await shows("Quizzed.");
   await status("connected");
 });
+await act("a session chosen while the lists are fetched stays to be seen", async () => {
+  const hash = new URL(page.url()).hash;
+  let release;
+  const held = new Promise((done) => { release = done; });
+  await page.route("**/session/status", async (route) => { await held; await route.continue(); });
+  const asked = page.waitForRequest("**/session/status", { timeout: SHOW });
+  await page.reload();
+  await asked;
+  await page.evaluate(() => { location.hash = ""; });
+  await page.waitForFunction(() => document.getElementById("transcript").childElementCount === 0);
+  await page.evaluate((hash) => { location.hash = hash; }, hash);
+  await shows("Quizzed.");
+  release();
+  await page.locator("#sessions a").first().waitFor({ timeout: SHOW });
+  if ((await page.locator("#transcript article").count()) === 0) throw new Error("it was emptied");
+  await page.unroute("**/session/status");
+});
+await act("a question of a subagent's subagent is shown where it began", async () => {
+  const top = decodeURIComponent(new URL(page.url()).hash.slice(1));
+  const answer = (path, json) => page.route(url + path, (route) => route.fulfill({ json }));
+  const below = (id, parentID) => answer(`/session/${id}`, { id, parentID, title: id, time: { created: 1, updated: 1 } });
+  await below("ses_low", "ses_middle");
+  await below("ses_middle", top);
+  await answer("/permission", [{ id: "per_low", sessionID: "ses_low", permission: "deep", patterns: [], always: [], metadata: {} }]);
+  await page.reload();
+  await shows("Allow deep?");
+  await page.locator("#sessions a.asks").waitFor({ timeout: SHOW });
+  await page.unrouteAll();
+  await page.reload();
+  await shows("Quizzed.");
+  if ((await page.locator("#asked section").count()) > 0) throw new Error("it is still asked");
+});
+await act("messages stand in the order of their times, and no more than so many without a frame", async () => {
+  const kept = await page.evaluate(() => {
+    const created = Date.now() + 1e6;
+    for (let number = 0; number < 500; number += 1) {
+      const info = { id: "msg_z" + (999 - number), sessionID: open, role: "user", time: { created: created + number } };
+      hear({ type: "message.updated", properties: { info } });
+      const part = { id: "prt_" + number, messageID: info.id, sessionID: open, type: "text", text: "number " + number };
+      hear({ type: "message.part.updated", properties: { part } });
+    }
+    return [messages.size, stale.size];
+  });
+  if (kept.some((count) => count > 200)) throw new Error(`${kept} were kept`);
+  await shows("number 499");
+  const texts = await page.locator("#transcript article").allInnerTexts();
+  if (texts.length !== 200) throw new Error(`${texts.length} are shown`);
+  texts.forEach((text, at) => { if (text !== `number ${300 + at}`) throw new Error(`${text} stands at ${at}`); });
+});
 await act("the browser has nothing to complain of", async () => {
   // The refused request of a model is no trouble of the page's.
   if (troubles.length > 0) throw new Error(troubles.join("; "));
