@@ -13,6 +13,7 @@ use codewright_proto::{
     Action, CreatedTime, MessageId, ModelRef, PartBody, PartId, PartInput, PromptInput, PromptModel, Rule,
     Session, TextPart, UserMessage,
 };
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -250,27 +251,11 @@ fn read_input(path: &std::path::Path, query: &str) -> Value {
 fn file_url(url: &str) -> Option<(PathBuf, &str)> {
     let rest = url.strip_prefix("file://")?;
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
-    Some((PathBuf::from(percent_decode(path)), query))
+    Some((PathBuf::from(unescaped(path)), query))
 }
 
-fn percent_decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let hex = (bytes[at] == b'%').then(|| text.get(at + 1..at + 3)).flatten();
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                decoded.push(byte);
-                at += 3;
-            }
-            None => {
-                decoded.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
+fn unescaped(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 fn data_text(data: &str) -> Option<String> {
@@ -278,7 +263,7 @@ fn data_text(data: &str) -> Option<String> {
     if header.ends_with(";base64") {
         return Some(String::from_utf8_lossy(&STANDARD.decode(body).ok()?).into_owned());
     }
-    Some(percent_decode(body))
+    Some(unescaped(body))
 }
 
 #[cfg(test)]
@@ -294,7 +279,9 @@ mod tests {
             json!({ "filePath": "/a b/c\u{e4}.txt", "offset": 2, "limit": 3 })
         );
         assert_eq!(file_url("https://x/y"), None);
-        assert_eq!(percent_decode("%zz%4"), "%zz%4");
+        for (escaped, expected) in [("%zz%4", "%zz%4"), ("%+1", "%+1"), ("%", "%"), ("%ff", "\u{fffd}")] {
+            assert_eq!(unescaped(escaped), expected);
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use http::{HeaderName, HeaderValue};
+use percent_encoding::percent_decode_str;
 use url::Url;
 
 /// How long the collector may take to answer, unless a variable says otherwise.
@@ -82,11 +84,15 @@ impl Settings {
             url.set_path(&path);
         }
         let headers = match of("HEADERS") {
-            Some((variable, list)) => pairs(&variable, list)?,
+            Some((variable, list)) => headers(&variable, list)?,
             None => Vec::new(),
         };
-        let timeout =
-            of("TIMEOUT").and_then(|(_, ms)| ms.parse().ok()).map_or(TIMEOUT, Duration::from_millis);
+        // No limit, which is written as 0, is our own.
+        let timeout = match of("TIMEOUT").and_then(|(_, ms)| ms.parse().ok()) {
+            Some(0) => MAX_TIMEOUT,
+            Some(ms) => Duration::from_millis(ms).min(MAX_TIMEOUT),
+            None => TIMEOUT,
+        };
         let told = get("OTEL_RESOURCE_ATTRIBUTES")
             .map(|list| pairs("OTEL_RESOURCE_ATTRIBUTES", list))
             .transpose()?;
@@ -97,12 +103,7 @@ impl Settings {
         let sampler = get("OTEL_TRACES_SAMPLER").unwrap_or(SAMPLER);
         let share = share(sampler, get("OTEL_TRACES_SAMPLER_ARG"))?;
         let heeds_parents = sampler.starts_with(OF_PARENTS);
-        Ok(Some(Self {
-            address: Address { url, headers, timeout: timeout.min(MAX_TIMEOUT) },
-            resource,
-            share,
-            heeds_parents,
-        }))
+        Ok(Some(Self { address: Address { url, headers, timeout }, resource, share, heeds_parents }))
     }
 }
 
@@ -113,31 +114,27 @@ fn pairs(variable: &str, list: &str) -> Result<Vec<(String, String)>, String> {
         // What is shown is the name alone: the value may be a credential.
         let (name, value) = entry.split_once('=')?;
         let name = name.trim();
-        (!name.is_empty()).then(|| (name.to_owned(), unescaped(value.trim())))
+        (!name.is_empty())
+            .then(|| (name.to_owned(), percent_decode_str(value.trim()).decode_utf8_lossy().into_owned()))
     });
     parsed
         .collect::<Option<_>>()
         .ok_or_else(|| format!("{variable} is no list of `name=value` with commas between"))
 }
 
-fn unescaped(value: &str) -> String {
-    let bytes = value.as_bytes();
-    let mut found = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let escape = (bytes[at] == b'%').then(|| value.get(at + 1..at + 3)).flatten();
-        match escape.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                found.push(byte);
-                at += 3;
-            }
-            None => {
-                found.push(bytes[at]);
-                at += 1;
-            }
+/// Pairs that can go with a request.
+fn headers(variable: &str, list: &str) -> Result<Vec<(String, String)>, String> {
+    let pairs = pairs(variable, list)?;
+    for (at, (name, value)) in pairs.iter().enumerate() {
+        // Which one is told by its place: what should have been a name may be part of a credential.
+        if HeaderName::try_from(name).is_err() {
+            return Err(format!("{variable}: the name of header {} is none that HTTP knows", at + 1));
+        }
+        if HeaderValue::try_from(value).is_err() {
+            return Err(format!("{variable}: the value of header {} holds control characters", at + 1));
         }
     }
-    String::from_utf8_lossy(&found).into_owned()
+    Ok(pairs)
 }
 
 fn share(sampler: &str, argument: Option<&str>) -> Result<f64, String> {
@@ -208,10 +205,22 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_of_nothing_is_the_longest_there_is() {
+        for (ms, expected) in [("0", MAX_TIMEOUT), ("1", Duration::from_millis(1)), ("99999999", MAX_TIMEOUT)]
+        {
+            let settings = read(&[ENDPOINT, ("OTEL_EXPORTER_OTLP_TIMEOUT", ms)]).unwrap().unwrap();
+            assert_eq!(settings.address.timeout, expected);
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_said_without_its_secrets() {
         for (name, value) in [
             ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "hunter2"),
             ("OTEL_EXPORTER_OTLP_HEADERS", "hunter2"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "hunter2 b=c"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "x-a=b, x-key=hunter2%0a"),
+            ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "hunter2\u{e4}=c"),
             ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
             ("OTEL_TRACES_SAMPLER", "sometimes"),
         ] {
