@@ -163,7 +163,7 @@ impl Place {
         (!line.is_empty()).then_some(line)
     }
 
-    /// What git prints; `None` if it fails.
+    /// What git prints; `None` if it fails. More than is read is an error.
     async fn git(
         &self,
         args: &[&str],
@@ -199,16 +199,29 @@ impl Place {
             let output = output?;
             if output.len() as u64 > MAX_OUTPUT_BYTES {
                 child.start_kill()?;
-                return Ok(None);
+                return Ok(Printed::TooMuch);
             }
-            Ok::<_, std::io::Error>(child.wait().await?.success().then_some(output))
+            let succeeded = child.wait().await?.success();
+            Ok::<_, std::io::Error>(if succeeded { Printed::All(output) } else { Printed::Failed })
         };
         match tokio::time::timeout(GIT_DEADLINE, talk).await {
-            Ok(Ok(output)) => Ok(output),
+            Ok(Ok(Printed::All(output))) => Ok(Some(output)),
+            Ok(Ok(Printed::Failed)) => Ok(None),
+            Ok(Ok(Printed::TooMuch)) => Err(Error::invalid(format!(
+                "the changes are too large: git prints more than {} MiB of them; commit or ignore what is large",
+                MAX_OUTPUT_BYTES / 1024 / 1024
+            ))),
             Ok(Err(error)) => Err(Error::invalid(format!("cannot run git: {error}"))),
             Err(_) => Err(Error::invalid("git took too long")),
         }
     }
+}
+
+/// What came of one call of git.
+enum Printed {
+    All(Vec<u8>),
+    TooMuch,
+    Failed,
 }
 
 /// An index of our own; gone when dropped.

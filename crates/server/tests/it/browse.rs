@@ -170,6 +170,21 @@ async fn version_control_tells_branches_and_differences() {
 }
 
 #[tokio::test]
+async fn changes_too_large_to_be_told_are_listed_and_the_limit_is_named() {
+    let bench = Bench::git().await;
+    let router = bench.router(quick());
+    bench.project.write("large.txt", "0123456789abcde\n".repeat(17 * 65536)).unwrap();
+    let (status, listed) = ask(&router, "GET", "/vcs/status", "").await;
+    assert_eq!((status, &listed[0]["additions"]), (200, &json!(17 * 65536)), "{listed}");
+    for path in ["/vcs/diff?mode=git", "/vcs/diff?mode=branch", "/vcs/diff/raw"] {
+        let (status, refused) = ask(&router, "GET", path, "").await;
+        assert_eq!(status, 400, "{path}");
+        let told = refused["data"]["message"].as_str().unwrap_or_default();
+        assert!(told.contains("too large") && told.contains("16 MiB"), "{path}: {refused}");
+    }
+}
+
+#[tokio::test]
 async fn without_a_repository_there_is_nothing_to_tell() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
