@@ -16,6 +16,29 @@ use crate::state::State;
 use crate::transcript::{Draw, Entry, Place, Transcript};
 use crate::view;
 
+/// How many of the messages that are printed are remembered: more than are fetched at once.
+const MAX_PASSED: usize = 256;
+
+/// A place that is found again when messages are fetched anew.
+#[derive(Debug, Clone)]
+struct Spot {
+    message: MessageId,
+    part: usize,
+    block: usize,
+}
+
+impl Spot {
+    fn of(transcript: &Transcript, place: Place) -> Option<Self> {
+        let message = transcript.entries.get(place.entry)?.info.id().clone();
+        Some(Self { message, part: place.part, block: place.block })
+    }
+
+    fn place(&self, transcript: &Transcript) -> Option<Place> {
+        let entry = transcript.find(&self.message)?;
+        Some(Place { entry, part: self.part.min(transcript.entries[entry].parts.len()), block: self.block })
+    }
+}
+
 /// What is printed and what is drawn.
 #[derive(Debug, Default)]
 pub(crate) struct Mini {
@@ -24,9 +47,11 @@ pub(crate) struct Mini {
     /// The first block that is not printed; none until the messages are here.
     next: Option<Place>,
     /// The block that was printed last.
-    last: Option<Place>,
-    /// The message before the one that `next` is in: places change when messages are fetched anew.
-    before: Option<MessageId>,
+    last: Option<Spot>,
+    /// Where `next` is, if something of its message is printed.
+    begun: Option<Spot>,
+    /// The messages before the one that `next` is in, the newest last.
+    passed: Vec<MessageId>,
     greeted: bool,
     /// How wide each of the lines at the bottom is, and where among them the cursor is.
     drawn: Vec<usize>,
@@ -100,7 +125,8 @@ impl Mini {
         }
         if self.session.as_ref() != state.session_id() {
             self.session = state.session_id().cloned();
-            (self.next, self.last, self.before) = (None, None, None);
+            (self.next, self.last, self.begun) = (None, None, None);
+            self.passed.clear();
             if let Some(session) = state.session().filter(|session| !state.is_driven(&session.id)) {
                 lines.extend(view::mini::heading(state, session));
             }
@@ -115,45 +141,74 @@ impl Mini {
             return lines;
         };
         let look = state.look(width);
-        let first = || Place { entry: transcript.end.saturating_sub(limit), part: 0, block: 0 };
-        let mut place = self.next.unwrap_or_else(first);
-        if let Some(found) = self.moved(transcript, place) {
-            (place, self.last) = (found, None);
-        }
+        let mut place = match self.next {
+            None => Place { entry: transcript.end.saturating_sub(limit), part: 0, block: 0 },
+            Some(_) => self.found(transcript).unwrap_or_else(|| {
+                if transcript.older.is_some() && !(self.passed.is_empty() && self.begun.is_none()) {
+                    lines.extend([Line::default(), view::mini::left_out(state)]);
+                }
+                Place { entry: 0, part: 0, block: 0 }
+            }),
+        };
         if place.entry > transcript.end {
-            // Prompts were taken back; what is printed stays printed.
+            // What is printed stays printed.
             place = Place { entry: transcript.end, part: 0, block: 0 };
-            lines.extend([Line::default(), view::mini::taken_back(state)]);
+            if state.session().is_some_and(|session| session.revert.is_some()) {
+                lines.extend([Line::default(), view::mini::taken_back(state)]);
+            }
         }
-        while let Some(done) = step(&look, transcript, place) {
+        let place = self.print(&look, transcript, place, &mut lines);
+        self.next = Some(place);
+        self.remember(transcript, place);
+        lines
+    }
+
+    /// Prints what is final from a place on; tells where that ends.
+    fn print(
+        &mut self,
+        look: &Look<'_>,
+        transcript: &Transcript,
+        mut place: Place,
+        lines: &mut Vec<Line<'static>>,
+    ) -> Place {
+        let mut last = self.last.as_ref().and_then(|last| last.place(transcript));
+        while let Some(done) = step(look, transcript, place) {
             if done.is_shown {
-                let gap = self.last.is_none_or(|last| {
-                    last.entry >= transcript.entries.len() || !look.joins(transcript, last, place)
-                });
+                let gap = last.is_none_or(|last| !look.joins(transcript, last, place));
                 let block = look.lines(transcript, place);
                 if gap && !block.is_empty() {
                     lines.push(Line::default());
                 }
                 lines.extend(block);
-                self.last = Some(place);
+                last = Some(place);
+                self.last = Spot::of(transcript, place);
             }
             place = done.next;
         }
-        self.next = Some(place);
-        let before = place.entry.checked_sub(1).and_then(|at| transcript.entries.get(at));
-        self.before = before.map(|entry| entry.info.id().clone());
-        lines
+        place
     }
 
-    /// Where printing goes on, if the messages have other places than they had.
-    fn moved(&self, transcript: &Transcript, place: Place) -> Option<Place> {
-        let before = self.before.as_ref()?;
-        let known = transcript.entries.get(place.entry.checked_sub(1)?);
-        if known.is_some_and(|entry| entry.info.id() == before) {
-            return None;
+    /// Where printing goes on; none if nothing is there of what was printed.
+    ///
+    /// A place says nothing once messages were fetched anew or taken away, so it is found by the messages' ids.
+    fn found(&self, transcript: &Transcript) -> Option<Place> {
+        let begun = self.begun.as_ref().and_then(|begun| begun.place(transcript));
+        begun.or_else(|| {
+            let passed = self.passed.iter().rev().find_map(|id| transcript.find(id));
+            passed.map(|at| Place { entry: at + 1, part: 0, block: 0 })
+        })
+    }
+
+    /// Remembers by ids where printing goes on.
+    fn remember(&mut self, transcript: &Transcript, place: Place) {
+        let next = Spot::of(transcript, place).filter(|_| place.entry < transcript.end);
+        let printed = self.last.as_ref().map(|last| &last.message);
+        self.begun = next.filter(|next| printed == Some(&next.message));
+        let before = &transcript.entries[..place.entry];
+        if self.passed.last() != before.last().map(|entry| entry.info.id()) {
+            let kept = before.iter().skip(before.len().saturating_sub(MAX_PASSED));
+            self.passed = kept.map(|entry| entry.info.id().clone()).collect();
         }
-        let entry = transcript.entries.partition_point(|entry| entry.info.id() <= before);
-        Some(Place { entry, part: 0, block: 0 })
     }
 
     /// The lines of what is not final yet.
@@ -162,7 +217,7 @@ impl Mini {
         let Some(transcript) = state.mirror.transcripts.get(id) else { return Vec::new() };
         let look = state.look(room(state));
         let mut lines = Vec::new();
-        let mut before = self.last.filter(|last| last.entry < transcript.entries.len());
+        let mut before = self.last.as_ref().and_then(|last| last.place(transcript));
         for entry in next.entry..transcript.end {
             let parts = transcript.entries[entry].parts.len();
             for part in if entry == next.entry { next.part } else { 0 }..=parts {

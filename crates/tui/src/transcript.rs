@@ -305,8 +305,8 @@ impl Transcript {
                 self.entries[at].version = version;
             }
             None => {
-                // Ids ascend, so it is nearly always the last.
-                let at = self.entries.iter().rposition(|entry| entry.info.id() < info.id());
+                // It is nearly always the last. Ids that clients made say nothing about the order.
+                let at = self.entries.iter().rposition(|entry| order(&entry.info) < order(&info));
                 let at = at.map_or(0, |at| at + 1);
                 let early = std::mem::take(&mut self.early).into_iter();
                 let (parts, early): (Vec<PartEntry>, Vec<PartEntry>) =
@@ -317,7 +317,7 @@ impl Transcript {
                     entry.put(part);
                 }
                 self.entries.insert(at, entry);
-                self.end += 1;
+                self.end += usize::from(at <= self.end);
             }
         }
     }
@@ -330,7 +330,7 @@ impl Transcript {
         if let Some(at) = self.find(id) {
             self.version += 1;
             self.entries.remove(at);
-            self.end = self.end.min(self.entries.len());
+            self.end = (self.end - usize::from(at < self.end)).min(self.entries.len());
             self.kept.borrow_mut().clear();
             self.clamp();
         }
@@ -395,7 +395,9 @@ impl Transcript {
 
     /// Leaves out what comes from this message on.
     pub(crate) fn end_before(&mut self, id: Option<&MessageId>) {
-        let found = id.and_then(|id| self.entries.iter().position(|entry| entry.info.id() >= id));
+        // One that is not here is older than all of them, or was just taken away; there its id must do.
+        let behind = |id| self.entries.iter().position(|entry| entry.info.id() >= id);
+        let found = id.and_then(|id| self.find(id).or_else(|| behind(id)));
         self.end = found.unwrap_or(self.entries.len());
         self.clamp();
     }
@@ -599,6 +601,11 @@ impl Transcript {
     pub(crate) fn top_entry(&self, draw: &dyn Draw, height: usize) -> usize {
         self.top(draw, height).map_or(0, |(place, _)| place.entry)
     }
+}
+
+/// What messages are sorted by, as in the store.
+fn order(info: &Message) -> (u64, &MessageId) {
+    (info.created(), info.id())
 }
 
 fn entry(message: MessageWithParts, version: u64) -> Entry {

@@ -268,7 +268,7 @@ async fn events_are_read_in_order_and_unknown_ones_are_skipped() {
         "/event",
         get(async |headers: HeaderMap| {
             let from = headers["last-event-id"].to_str().unwrap().to_owned();
-            let unknown = "data: {\"id\":\"evt_5\",\"type\":\"lsp.updated\",\"properties\":{}}\n\n";
+            let unknown = "data: {\"id\":\"evt_5\",\"type\":\"room.not.built\",\"properties\":{}}\n\n";
             let last = notice(9, "last");
             let (head, tail) = last.split_at(20);
             let chunks = [CONNECTED, unknown, &notice(4, &format!("from {from}")), head, tail];

@@ -49,6 +49,12 @@ impl Small {
         rows.iter().map(|row| row.trim_end()).collect::<Vec<_>>().join("\n").trim_end().to_owned()
     }
 
+    /// The messages are fetched anew, as after a broken connection.
+    fn fetched(&mut self, messages: Vec<codewright_proto::MessageWithParts>, older: Option<&str>) {
+        self.stage.state.mirror.transcripts.get_mut(&id(SESSION)).unwrap().fetch();
+        self.stage.reply(Reply::Messages { session: id(SESSION), messages, older: older.map(str::to_owned) });
+    }
+
     #[track_caller]
     fn check(&mut self, name: &str) {
         let shown = format!("{}\n", self.all());
@@ -209,6 +215,126 @@ fn messages_that_are_fetched_anew_are_not_printed_again() {
     for nth in 1..=7 {
         assert_eq!(all.matches(&format!("prompt {nth}")).count(), 1, "{nth}\n{all}");
     }
+}
+
+/// What a server has of a message.
+fn fetched(info: &Value, parts: &[Value]) -> codewright_proto::MessageWithParts {
+    serde_json::from_value(json!({"info": info, "parts": parts})).unwrap()
+}
+
+fn said(nth: u64) -> codewright_proto::MessageWithParts {
+    fetched(&user(nth), &[part(nth, nth, text(&format!("prompt {nth}.")))])
+}
+
+#[test]
+fn an_unfinished_answer_goes_on_where_it_was_when_messages_are_fetched_anew() {
+    let mut small = Small::in_session(80, 40);
+    for nth in [10, 11] {
+        small.stage.message(user(nth));
+        small.stage.part(part(nth, nth, text(&format!("prompt {nth}."))));
+    }
+    small.status("busy");
+    small.stage.message(assistant(12, None));
+    small.stage.part(part(12, 12, text("First paragraph.\n\nSecond paragraph.\n\nThi")));
+    small.draw();
+    let more = part(12, 12, text("First paragraph.\n\nSecond paragraph.\n\nThird paragraph."));
+    let messages = vec![said(11), fetched(&assistant(12, Some("stop")), &[more])];
+    small.fetched(messages, Some("x"));
+    small.status("idle");
+    small.draw();
+    let all = small.all();
+    for once in ["prompt 10.", "prompt 11.", "First paragraph.", "Second paragraph.", "Third paragraph."] {
+        assert_eq!(all.matches(once).count(), 1, "{once}\n{all}");
+    }
+    assert!(!all.contains("taken back") && !all.contains("not printed"), "{all}");
+}
+
+#[test]
+fn messages_with_ids_of_clients_are_printed_once_when_they_are_fetched_anew() {
+    let mut small = Small::in_session(80, 40);
+    let named = |id: &str, nth: u64| {
+        let (mut info, mut said) = (user(nth), part(nth, nth, text(&format!("prompt {nth}."))));
+        (info["id"], said["messageID"]) = (json!(id), json!(id));
+        (info, said)
+    };
+    let prompts = [named("msg_zzz", 1), named("msg_mmm", 2), named("msg_aaa", 3), named("msg_bbb", 4)];
+    for (info, said) in &prompts[..3] {
+        small.stage.message(info.clone());
+        small.stage.part(said.clone());
+    }
+    small.draw();
+    let messages =
+        prompts[1..].iter().map(|(info, said)| fetched(info, std::slice::from_ref(said))).collect();
+    small.fetched(messages, Some("x"));
+    small.draw();
+    let all = small.all();
+    for nth in 1..=4 {
+        assert_eq!(all.matches(&format!("prompt {nth}.")).count(), 1, "{nth}\n{all}");
+    }
+}
+
+#[test]
+fn messages_that_nobody_fetched_are_told_to_be_missing() {
+    let mut small = Small::in_session(80, 40);
+    for nth in 1..=3 {
+        small.stage.message(user(nth));
+        small.stage.part(part(nth, nth, text(&format!("prompt {nth}."))));
+    }
+    small.draw();
+    let messages = vec![said(8), said(9)];
+    small.fetched(messages, Some("x"));
+    small.draw();
+    small.draw();
+    let all = small.all();
+    for once in ["prompt 3.", "not printed", "prompt 8.", "prompt 9."] {
+        assert_eq!(all.matches(once).count(), 1, "{once}\n{all}");
+    }
+    assert!(!all.contains("taken back"), "{all}");
+}
+
+#[test]
+fn messages_that_were_taken_away_meanwhile_hide_none_that_came() {
+    let mut small = Small::in_session(80, 40);
+    for nth in 1..=3 {
+        small.stage.message(user(nth));
+        small.stage.part(part(nth, nth, text(&format!("prompt {nth}."))));
+    }
+    small.draw();
+    let messages = vec![said(1), said(8)];
+    small.fetched(messages, None);
+    small.draw();
+    let all = small.all();
+    for nth in [1, 2, 3, 8] {
+        assert_eq!(all.matches(&format!("prompt {nth}.")).count(), 1, "{nth}\n{all}");
+    }
+    assert!(!all.contains("taken back") && !all.contains("not printed"), "{all}");
+}
+
+#[test]
+fn an_answer_below_a_prompt_with_an_id_of_a_client_is_printed() {
+    let mut small = Small::in_session(80, 40);
+    let (mut info, mut said) = (user(1), part(1, 1, text("prompt 1.")));
+    (info["id"], said["messageID"]) = (json!("msg_zzz"), json!("msg_zzz"));
+    small.stage.message(info);
+    small.stage.part(said);
+    small.draw();
+    small.stage.message(assistant(2, Some("stop")));
+    small.stage.part(part(2, 2, text("The answer.")));
+    small.stage.message(user(3));
+    small.stage.part(part(3, 3, text("prompt 3.")));
+    small.draw();
+    let all = small.all();
+    for once in ["prompt 1.", "The answer.", "prompt 3."] {
+        assert_eq!(all.matches(once).count(), 1, "{once}\n{all}");
+    }
+    let transcript = &small.stage.state.mirror.transcripts[&id(SESSION)];
+    let ids: Vec<&str> = transcript.entries.iter().map(|entry| entry.info.id().as_str()).collect();
+    assert_eq!(ids, ["msg_zzz", &message_id(2), &message_id(3)]);
+    // Of those that were taken back it is the first, whatever its id.
+    let mut reverted = session(SESSION, None);
+    reverted["revert"] = json!({"messageID": message_id(2)});
+    small.stage.event("session.updated", json!({"sessionID": SESSION, "info": reverted}));
+    assert_eq!(small.stage.state.mirror.transcripts[&id(SESSION)].end, 1);
 }
 
 #[test]

@@ -62,6 +62,12 @@ pub(crate) fn taken_back(state: &State) -> Line<'static> {
     Line::from(Span::styled(how, Style::new().fg(state.theme.warning)))
 }
 
+/// What is told when more has come than was fetched.
+pub(crate) fn left_out(state: &State) -> Line<'static> {
+    let told = "── more came meanwhile than is fetched at once; what lies between is not printed ──";
+    Line::from(Span::styled(told, Style::new().fg(state.theme.warning)))
+}
+
 /// The lines that are drawn anew: what is still open, what is asked or written, and a line about it all.
 pub(crate) fn bottom(state: &State, live: Vec<Line<'static>>) -> Bottom {
     let (width, height) = state.size;
