@@ -236,6 +236,8 @@ pub(crate) struct Review {
     pub(crate) source: Source,
     pub(crate) loaded: Loaded,
     pub(crate) files: Vec<Change>,
+    /// The mark of each: what it costs goes with the size of the patch, so it is worked out once.
+    marks: Vec<u64>,
     /// How many files are not listed.
     pub(crate) unlisted: usize,
     tree: Tree,
@@ -266,6 +268,7 @@ impl Review {
             source,
             loaded: Loaded::Not,
             files: Vec::new(),
+            marks: Vec::new(),
             unlisted: 0,
             tree: Tree::default(),
             nodes: Vec::new(),
@@ -295,6 +298,7 @@ impl Review {
         for at in self.tree.number() {
             sorted.push(std::mem::take(&mut files[at]));
         }
+        self.marks = sorted.iter().map(Change::mark).collect();
         self.files = sorted;
         self.loaded = Loaded::Here;
         self.read();
@@ -389,12 +393,12 @@ impl Review {
     }
 
     pub(crate) fn is_reviewed(&self, file: usize) -> bool {
-        self.files.get(file).is_some_and(|file| self.reviewed.contains(&file.mark()))
+        self.marks.get(file).is_some_and(|mark| self.reviewed.contains(mark))
     }
 
     /// Notes that a file was looked at, or was not.
     pub(crate) fn toggle_reviewed(&mut self) {
-        let Some(mark) = self.file().map(Change::mark) else { return };
+        let Some(mark) = self.file_at().and_then(|at| self.marks.get(at).copied()) else { return };
         if !self.reviewed.remove(&mark) {
             self.reviewed.insert(mark);
         }
@@ -805,6 +809,10 @@ mod tests {
         assert!(first(&review).contains("new"), "{}", first(&review));
         review.toggle_reviewed();
         assert!(first(&review).contains('✓'), "{}", first(&review));
+        // A frame does not read the patches again.
+        let before = std::mem::take(&mut review.files[1].patch);
+        assert!(review.is_reviewed(1));
+        review.files[1].patch = before;
         // Another change of the same file was not looked at.
         let mut changed = parted(TWO, "x");
         changed[1].patch.push_str("+m\n");

@@ -103,9 +103,7 @@ impl Terminal {
     }
 
     pub(crate) fn set_title(&mut self, title: &str) -> io::Result<()> {
-        let title = crate::clean::clean_line(title);
-        let title = if title.is_empty() { "Codewright".to_owned() } else { format!("CW | {title}") };
-        execute!(self.inner.backend_mut(), SetTitle(crate::wrap::shortened(&title, 60)))
+        execute!(self.inner.backend_mut(), SetTitle(window_title(title)))
     }
 
     /// Hands a text to the terminal's clipboard; false if it is too long for one.
@@ -116,6 +114,13 @@ impl Terminal {
         Write::flush(writer)?;
         Ok(true)
     }
+}
+
+/// What a window is named for a session; the window system puts it into its order.
+fn window_title(title: &str) -> String {
+    let title = crate::clean::clean_line(title);
+    let title = if title.is_empty() { "Codewright".to_owned() } else { format!("CW | {title}") };
+    crate::wrap::cut(&title, 60)
 }
 
 impl Drop for Terminal {
@@ -233,6 +238,14 @@ mod tests {
         let mut terminal = Terminal::take(&crate::tests::options(), true).unwrap();
         terminal.inner.draw(|frame| frame.buffer_mut()[(0, 0)].set_symbol("x").reset()).unwrap();
         terminal
+    }
+
+    #[test]
+    fn a_window_is_named_in_the_order_of_reading() {
+        for (title, named) in [("", "Codewright"), ("Fix it", "CW | Fix it"), ("שלום", "CW | שלום")] {
+            assert_eq!(window_title(title), named);
+        }
+        assert_eq!(window_title(&"ש".repeat(80)), format!("CW | {}…", "ש".repeat(54)));
     }
 
     #[test]

@@ -29,7 +29,8 @@ pub(crate) fn shortened(text: &str, limit: usize) -> String {
     bidi::shown(&cut(text, limit)).into_owned()
 }
 
-fn cut(text: &str, limit: usize) -> String {
+/// The beginning of a text that fits, in the order in which it is read: for what is no cell, or is wrapped later.
+pub(crate) fn cut(text: &str, limit: usize) -> String {
     if width(text) <= limit {
         return text.to_owned();
     }

@@ -435,7 +435,7 @@ fn arguments(input: &Value) -> String {
     let Some(input) = input.as_object().filter(|input| !input.is_empty()) else { return String::new() };
     let shown = input.iter().take(MAX_ARGUMENTS).map(|(key, value)| {
         let value = match value {
-            Value::String(text) => wrap::shortened(&clean_line(text), 200),
+            Value::String(text) => wrap::cut(&clean_line(text), 200),
             Value::Array(list) => format!("({} entries)", list.len()),
             Value::Object(_) => "{…}".to_owned(),
             Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),

@@ -111,3 +111,21 @@ fn what_would_turn_a_command_around_is_seen_before_it_is_allowed() {
     );
     stage.shows("$ rm ‹U+202E›txt.tset‹U+202C› x‹U+2066›");
 }
+
+#[test]
+fn words_from_right_to_left_are_turned_once_in_what_is_wrapped() {
+    let mut stage = Stage::in_session(80, 20);
+    let input = json!({"greeting": "שלום"});
+    stage.message(user(1));
+    stage.message(assistant(2, Some("stop")));
+    stage.part(part(2, 2, tool("greet", input.clone(), "", json!({}))));
+    stage.shows("greeting=םולש");
+    stage.event(
+        "permission.asked",
+        json!({
+            "id": "per_000000000001aaaaaaaaaaaaaa", "sessionID": SESSION, "permission": "greet", "always": [],
+            "patterns": [], "metadata": input,
+        }),
+    );
+    stage.shows("greeting: םולש");
+}

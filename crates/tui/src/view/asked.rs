@@ -170,7 +170,7 @@ fn details(look: &Look<'_>, request: &PermissionRequest, room: usize) -> Vec<Lin
             let mut lines = line(format!("⚙ {}", clean_line(name)));
             for (key, value) in request.metadata.iter().take(MAX_PATTERNS) {
                 let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                let told = format!("{}: {}", clean_line(key), wrap::shortened(&clean_line(&value), 400));
+                let told = format!("{}: {}", clean_line(key), wrap::cut(&clean_line(&value), 400));
                 lines.extend(wrap::words(&[Span::styled(told, muted)], room));
             }
             lines.extend(patterns(&request.patterns, room, muted));
