@@ -244,6 +244,11 @@ impl Engine {
         Ok(self.0.store.events_of(id, from_seq, limit).await?)
     }
 
+    /// Where the last events of a session before a `seq` begin: at most so many of them, of so many bytes.
+    pub async fn seq_before(&self, id: &SessionId, until_seq: u64, most: (usize, u64)) -> Result<u64, Error> {
+        Ok(self.0.store.seq_before(id, until_seq, most).await?)
+    }
+
     /// The `seq` of the last stored event of a session.
     pub async fn last_seq(&self, id: &SessionId) -> Result<u64, Error> {
         let found = self.0.store.session_at(id).await?;

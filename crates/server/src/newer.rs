@@ -10,7 +10,31 @@ mod patch;
 pub(crate) mod prompt;
 pub(crate) mod waiting;
 
-/// How far before a place the log of a session is read, to know what was so there.
-pub(crate) const LOOK_BACK: u64 = 8192;
+use codewright_engine::Engine;
+use codewright_proto::{Envelope, Event, Message};
+
+/// How many events before a place of the log are read at most, and how many bytes, to know what was so there.
+/// What began earlier is learned from the messages themselves.
+pub(crate) const LOOK_BACK: (usize, u64) = (1024, 2 * 1024 * 1024);
+/// How many bytes a page of events or messages has before it ends; it holds one at least, which may be larger.
+pub(crate) const PAGE_BYTES: usize = 8 * 1024 * 1024;
 /// How many events of the log are read at a time.
 pub(crate) const PAGE_EVENTS: usize = 256;
+
+/// Learns of the message that an event belongs to, if it began before what was read.
+pub(crate) async fn learn(engine: &Engine, fold: &mut event::Fold, envelope: &Envelope) {
+    let Event::PartUpdated { part, .. } = &envelope.event else { return };
+    if fold.knows(&part.message_id) {
+        return;
+    }
+    // One that was removed meanwhile has nothing more to tell.
+    let Ok(stored) = engine.message(&part.session_id, &part.message_id).await else { return };
+    let asked = match &stored.info {
+        Message::Assistant(info) if info.summary == Some(true) => {
+            engine.message(&part.session_id, &info.parent_id).await.ok()
+        }
+        Message::Assistant(_) | Message::User(_) => None,
+    };
+    let reason = asked.and_then(|asked| message::Reason::of(&asked.parts));
+    fold.resume(&stored, reason, envelope.time);
+}

@@ -61,6 +61,14 @@ pub(crate) trait Backend: Send + Sync {
         limit: usize,
     ) -> Answer<'a, Vec<Envelope>>;
 
+    /// Where the last events of a session before a `seq` begin: at most so many, of so many bytes.
+    fn seq_before<'a>(
+        &'a self,
+        session: &'a SessionId,
+        until_seq: u64,
+        most: (usize, u64),
+    ) -> Answer<'a, u64>;
+
     /// One session with the last `seq` of its log.
     fn session<'a>(&'a self, id: &'a SessionId) -> Answer<'a, Option<(u64, Session)>>;
 

@@ -309,6 +309,17 @@ impl Store {
         self.log.events_of(session, from_seq, limit).await
     }
 
+    /// Where the last events of a session before a `seq` begin: at most `limit` of them, together no larger
+    /// than `bytes` as JSON. `until_seq` if there are none.
+    pub async fn seq_before(
+        &self,
+        session: &SessionId,
+        until_seq: u64,
+        (limit, bytes): (usize, u64),
+    ) -> Result<u64, Error> {
+        self.log.seq_before(session, until_seq, (limit, bytes)).await
+    }
+
     /// One session, if it exists.
     pub async fn session(&self, id: &SessionId) -> Result<Option<Session>, Error> {
         Ok(self.log.session(id).await?.map(|(_, session)| session))

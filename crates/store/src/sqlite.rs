@@ -394,6 +394,16 @@ impl Sqlite {
         self.read(move |connection| query::events_of(connection, &session, from_seq, limit)).await
     }
 
+    pub(crate) async fn seq_before(
+        &self,
+        session: &SessionId,
+        until_seq: u64,
+        most: (usize, u64),
+    ) -> Result<u64, Error> {
+        let session = session.clone();
+        self.read(move |connection| query::seq_before(connection, &session, until_seq, most)).await
+    }
+
     pub(crate) async fn session(&self, id: &SessionId) -> Result<Option<(u64, Session)>, Error> {
         let id = id.clone();
         self.read(move |connection| {

@@ -8,16 +8,16 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use codewright_proto::{
-    AssistantMessage, Envelope, Event, EventId, Message, MessageId, ModelRef, Part, PartBody, PartId, Revert,
-    Session, StepFinish, TextPart, ToolPart, ToolState,
+    AssistantMessage, Envelope, Event, EventId, Message, MessageId, MessageWithParts, ModelRef, Part,
+    PartBody, PartId, Revert, Session, StepFinish, TextPart, ToolPart, ToolState,
 };
 use serde_json::{Value, json};
 
 use super::message::{self, Reason};
 use super::{patch, prompt};
 
-/// How many messages of a session are remembered; a part of one that is forgotten tells nothing.
-const MAX_MESSAGES: usize = 4096;
+/// How many messages of a session are remembered.
+const MAX_MESSAGES: usize = 256;
 
 /// What happened, as a newer client hears it.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +44,8 @@ pub(crate) struct Fold {
     prompt: Option<Prompt>,
     /// Why the next summary is made.
     reason: Option<Reason>,
+    /// The time of the first event that was read.
+    since: Option<u64>,
 }
 
 /// What is remembered of a message.
@@ -61,6 +63,8 @@ struct Answer {
     is_over: bool,
     /// What a summary says.
     text: String,
+    /// When it was first heard of, if it began earlier. What it did before then has been told.
+    since: Option<u64>,
     /// The text that grows.
     open: Option<(PartId, Open)>,
     /// Calls that were told of, and those of them that run.
@@ -111,6 +115,7 @@ impl Fold {
     /// Reads the next event of the log; what it tells is put behind what was told.
     pub(crate) fn push(&mut self, envelope: &Envelope, told: &mut Vec<Told>) {
         let Envelope { id, seq, time, event, .. } = envelope;
+        self.since.get_or_insert(*time);
         let at = At { id, seq: *seq, time: *time, session: event.session_id().as_str() };
         let is_of_prompt = |prompt: &Prompt| matches!(event, Event::PartUpdated { part, .. } if part.message_id == prompt.message);
         if !self.prompt.as_ref().is_some_and(is_of_prompt) {
@@ -173,6 +178,31 @@ impl Fold {
         told.push(At { id: &id, seq, time: created, session }.tell("prompted", 1, prompted));
     }
 
+    /// Whether a message is remembered.
+    pub(crate) fn knows(&self, message: &MessageId) -> bool {
+        self.messages.contains_key(message)
+    }
+
+    /// Remembers a message that began before what was read, of which an event of a time speaks next.
+    pub(crate) fn resume(&mut self, stored: &MessageWithParts, reason: Option<Reason>, time: u64) {
+        let info = match &stored.info {
+            Message::User(info) => return self.remember(info.id.clone(), Known::Prompt),
+            Message::Assistant(info) => info,
+        };
+        let is_summary = info.summary == Some(true);
+        let mut answer = Answer::new(info, is_summary.then(|| reason.unwrap_or(Reason::Manual)));
+        // What the message became later must still be told.
+        answer.is_over = info.time.completed.is_some_and(|completed| completed < time);
+        answer.is_begun = stored.parts.iter().any(|part| matches!(part.body, PartBody::StepStart { .. }));
+        answer.since = Some(self.since.unwrap_or(time));
+        for part in &stored.parts {
+            if let (PartBody::Text(text), true) = (&part.body, is_summary) {
+                answer.text = text.text.to_string();
+            }
+        }
+        self.remember(info.id.clone(), Known::Answer(Box::new(answer)));
+    }
+
     /// The prompt whose parts are being read, and the last of its events.
     pub(crate) fn unsettled(&self) -> Option<(&MessageId, u64)> {
         self.prompt.as_ref().map(|prompt| (&prompt.message, prompt.last.1))
@@ -225,18 +255,7 @@ impl Fold {
     fn answer(&mut self, at: &At<'_>, info: &AssistantMessage) -> Option<Told> {
         let Some(known) = self.messages.get_mut(&info.id) else {
             let summary = (info.summary == Some(true)).then(|| self.reason.take().unwrap_or(Reason::Manual));
-            let answer = Answer {
-                agent: info.agent.clone(),
-                model: message::model(info),
-                summary,
-                is_begun: false,
-                is_over: info.time.completed.is_some(),
-                text: String::new(),
-                open: None,
-                calls: HashSet::new(),
-                running: HashSet::new(),
-            };
-            self.remember(info.id.clone(), Known::Answer(Box::new(answer)));
+            self.remember(info.id.clone(), Known::Answer(Box::new(Answer::new(info, summary))));
             let begun = |reason: Reason| {
                 at.tell("compaction.started", 1, json!({"messageID": info.id, "reason": reason.text()}))
             };
@@ -277,6 +296,26 @@ impl Fold {
 }
 
 impl Answer {
+    fn new(info: &AssistantMessage, summary: Option<Reason>) -> Self {
+        Self {
+            agent: info.agent.clone(),
+            model: message::model(info),
+            summary,
+            is_begun: false,
+            is_over: info.time.completed.is_some(),
+            text: String::new(),
+            since: None,
+            open: None,
+            calls: HashSet::new(),
+            running: HashSet::new(),
+        }
+    }
+
+    /// Whether something that began at a time was told of before this message was heard of.
+    fn is_old(&self, start: u64) -> bool {
+        self.since.is_some_and(|since| start < since)
+    }
+
     /// Notes which text grows; whether it has just begun.
     fn opens(&mut self, part: &PartId, kind: Open) -> bool {
         let is_new = self.open.as_ref().is_none_or(|(known, _)| known != part);
@@ -297,7 +336,7 @@ impl Answer {
             }
             PartBody::Text(TextPart { time: Some(time), .. }) if time.end.is_none() => {
                 // A text that a process left behind is stored once more before it ends.
-                if !self.opens(&part.id, Open::Text) {
+                if !self.opens(&part.id, Open::Text) || self.is_old(time.start) {
                     return None;
                 }
                 Some(at.tell("text.started", 1, of(json!({ "textID": part.id }))))
@@ -311,7 +350,7 @@ impl Answer {
                     data["providerMetadata"] = metadata.clone();
                 }
                 if time.end.is_none() {
-                    if !self.opens(&part.id, Open::Reasoning) {
+                    if !self.opens(&part.id, Open::Reasoning) || self.is_old(time.start) {
                         return None;
                     }
                     return Some(at.tell("reasoning.started", 1, data));
@@ -351,6 +390,9 @@ impl Answer {
     fn users_command(&mut self, at: &At<'_>, part: &Part, call: &ToolPart) -> Option<Told> {
         let command = message::command(call)?;
         if call.state.is_open() {
+            if matches!(&call.state, ToolState::Running { time, .. } if self.is_old(time.start)) {
+                return None;
+            }
             let data = json!({"messageID": part.message_id, "callID": call.call_id, "command": command});
             return self.running.insert(part.id.clone()).then(|| at.tell("shell.started", 1, data));
         }
@@ -366,8 +408,8 @@ impl Answer {
                 data["name"] = json!(call.tool);
                 return is_new.then_some(("tool.input.started", data));
             }
-            ToolState::Running { input, metadata, .. } => {
-                if !self.running.insert(id.clone()) {
+            ToolState::Running { input, metadata, time, .. } => {
+                if !self.running.insert(id.clone()) || self.is_old(time.start) {
                     data["structured"] = message::structured(metadata.as_ref());
                     data["content"] = message::progress(&call.state);
                     return Some(("tool.progress", data));
@@ -570,6 +612,50 @@ mod tests {
         );
         // From the middle on: what belongs to a message that is not known tells nothing.
         check(&rows[3..], &[]);
+    }
+
+    #[test]
+    fn an_answer_that_began_before_the_place_is_told_on() {
+        let info = answer("msg_2", json!({}))["properties"]["info"].clone();
+        let begun = part("msg_2", "prt_s", json!({"type": "step-start"}))["properties"]["part"].clone();
+        let stored = serde_json::from_value(json!({"info": info, "parts": [begun]})).unwrap();
+        let state = |start: u64| json!({"status": "running", "input": {}, "time": {"start": start}});
+        let done = json!({
+            "status": "completed", "input": {}, "output": "o", "title": "t", "metadata": {},
+            "time": {"start": 1, "end": 2},
+        });
+        let rows = [
+            call(state(1)),
+            call(state(1)),
+            call(done),
+            part("msg_2", "prt_t", json!({"type": "text", "text": "a", "time": {"start": 1}})),
+            part("msg_2", "prt_t", json!({"type": "text", "text": "ab", "time": {"start": 1, "end": 2}})),
+            part("msg_2", "prt_u", json!({"type": "text", "text": "", "time": {"start": 1009}})),
+            answer(
+                "msg_2",
+                json!({"time": {"created": 6, "completed": 1010}, "error": {
+                "name": "MessageAbortedError", "data": {"message": "Aborted"}}}),
+            ),
+        ];
+        let (mut fold, mut told) = (Fold::default(), Vec::new());
+        for envelope in &log(&rows) {
+            if let Event::PartUpdated { part, .. } = &envelope.event
+                && !fold.knows(&part.message_id)
+            {
+                fold.resume(&stored, None, envelope.time);
+            }
+            fold.push(envelope, &mut told);
+        }
+        let told: Vec<_> = told.iter().map(|told| (told.seq, told.value["type"].as_str().unwrap())).collect();
+        let expected = [
+            (0, "session.next.tool.progress"),
+            (1, "session.next.tool.progress"),
+            (2, "session.next.tool.success"),
+            (4, "session.next.text.ended"),
+            (5, "session.next.text.started"),
+            (6, "session.next.step.failed"),
+        ];
+        assert_eq!(told, expected);
     }
 
     #[test]

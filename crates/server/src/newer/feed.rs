@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use super::event::{Fold, Told};
 use super::message::merge;
-use super::{LOOK_BACK, PAGE_EVENTS, waiting};
+use super::{LOOK_BACK, PAGE_EVENTS, learn, waiting};
 
-/// Sessions whose logs are folded at once; beyond, all are begun anew.
-const MAX_SESSIONS: usize = 256;
+/// Sessions whose logs are folded at once; beyond, the one that was heard of longest ago is forgotten.
+const MAX_SESSIONS: usize = 128;
 
-/// What one reader of the feed knows of the sessions that it hears of.
+/// What one reader of the feed knows of the sessions that it hears of, and the position of the last event of each.
 #[derive(Default)]
-pub(crate) struct Sessions(HashMap<SessionId, Fold>);
+pub(crate) struct Sessions(HashMap<SessionId, (Fold, u64)>);
 
 impl Sessions {
     /// What a notice tells; `now_ms` is the time.
@@ -42,12 +42,15 @@ impl Sessions {
             return Vec::new();
         }
         if !self.0.contains_key(session) {
-            if self.0.len() >= MAX_SESSIONS {
-                self.0.clear();
+            let oldest = self.0.iter().min_by_key(|(_, (_, heard))| *heard).map(|(id, _)| id.clone());
+            if let Some(oldest) = oldest.filter(|_| self.0.len() >= MAX_SESSIONS) {
+                self.0.remove(&oldest);
             }
-            self.0.insert(session.clone(), read_to(engine, session, envelope.seq).await);
+            self.0.insert(session.clone(), (read_to(engine, envelope).await, envelope.position));
         }
-        if let Some(fold) = self.0.get_mut(session) {
+        if let Some((fold, heard)) = self.0.get_mut(session) {
+            *heard = envelope.position;
+            learn(engine, fold, envelope).await;
             fold.push(envelope, &mut told);
         }
         values(told)
@@ -75,7 +78,7 @@ impl Sessions {
         text: &str,
         (id, now_ms): (&EventId, u64),
     ) -> Option<Value> {
-        let (kind, more) = self.0.get(session)?.delta(message, part, text)?;
+        let (kind, more) = self.0.get(session)?.0.delta(message, part, text)?;
         let mut data = json!({"timestamp": now_ms, "sessionID": session});
         merge(&mut data, more);
         Some(json!({"id": id, "type": format!("session.next.{kind}"), "data": data}))
@@ -83,12 +86,11 @@ impl Sessions {
 
     /// Tells of a session's last prompt, if all of it has been heard.
     async fn settle(&mut self, engine: &Engine, session: &SessionId) -> Vec<Value> {
-        let Some(fold) = self.0.get_mut(session) else { return Vec::new() };
+        let Some((fold, _)) = self.0.get_mut(session) else { return Vec::new() };
         let Some((message, last)) = fold.unsettled() else { return Vec::new() };
         // The feed may be in the middle of what was stored as one; the log is not.
         let Ok(next) = engine.events_of(session, last + 1, 1).await else { return Vec::new() };
-        let goes_on = |next: &Envelope| matches!(&next.event, Event::PartUpdated { part, .. } if part.message_id == *message);
-        if next.first().is_some_and(goes_on) {
+        if next.first().is_some_and(|next| goes_on(next, message)) {
             return Vec::new();
         }
         let mut told = Vec::new();
@@ -98,7 +100,7 @@ impl Sessions {
 
     /// The same for all sessions.
     pub(crate) async fn settle_all(&mut self, engine: &Engine) -> Vec<(SessionId, Value)> {
-        let unsettled = self.0.iter().filter(|(_, fold)| fold.unsettled().is_some());
+        let unsettled = self.0.iter().filter(|(_, (fold, _))| fold.unsettled().is_some());
         let unsettled: Vec<_> = unsettled.map(|(session, _)| session.clone()).collect();
         let mut all = Vec::new();
         for session in unsettled {
@@ -117,18 +119,30 @@ fn values(told: Vec<Told>) -> Vec<Value> {
     told.into_iter().map(|told| told.value).collect()
 }
 
+/// Whether an event belongs to the prompt of a message.
+fn goes_on(envelope: &Envelope, prompt: &MessageId) -> bool {
+    matches!(&envelope.event, Event::PartUpdated { part, .. } if part.message_id == *prompt)
+}
+
 /// A session's log up to an event, as far back as it matters. What cannot be read is not known.
-async fn read_to(engine: &Engine, session: &SessionId, until: u64) -> Fold {
+async fn read_to(engine: &Engine, news: &Envelope) -> Fold {
+    let (session, until) = (news.event.session_id(), news.seq);
     let (mut fold, mut told) = (Fold::default(), Vec::new());
-    let mut at = until.saturating_sub(LOOK_BACK);
+    let mut at = engine.seq_before(session, until, LOOK_BACK).await.unwrap_or(until);
     while at < until {
-        let Ok(page) = engine.events_of(session, at, PAGE_EVENTS).await else { break };
+        let limit = PAGE_EVENTS.min((until - at) as usize);
+        let Ok(page) = engine.events_of(session, at, limit).await else { break };
         let Some(last) = page.last() else { break };
         at = last.seq + 1;
         for envelope in page.iter().take_while(|envelope| envelope.seq < until) {
+            learn(engine, &mut fold, envelope).await;
             fold.push(envelope, &mut told);
             told.clear();
         }
+    }
+    // What is complete was told to whoever listened then.
+    if fold.unsettled().is_some_and(|(message, _)| !goes_on(news, message)) {
+        fold.settle(session.as_str(), &mut told);
     }
     fold
 }

@@ -66,6 +66,15 @@ impl Backend for Sqlite {
         Box::pin(self.events_of(session, from_seq, limit))
     }
 
+    fn seq_before<'a>(
+        &'a self,
+        session: &'a SessionId,
+        until_seq: u64,
+        most: (usize, u64),
+    ) -> Answer<'a, u64> {
+        Box::pin(self.seq_before(session, until_seq, most))
+    }
+
     fn session<'a>(&'a self, id: &'a SessionId) -> Answer<'a, Option<(u64, Session)>> {
         Box::pin(self.session(id))
     }

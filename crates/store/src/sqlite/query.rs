@@ -80,6 +80,27 @@ pub(super) fn events_of(
     page(connection, sql, params![session.as_str(), number(from_seq), number(limit as u64)])
 }
 
+/// Where the last events of a session before a `seq` begin: at most `limit` of them, together no larger
+/// than `bytes` as JSON. None of them is read for that.
+pub(super) fn seq_before(
+    connection: &Connection,
+    session: &SessionId,
+    until_seq: u64,
+    (limit, bytes): (usize, u64),
+) -> Result<u64, Fault> {
+    let sql = "SELECT seq, octet_length(data) FROM event
+        WHERE aggregate_id = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![session.as_str(), number(until_seq), number(limit as u64)])?;
+    let (mut start, mut left) = (until_seq, bytes);
+    while let Some(row) = rows.next()? {
+        let size = row.get::<_, i64>(1)?.unsigned_abs();
+        let Some(rest) = left.checked_sub(size) else { break };
+        (start, left) = (unsigned(row, "seq")?, rest);
+    }
+    Ok(start)
+}
+
 fn page(connection: &Connection, sql: &str, params: impl Params) -> Result<Vec<Envelope>, Fault> {
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(params)?;

@@ -13,7 +13,8 @@ use codewright_engine::{Published, Subscription};
 use codewright_proto::{Event, MessageId, SessionId};
 use futures_util::stream;
 use http::HeaderMap;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::time::Interval;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +23,7 @@ use super::known;
 use crate::Error;
 use crate::extract::{One, Params};
 use crate::newer::event::{Fold, Told};
-use crate::newer::{LOOK_BACK, PAGE_EVENTS};
+use crate::newer::{LOOK_BACK, PAGE_BYTES, PAGE_EVENTS, learn};
 use crate::route::event::last_event;
 use crate::serve::Closing;
 use crate::state::App;
@@ -54,8 +55,8 @@ struct Reader {
     app: App,
     session: SessionId,
     fold: Fold,
-    /// The next event of the log.
-    next_seq: u64,
+    /// The next event of the log; before the first is read, it is not known how far back it is.
+    next_seq: Option<u64>,
     /// The last event that the client knows of.
     after: Option<u64>,
     told: VecDeque<Told>,
@@ -63,8 +64,17 @@ struct Reader {
 
 impl Reader {
     fn new(app: App, session: SessionId, after: Option<u64>) -> Self {
-        let next_seq = after.unwrap_or(0).saturating_sub(LOOK_BACK);
+        let next_seq = after.is_none().then_some(0);
         Self { app, session, fold: Fold::default(), next_seq, after, told: VecDeque::new() }
+    }
+
+    /// Where the log is read on.
+    async fn place(&self) -> Result<u64, Error> {
+        let (known, after) = (self.next_seq, self.after.unwrap_or(0));
+        match known {
+            Some(seq) => Ok(seq),
+            None => Ok(self.app.engine.seq_before(&self.session, after.saturating_add(1), LOOK_BACK).await?),
+        }
     }
 
     /// The next thing to tell; none at the end of the log.
@@ -73,11 +83,14 @@ impl Reader {
             if let Some(told) = self.told.pop_front() {
                 return Ok(Some(told));
             }
-            let page = self.app.engine.events_of(&self.session, self.next_seq, PAGE_EVENTS).await?;
+            let from_seq = self.place().await?;
+            self.next_seq = Some(from_seq);
+            let page = self.app.engine.events_of(&self.session, from_seq, PAGE_EVENTS).await?;
             let mut told = Vec::new();
             for envelope in &page {
+                learn(&self.app.engine, &mut self.fold, envelope).await;
                 self.fold.push(envelope, &mut told);
-                self.next_seq = envelope.seq + 1;
+                self.next_seq = Some(envelope.seq + 1);
             }
             if page.is_empty() {
                 self.fold.settle(self.session.as_str(), &mut told);
@@ -100,7 +113,7 @@ pub(super) async fn admission(
     from_seq: u64,
 ) -> Result<Value, Error> {
     let missing = || Error::MissingMessage { session: session.clone(), message: message.clone() };
-    let mut reader = Reader { next_seq: from_seq, ..Reader::new(app.clone(), session.clone(), None) };
+    let mut reader = Reader { next_seq: Some(from_seq), ..Reader::new(app.clone(), session.clone(), None) };
     let admitted = loop {
         let told = reader.next().await?.ok_or_else(missing)?;
         if told.admitted.as_ref() == Some(message) {
@@ -134,19 +147,43 @@ pub(in crate::route) async fn read(
     State(app): State<App>,
     One(id): One<SessionId>,
     Params(page): Params<Page>,
-) -> Result<Json<Value>, Error> {
+) -> Result<Json<History>, Error> {
     known(&app, &id).await?;
     let limit = number("limit", page.limit.as_deref(), 1..=MAX_EVENTS)?;
     let limit = limit.map_or(DEFAULT_EVENTS, |limit| limit as usize);
     let after = number("after", page.after.as_deref(), 0..=MAX_SEQ)?;
     let mut reader = Reader::new(app, id, after);
-    let mut data = Vec::new();
-    while data.len() < limit {
+    let mut page = Texts::default();
+    while !page.is_full(limit) {
         let Some(told) = reader.next().await? else { break };
-        data.push(told.value);
+        page.push(&told.value)?;
     }
-    let has_more = data.len() == limit && reader.next().await?.is_some();
-    Ok(Json(json!({"data": data, "hasMore": has_more})))
+    let has_more = page.is_full(limit) && reader.next().await?.is_some();
+    Ok(Json(History { data: page.0, has_more }))
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::route) struct History {
+    data: Vec<Box<RawValue>>,
+    has_more: bool,
+}
+
+/// The values of a page as they are sent, and how many bytes they have.
+#[derive(Default)]
+pub(super) struct Texts(pub(super) Vec<Box<RawValue>>, usize);
+
+impl Texts {
+    pub(super) fn push(&mut self, value: &Value) -> Result<(), Error> {
+        let text = to_raw_value(value).map_err(|_| Error::Panic)?;
+        self.1 += text.get().len();
+        self.0.push(text);
+        Ok(())
+    }
+
+    pub(super) fn is_full(&self, limit: usize) -> bool {
+        self.0.len() >= limit || self.1 >= PAGE_BYTES
+    }
 }
 
 #[derive(Deserialize)]
@@ -212,7 +249,9 @@ impl Follower {
 async fn news(subscription: &mut Subscription, reader: &Reader) -> Option<()> {
     loop {
         let Published::Event(envelope) = subscription.next().await.ok()? else { continue };
-        if *envelope.event.session_id() != reader.session || envelope.seq < reader.next_seq {
+        if *envelope.event.session_id() != reader.session
+            || reader.next_seq.is_some_and(|next_seq| envelope.seq < next_seq)
+        {
             continue;
         }
         return (!matches!(envelope.event, Event::SessionDeleted { .. })).then_some(());

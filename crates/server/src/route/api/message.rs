@@ -1,9 +1,12 @@
 //! Prompts and messages in the newer shapes.
 
+use std::collections::VecDeque;
+
 use axum::Json;
 use axum::extract::State;
 use codewright_proto::{Message, MessageId, MessageWithParts, PromptInput, SessionId};
 use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use super::history::admission;
@@ -11,6 +14,7 @@ use super::page::{self, Anchor, Direction, Order};
 use super::{given, known};
 use crate::Error;
 use crate::extract::{One, Params, Payload, Two};
+use crate::newer::PAGE_BYTES;
 use crate::newer::message::{Reason, message};
 use crate::newer::prompt::Prompt;
 use crate::state::App;
@@ -92,7 +96,7 @@ pub(in crate::route) async fn messages(
     State(app): State<App>,
     One(id): One<SessionId>,
     Params(page): Params<Page>,
-) -> Result<Json<Value>, Error> {
+) -> Result<Json<Messages>, Error> {
     known(&app, &id).await?;
     let limit = super::history::number("limit", page.limit.as_deref(), 1..=MAX_MESSAGES as u64)?;
     let limit = limit.map_or(DEFAULT_MESSAGES, |limit| limit as usize);
@@ -104,40 +108,54 @@ pub(in crate::route) async fn messages(
     let infos = app.engine.infos(&id).await?;
     let keys: Vec<(u64, &str)> = infos.iter().map(|info| (info.created(), info.id().as_str())).collect();
     let order = cursor.as_ref().map_or(page.order.unwrap_or(Order::Desc), |cursor| cursor.order);
-    let (start, end) = page::window(&keys, order, cursor.as_ref().map(|cursor| &cursor.anchor), limit);
-    let mut found = between(&app, &id, &infos, (start, end)).await?;
-    if order == Order::Desc {
-        found.reverse();
+    let anchor = cursor.as_ref().map(|cursor| &cursor.anchor);
+    let (start, end) = page::window(&keys, order, anchor, limit);
+    let goes_back = page::goes_back(order, anchor);
+    let (mut found, mut size) = (VecDeque::new(), 0);
+    // From the anchor on, as large messages end the page before its limit does.
+    for at in 0..end.saturating_sub(start) {
+        let info = &infos[if goes_back { end - 1 - at } else { start + at }];
+        // One that was removed meanwhile is passed over.
+        let Some(text) = text(&app, &id, info.id()).await? else { continue };
+        size += text.get().len();
+        match (goes_back, order) {
+            (true, Order::Desc) | (false, Order::Asc) => found.push_back((info, text)),
+            (true, Order::Asc) | (false, Order::Desc) => found.push_front((info, text)),
+        }
+        if size >= PAGE_BYTES {
+            break;
+        }
     }
-    let edge = |message: Option<&MessageWithParts>, direction| {
-        let info = &message?.info;
+    let edge = |item: Option<&(&Message, Box<RawValue>)>, direction| {
+        let info = item?.0;
         let (id, time) = (info.id().to_string(), info.created());
         Some(page::written(&Cursor { anchor: Anchor { id, time, direction }, order }))
     };
-    let cursor = json!({
-        "previous": edge(found.first(), Direction::Previous),
-        "next": edge(found.last(), Direction::Next),
-    });
-    Ok(Json(json!({"data": shown(&app, &id, &found).await?, "cursor": cursor})))
+    let cursor = Edges {
+        previous: edge(found.front(), Direction::Previous),
+        next: edge(found.back(), Direction::Next),
+    };
+    Ok(Json(Messages { data: found.into_iter().map(|(_, text)| text).collect(), cursor }))
 }
 
-/// The messages of a window, oldest first; what was stored since does not shift it.
-async fn between(
-    app: &App,
-    id: &SessionId,
-    infos: &[Message],
-    (start, end): (usize, usize),
-) -> Result<Vec<MessageWithParts>, Error> {
-    let Some(newest) = end.checked_sub(1).filter(|_| start < end).map(|at| &infos[at]) else {
-        return Ok(Vec::new());
-    };
-    let before = (newest.created(), newest.id().clone());
-    let mut found = match end - start - 1 {
-        0 => Vec::new(),
-        older => app.engine.messages_before(id, older, Some(before)).await?.0,
-    };
-    found.extend(app.engine.message(id, newest.id()).await.ok());
-    Ok(found)
+#[derive(Serialize)]
+pub(in crate::route) struct Messages {
+    data: Vec<Box<RawValue>>,
+    cursor: Edges,
+}
+
+#[derive(Serialize)]
+struct Edges {
+    previous: Option<String>,
+    next: Option<String>,
+}
+
+/// A message as it is sent.
+async fn text(app: &App, id: &SessionId, message: &MessageId) -> Result<Option<Box<RawValue>>, Error> {
+    let Ok(stored) = app.engine.message(id, message).await else { return Ok(None) };
+    let shown = shown(app, id, std::slice::from_ref(&stored)).await?;
+    let text = to_raw_value(&shown[0]).map_err(|_| Error::Panic)?;
+    Ok(Some(text))
 }
 
 pub(in crate::route) async fn one(

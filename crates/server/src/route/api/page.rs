@@ -63,6 +63,14 @@ pub(super) fn window(
     }
 }
 
+/// Whether a page of a list is the items before its anchor or end, of which the last are the nearest.
+pub(super) fn goes_back(order: Order, anchor: Option<&Anchor>) -> bool {
+    match (anchor.map(|anchor| anchor.direction), order) {
+        (None | Some(Direction::Next), Order::Desc) | (Some(Direction::Previous), Order::Asc) => true,
+        (None | Some(Direction::Next), Order::Asc) | (Some(Direction::Previous), Order::Desc) => false,
+    }
+}
+
 /// A cursor as clients carry it.
 pub(super) fn written(cursor: &impl Serialize) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(json!(cursor).to_string())
