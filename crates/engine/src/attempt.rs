@@ -12,7 +12,7 @@ use codewright_proto::AttemptId;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::credential::{labelled, method_id, told};
+use crate::credential::{check_label, labelled, method_id, told};
 use crate::{Engine, Error};
 
 /// How long an attempt may take, and how long it is told what became of it.
@@ -92,6 +92,8 @@ impl Engine {
         label: Option<String>,
     ) -> Result<Attempt, Error> {
         let inner = &self.0;
+        // A user who has signed in must not hear then that it was for nothing.
+        label.as_deref().map_or(Ok(()), check_label)?;
         let is_it = |at: &usize| method_id(provider, *at) == method || at.to_string() == method;
         let at = (0..methods(provider).len()).find(is_it).ok_or_else(|| {
             Error::invalid(format!("the provider `{provider}` has no sign-in method `{method}`"))

@@ -182,14 +182,20 @@ fn label(credential: &Credential) -> Option<String> {
     extra.get(LABEL).and_then(Value::as_str).filter(|label| !label.is_empty()).map(str::to_owned)
 }
 
-/// A credential with a name, or as it is; an empty name takes it away.
-pub(crate) fn labelled(mut credential: Credential, label: Option<&str>) -> Result<Credential, Error> {
-    let Some(label) = label else { return Ok(credential) };
+/// Whether a credential may be called so.
+pub(crate) fn check_label(label: &str) -> Result<(), Error> {
     if label.chars().count() > MAX_LABEL_CHARS || label.chars().any(char::is_control) {
         return Err(Error::invalid(format!(
             "`label` must be one line of at most {MAX_LABEL_CHARS} characters"
         )));
     }
+    Ok(())
+}
+
+/// A credential with a name, or as it is; an empty name takes it away.
+pub(crate) fn labelled(mut credential: Credential, label: Option<&str>) -> Result<Credential, Error> {
+    let Some(label) = label else { return Ok(credential) };
+    check_label(label)?;
     let extra = match &mut credential {
         Credential::Api { extra, .. } => extra,
         Credential::OAuth(tokens) => &mut tokens.extra,

@@ -183,3 +183,90 @@ async fn events_carry_their_data_place_and_number() {
     assert_eq!(created["data"]["info"]["id"], json!(session.id));
     assert!(created.get("properties").is_none() && created["id"].is_string(), "{created}");
 }
+
+/// Puts a prompt with a picture of so many bytes into a session; nobody answers it.
+async fn picture(router: &Router, session: &str, bytes: usize) {
+    let uri = format!("data:image/png;base64,{}", "A".repeat(bytes));
+    let body = json!({"prompt": {"text": "look", "files": [{"uri": uri}]}, "resume": false}).to_string();
+    let (status, answer) = ask(router, "POST", &format!("/api/session/{session}/prompt"), &body).await;
+    assert_eq!(status, 200, "{}", answer.to_string().chars().take(300).collect::<String>());
+}
+
+#[tokio::test]
+async fn a_page_of_large_events_or_messages_ends_before_its_limit() {
+    let bench = Bench::new(Script::new()).await;
+    let (router, client) = (bench.router(quick()), bench.client());
+    let session = client.create_session(&SessionInput::default()).await.unwrap();
+    for _ in 0..3 {
+        picture(&router, session.id.as_str(), 5 * 1024 * 1024).await;
+    }
+    let (mut after, mut pages, mut kinds) = (0, 0, Vec::new());
+    loop {
+        let path = format!("/api/session/{}/history?limit=100&after={after}", session.id);
+        let (status, page) = ask(&router, "GET", &path, "").await;
+        let data = page["data"].as_array().unwrap();
+        assert!(status == 200 && (1..=2).contains(&data.len()), "{status} {}", data.len());
+        after = data.last().unwrap()["durable"]["seq"].as_u64().unwrap();
+        kinds.extend(data.iter().map(|event| event["type"].as_str().unwrap().to_owned()));
+        pages += 1;
+        if page["hasMore"] == false {
+            break;
+        }
+    }
+    let both = ["session.next.prompt.admitted", "session.next.prompted"];
+    assert_eq!((pages, kinds), (3, both.repeat(3).into_iter().map(str::to_owned).collect()));
+
+    for order in ["asc", "desc"] {
+        let path = format!("/api/session/{}/message", session.id);
+        let (_, first) = ask(&router, "GET", &format!("{path}?order={order}&limit=200"), "").await;
+        let next = first["cursor"]["next"].as_str().unwrap();
+        let (_, second) = ask(&router, "GET", &format!("{path}?cursor={next}&limit=200"), "").await;
+        let previous = second["cursor"]["previous"].as_str().unwrap();
+        let (_, back) = ask(&router, "GET", &format!("{path}?cursor={previous}&limit=200"), "").await;
+        let ids = |page: &Value| -> Vec<Value> {
+            page["data"].as_array().unwrap().iter().map(|message| message["id"].clone()).collect()
+        };
+        assert_eq!((ids(&first).len(), ids(&second).len()), (2, 1), "{order}");
+        assert_eq!(ids(&back), ids(&first), "{order}");
+        assert!(!ids(&first).contains(&ids(&second)[0]), "{order}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_reader_is_told_nothing_of_an_old_prompt() {
+    let bench = Bench::new(Script::new()).await;
+    let (router, client) = (bench.router(quick()), bench.client());
+    let session = client.create_session(&SessionInput::default()).await.unwrap();
+    picture(&router, session.id.as_str(), 8).await;
+    let mut response = send(&router, request("GET", "/api/event").body(Body::empty()).unwrap()).await;
+    let renamed = json!({"title": "Renamed"}).to_string();
+    assert_eq!(ask(&router, "PATCH", &format!("/session/{}", session.id), &renamed).await.0, 200);
+    let mut text = String::new();
+    while !(text.contains("Renamed") && text.ends_with(": heartbeat\n\n")) {
+        let chunk = timeout(PATIENCE, response.body_mut().frame()).await.unwrap().unwrap().unwrap();
+        text.push_str(std::str::from_utf8(chunk.data_ref().unwrap()).unwrap());
+    }
+    assert!(!text.contains("session.next.prompt"), "{text}");
+}
+
+#[tokio::test]
+async fn a_retry_of_an_id_that_was_taken_back_is_answered_with_the_last_admission() {
+    let bench = Bench::new(Script::new()).await;
+    let (router, client) = (bench.router(quick()), bench.client());
+    let session = client.create_session(&SessionInput::default()).await.unwrap();
+    let path = format!("/api/session/{}", session.id);
+    let body = json!({"id": "msg_own", "prompt": {"text": "look"}, "resume": false}).to_string();
+    let admit = async || {
+        let (status, answer) = ask(&router, "POST", &format!("{path}/prompt"), &body).await;
+        assert_eq!(status, 200, "{answer}");
+        (answer["data"]["admittedSeq"].as_u64().unwrap(), answer["data"]["promotedSeq"].clone())
+    };
+    let first = admit().await;
+    let stage = json!({"messageID": "msg_own"}).to_string();
+    assert_eq!(ask(&router, "POST", &format!("{path}/revert/stage"), &stage).await.0, 200);
+    let (status, _) = ask(&router, "POST", &format!("{path}/revert/commit"), "").await;
+    assert!(status < 300, "{status}");
+    let second = admit().await;
+    assert!(second.0 > first.0, "{first:?} {second:?}");
+    assert_eq!(admit().await, second);
+}

@@ -114,6 +114,7 @@ async fn a_sign_in_that_is_refused_or_given_up_says_so() {
         ("nobody", wanted()),
         ("poe", json!({"methodID": "0"})),
         ("poe", json!({"inputs": {}})),
+        ("poe", json!({"methodID": "0", "inputs": {}, "label": "x".repeat(300)})),
     ] {
         let (code, error) = begin(&router, provider, body.clone()).await;
         assert_eq!(

@@ -114,12 +114,18 @@ pub(super) async fn admission(
 ) -> Result<Value, Error> {
     let missing = || Error::MissingMessage { session: session.clone(), message: message.clone() };
     let mut reader = Reader { next_seq: Some(from_seq), ..Reader::new(app.clone(), session.clone(), None) };
-    let admitted = loop {
-        let told = reader.next().await?.ok_or_else(missing)?;
+    // An id that was taken back may have been sent once more: the last is the one that is there.
+    let mut found = None;
+    while let Some(told) = reader.next().await? {
         if told.admitted.as_ref() == Some(message) {
-            break told;
+            // It is told right behind.
+            found = Some((told, reader.next().await?));
+            if from_seq > 0 {
+                break;
+            }
         }
-    };
+    }
+    let (admitted, prompted) = found.ok_or_else(missing)?;
     let data = &admitted.value["data"];
     let mut shown = json!({
         "admittedSeq": admitted.seq,
@@ -129,8 +135,7 @@ pub(super) async fn admission(
         "delivery": data["delivery"],
         "timeCreated": data["timestamp"],
     });
-    // It is told right behind.
-    if let Some(prompted) = reader.next().await? {
+    if let Some(prompted) = prompted {
         shown["promotedSeq"] = json!(prompted.seq);
     }
     Ok(shown)
