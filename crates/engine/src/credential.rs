@@ -158,11 +158,23 @@ impl Engine {
 
     /// Names a stored credential.
     pub async fn set_label(&self, provider: &str, label: &str) -> Result<(), Error> {
-        let (vault, name) = (self.0.sign_in.vault().clone(), provider.to_owned());
-        let stored = blocking(move || vault.read()).await?;
-        let known = stored.get(&name).ok_or_else(|| Error::not_found(CREDENTIAL, &name))?;
-        let named = labelled(known.clone(), Some(label))?;
-        self.store_credential(&name, named).await
+        let (vault, name, label) = (self.0.sign_in.vault().clone(), provider.to_owned(), label.to_owned());
+        // Under the vault's lock, so that tokens renewed meanwhile stay.
+        let named = blocking(move || {
+            let mut refused = None;
+            let found = vault.amend(&name, |known| match labelled(known.clone(), Some(&label)) {
+                Ok(named) => *known = named,
+                Err(error) => refused = Some(error),
+            })?;
+            Ok(match refused {
+                Some(error) => Err(error),
+                None if found => Ok(()),
+                None => Err(Error::not_found(CREDENTIAL, &name)),
+            })
+        });
+        named.await??;
+        self.0.forget_places().await;
+        Ok(())
     }
 
     pub(crate) async fn store_credential(&self, provider: &str, credential: Credential) -> Result<(), Error> {

@@ -274,10 +274,9 @@ impl SignIn {
             _ => openai::renew(client, endpoints, &old, now_ms).await,
         };
         let tokens = tokens.map_err(|error| explained(error, provider))?;
-        let (vault, name, credential) =
-            (self.0.vault.clone(), provider.to_owned(), Credential::OAuth(tokens.clone()));
-        // Stored before anybody uses them.
-        blocking(move || vault.set(&name, &credential)).await?;
+        let (vault, name, renewed) = (self.0.vault.clone(), provider.to_owned(), tokens.clone());
+        // Stored before anybody uses them; a sign-out or another sign-in meanwhile stands.
+        blocking(move || vault.amend(&name, |known| replace(known, &old, renewed))).await?;
         Ok(tokens)
     }
 
@@ -312,6 +311,18 @@ impl SignIn {
         let margin_ms = MARGIN.as_millis() as u64;
         RENEWED.contains(&provider) && tokens.expires_ms < (self.0.now_ms)().saturating_add(margin_ms)
     }
+}
+
+/// Puts renewed tokens in the place of the old ones, with what was changed beside them meanwhile.
+fn replace(known: &mut Credential, old: &Tokens, renewed: Tokens) {
+    let Credential::OAuth(known) = known else { return };
+    if known.refresh != old.refresh {
+        return;
+    }
+    let Tokens { access, refresh, expires_ms, extra } = renewed;
+    (known.access, known.refresh, known.expires_ms) = (access, refresh, expires_ms);
+    let learned = extra.into_iter().filter(|(name, value)| old.extra.get(name) != Some(value));
+    known.extra.extend(learned);
 }
 
 impl PartialEq for SignIn {

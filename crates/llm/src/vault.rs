@@ -199,6 +199,33 @@ impl Vault {
         })
     }
 
+    /// Changes the credential that is there at the moment of writing; whether there is one. What others
+    /// have stored of it meanwhile is not lost.
+    ///
+    /// # Errors
+    /// When the file cannot be read, locked or written; then it is as it was.
+    pub fn amend(&self, provider: &str, amend: impl FnOnce(&mut Credential)) -> Result<bool, Error> {
+        let provider = checked(provider)?;
+        let original = match &self.0.given {
+            Some(_) => None,
+            None => entry(&file::read(&self.0.original)?, provider).cloned(),
+        };
+        let mut found = false;
+        self.change(|entries| {
+            let stored = entry(entries, provider).or(original.as_ref());
+            let Some(mut known) = stored.and_then(credential) else { return };
+            found = true;
+            let before = known.clone();
+            amend(&mut known);
+            if known == before {
+                return;
+            }
+            let key = entries.keys().find(|known| name(known) == provider).cloned();
+            entries.insert(key.unwrap_or_else(|| provider.to_owned()), json(&known));
+        })?;
+        Ok(found)
+    }
+
     /// Forgets a credential; whether there was one.
     ///
     /// One of the original's file stays there, and is marked in ours as signed out.
@@ -253,6 +280,11 @@ fn beside(path: &std::path::Path, end: &str) -> PathBuf {
 
 fn name(provider: &str) -> &str {
     provider.trim_end_matches('/')
+}
+
+/// The entry of a provider, with or without a slash at its end.
+fn entry<'a>(entries: &'a Map<String, Value>, provider: &str) -> Option<&'a Value> {
+    entries.iter().rfind(|(known, _)| name(known) == provider).map(|(_, entry)| entry)
 }
 
 fn checked(provider: &str) -> Result<&str, Error> {

@@ -175,6 +175,36 @@ async fn a_renewal_outlives_the_request_that_wanted_it() {
 }
 
 #[tokio::test]
+async fn what_is_stored_during_a_renewal_stays() {
+    for is_out in [false, true] {
+        let place = Place::new();
+        let (url, count) = token_server(new_tokens());
+        place.store("openai", "r1", 0);
+        let sign_in = place.sign_in(&url);
+        let name = |known: &mut Credential| {
+            let Credential::OAuth(tokens) = known else { panic!("{known:?}") };
+            tokens.extra.insert("label".to_owned(), "Work".into());
+        };
+        let meanwhile = async {
+            while count.load(Ordering::SeqCst) == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            let vault = place.vault();
+            if is_out { vault.remove("openai").unwrap() } else { vault.amend("openai", name).unwrap() }
+        };
+        let (tokens, was_there) = tokio::join!(sign_in.tokens("openai"), meanwhile);
+        assert!(was_there && tokens.unwrap().access.expose() == "canary-new");
+        let stored = place.vault().read().unwrap();
+        let Some(Credential::OAuth(tokens)) = stored.get("openai") else {
+            assert!(is_out, "{stored:?}");
+            continue;
+        };
+        let kept = (is_out, tokens.access.expose(), tokens.refresh.expose(), tokens.text("label"));
+        assert_eq!(kept, (false, "canary-new", "r2", Some("Work")));
+    }
+}
+
+#[tokio::test]
 async fn a_refusal_says_what_to_do_and_no_secret() {
     let place = Place::new();
     let body = json!({"error": "invalid_grant", "error_description": "canary-refresh is void"}).to_string();

@@ -309,3 +309,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_credential_is_amended_as_it_is_and_where_it_may_be_written() {
+    let place = Place::new();
+    place.write(place.original(), r#"{"one/": {"type": "api", "key": "canary"}}"#);
+    let vault = place.vault();
+    let name = |known: &mut Credential| {
+        let Credential::Api { extra, .. } = known else { panic!("{known:?}") };
+        extra.insert("label".to_owned(), "Work".into());
+    };
+    assert!(!vault.amend("two", name).unwrap());
+    assert!(vault.amend("one", |_| {}).unwrap());
+    assert_eq!(place.own_json(), json!({}));
+    assert!(vault.amend("one", name).unwrap());
+    assert_eq!(place.own_json(), json!({"one": {"type": "api", "key": "canary", "label": "Work"}}));
+    assert!(vault.remove("one").unwrap() && !vault.amend("one", name).unwrap(), "signed out is signed out");
+}
