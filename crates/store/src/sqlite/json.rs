@@ -30,6 +30,8 @@ pub(super) fn messages(
     let mut statement = connection.prepare_cached(MESSAGES)?;
     let mut rows = statement.query(bounds.params(session))?;
     let (mut json, mut next, mut message) = (Vec::with_capacity(USUAL_BYTES), None, String::new());
+    let of_session = format!(r#""sessionID":"{session}","#);
+    let mut of_message = String::new();
     json.push(b'[');
     while let Some(row) = rows.next()? {
         let id = text(row, 0)?;
@@ -40,10 +42,10 @@ pub(super) fn messages(
                 next = Some((query::unsigned(row, "time_created")?, id));
             }
             json.extend_from_slice(if message.is_empty() { br#"{"info":"# } else { br#"]},{"info":"# });
-            object(&mut json, &[("id", id), ("sessionID", session.as_str())], text(row, 1)?)
-                .map_err(unreadable("message", id))?;
+            object(&mut json, Some(id), &of_session, text(row, 1)?).map_err(unreadable("message", id))?;
             json.extend_from_slice(br#","parts":["#);
             id.clone_into(&mut message);
+            of_message = format!(r#"{of_session}"messageID":"{id}","#);
         }
         // A message may have none.
         let Some(part) = row.get_ref(3)?.as_str_or_null().map_err(rusqlite::Error::from)? else { continue };
@@ -51,9 +53,8 @@ pub(super) fn messages(
         if !begins {
             json.push(b',');
         }
-        let ids = [("id", part), ("sessionID", session.as_str()), ("messageID", id)];
         let data = draft.map_or_else(|| text(row, 4), |draft| Ok(draft))?;
-        object(&mut json, &ids, data).map_err(unreadable("part", part))?;
+        object(&mut json, Some(part), &of_message, data).map_err(unreadable("part", part))?;
     }
     json.extend_from_slice(if message.is_empty() { b"]" } else { b"]}]" });
     Ok(Some(MessagesJson { json, next }))
@@ -116,25 +117,23 @@ fn unreadable<E: std::error::Error + Send + Sync + 'static>(kind: &str, id: &str
 #[error("it is not the JSON of an object as this program writes it")]
 pub(super) struct NotOurs;
 
-/// An object of these ids and the fields of a row.
+/// An object of an id, of others that are written already, and of the fields of a row.
 ///
 /// What this program writes stands between braces, without control characters, and ids are plain. That much is
 /// asked of a row: it tells what a damaged page holds from text, and unlike reading every value it costs next to nothing.
-pub(super) fn object(json: &mut Vec<u8>, ids: &[(&str, &str)], data: &str) -> Result<(), NotOurs> {
+pub(super) fn object(json: &mut Vec<u8>, id: Option<&str>, others: &str, data: &str) -> Result<(), NotOurs> {
     let bytes = data.as_bytes();
     let is_text = |byte: &u8| *byte >= b' ' || matches!(byte, b'\n' | b'\r' | b'\t');
     // All of it is looked at, as that goes many bytes at a time.
     let are_text = bytes.iter().fold(true, |so_far, byte| so_far & is_text(byte));
     let is_ours = are_text && matches!(bytes, [b'{', b'"', .., b'}']);
-    if !is_ours {
+    let is_plain = |id: &str| !id.bytes().any(|byte| matches!(byte, b'"' | b'\\' | ..b' '));
+    if !is_ours || !id.is_none_or(is_plain) {
         return Err(NotOurs);
     }
     json.push(b'{');
-    for (name, id) in ids {
-        if id.bytes().any(|byte| matches!(byte, b'"' | b'\\' | ..b' ')) {
-            return Err(NotOurs);
-        }
-        for piece in ["\"", name, "\":\"", id, "\","] {
+    if let Some(id) = id {
+        for piece in [r#""id":""#, id, r#"","#, others] {
             json.extend_from_slice(piece.as_bytes());
         }
     }

@@ -118,7 +118,7 @@ pub(super) fn sessions_json(connection: &Connection, filter: &SessionFilter) -> 
             json.push(b',');
         }
         match row.get_ref(1)?.as_str_or_null().map_err(rusqlite::Error::from)? {
-            Some(data) => object(&mut json, &[], data)
+            Some(data) => object(&mut json, None, "", data)
                 .map_err(|error| Error::unreadable(format!("session `{id}`"), error))?,
             None => {
                 let id = SessionId::parse(id).map_err(|error| Error::unreadable("session", error))?;
