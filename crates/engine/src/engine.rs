@@ -249,10 +249,14 @@ impl Engine {
         Ok(self.0.store.seq_before(id, until_seq, most).await?)
     }
 
-    /// The `seq` of the last stored event of a session.
-    pub async fn last_seq(&self, id: &SessionId) -> Result<u64, Error> {
-        let found = self.0.store.session_at(id).await?;
-        found.map(|(seq, _)| seq).ok_or_else(|| Error::not_found("Session", id))
+    /// The `seq` of the event by which a message came to be; none if it does not exist.
+    pub async fn first_seq(&self, id: &SessionId, message: &MessageId) -> Result<Option<u64>, Error> {
+        Ok(self.0.store.first_seq(id, message).await?)
+    }
+
+    /// A session as it was before an event of its log.
+    pub async fn session_before(&self, id: &SessionId, until_seq: u64) -> Result<Option<Session>, Error> {
+        Ok(self.0.store.session_before(id, until_seq).await?)
     }
 
     /// Makes a session in a directory.

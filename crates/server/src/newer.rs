@@ -11,7 +11,7 @@ pub(crate) mod prompt;
 pub(crate) mod waiting;
 
 use codewright_engine::Engine;
-use codewright_proto::{Envelope, Event, Message};
+use codewright_proto::{Envelope, Event, Message, SessionId};
 
 /// How many events before a place of the log are read at most, and how many bytes, to know what was so there.
 /// What began earlier is learned from the messages themselves.
@@ -20,6 +20,15 @@ pub(crate) const LOOK_BACK: (usize, u64) = (1024, 2 * 1024 * 1024);
 pub(crate) const PAGE_BYTES: usize = 8 * 1024 * 1024;
 /// How many events of the log are read at a time.
 pub(crate) const PAGE_EVENTS: usize = 256;
+
+/// Learns what a session was before the place at which its log begins to be read. What cannot be read is not known.
+pub(crate) async fn begin(engine: &Engine, fold: &mut event::Fold, (session, from_seq): (&SessionId, u64)) {
+    if from_seq > 0
+        && let Ok(Some(before)) = engine.session_before(session, from_seq).await
+    {
+        fold.begin(before.revert);
+    }
+}
 
 /// Learns of the message that an event belongs to, if it began before what was read.
 pub(crate) async fn learn(engine: &Engine, fold: &mut event::Fold, envelope: &Envelope) {

@@ -69,6 +69,12 @@ pub(crate) trait Backend: Send + Sync {
         most: (usize, u64),
     ) -> Answer<'a, u64>;
 
+    /// A session as it was before a place of its log.
+    fn session_before<'a>(&'a self, session: &'a SessionId, until_seq: u64) -> Answer<'a, Option<Session>>;
+
+    /// Where in its session's log a message was stored first, since it is there.
+    fn first_seq<'a>(&'a self, session: &'a SessionId, message: &'a MessageId) -> Answer<'a, Option<u64>>;
+
     /// One session with the last `seq` of its log.
     fn session<'a>(&'a self, id: &'a SessionId) -> Answer<'a, Option<(u64, Session)>>;
 

@@ -320,6 +320,17 @@ impl Store {
         self.log.seq_before(session, until_seq, (limit, bytes)).await
     }
 
+    /// A session as it was before the event with a `seq` of its log; none before it was made.
+    pub async fn session_before(&self, id: &SessionId, until_seq: u64) -> Result<Option<Session>, Error> {
+        self.log.session_before(id, until_seq).await
+    }
+
+    /// The `seq` of the event by which a message came to be; none if it does not exist. One that was removed
+    /// and stored once more came to be then.
+    pub async fn first_seq(&self, session: &SessionId, message: &MessageId) -> Result<Option<u64>, Error> {
+        self.log.first_seq(session, message).await
+    }
+
     /// One session, if it exists.
     pub async fn session(&self, id: &SessionId) -> Result<Option<Session>, Error> {
         Ok(self.log.session(id).await?.map(|(_, session)| session))

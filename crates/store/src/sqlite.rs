@@ -34,6 +34,7 @@ mod draft;
 mod json;
 mod lease;
 mod open;
+mod place;
 mod query;
 mod salvage;
 mod scope;
@@ -402,6 +403,24 @@ impl Sqlite {
     ) -> Result<u64, Error> {
         let session = session.clone();
         self.read(move |connection| query::seq_before(connection, &session, until_seq, most)).await
+    }
+
+    pub(crate) async fn session_before(
+        &self,
+        session: &SessionId,
+        until_seq: u64,
+    ) -> Result<Option<Session>, Error> {
+        let session = session.clone();
+        self.read(move |connection| place::session_before(connection, &session, until_seq)).await
+    }
+
+    pub(crate) async fn first_seq(
+        &self,
+        session: &SessionId,
+        message: &MessageId,
+    ) -> Result<Option<u64>, Error> {
+        let (session, message) = (session.clone(), message.clone());
+        self.read(move |connection| place::first_seq(connection, &session, &message)).await
     }
 
     pub(crate) async fn session(&self, id: &SessionId) -> Result<Option<(u64, Session)>, Error> {

@@ -112,6 +112,11 @@ impl At<'_> {
 }
 
 impl Fold {
+    /// Begins behind the beginning of a log, at a place up to which the session had been taken back so far.
+    pub(crate) fn begin(&mut self, revert: Option<Revert>) {
+        self.revert = revert;
+    }
+
     /// Reads the next event of the log; what it tells is put behind what was told.
     pub(crate) fn push(&mut self, envelope: &Envelope, told: &mut Vec<Told>) {
         let Envelope { id, seq, time, event, .. } = envelope;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::event::{Fold, Told};
 use super::message::merge;
-use super::{LOOK_BACK, PAGE_EVENTS, learn, waiting};
+use super::{LOOK_BACK, PAGE_EVENTS, begin, learn, waiting};
 
 /// Sessions whose logs are folded at once; beyond, the one that was heard of longest ago is forgotten.
 const MAX_SESSIONS: usize = 128;
@@ -129,6 +129,7 @@ async fn read_to(engine: &Engine, news: &Envelope) -> Fold {
     let (session, until) = (news.event.session_id(), news.seq);
     let (mut fold, mut told) = (Fold::default(), Vec::new());
     let mut at = engine.seq_before(session, until, LOOK_BACK).await.unwrap_or(until);
+    begin(engine, &mut fold, (session, at)).await;
     while at < until {
         let limit = PAGE_EVENTS.min((until - at) as usize);
         let Ok(page) = engine.events_of(session, at, limit).await else { break };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use codewright_proto::SessionInput;
+use codewright_proto::{MessageId, SessionInput};
 use codewright_testkit::{Script, Turn};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
@@ -269,4 +269,36 @@ async fn a_retry_of_an_id_that_was_taken_back_is_answered_with_the_last_admissio
     let second = admit().await;
     assert!(second.0 > first.0, "{first:?} {second:?}");
     assert_eq!(admit().await, second);
+}
+
+#[tokio::test]
+async fn a_revert_that_was_staged_long_ago_is_told_as_cleared() {
+    let bench = Bench::new(Script::new()).await;
+    let (router, client) = (bench.router(quick()), bench.client());
+    let session = client.create_session(&SessionInput::default()).await.unwrap();
+    let path = format!("/api/session/{}", session.id);
+    let body = json!({"id": "msg_own", "prompt": {"text": "look"}, "resume": false}).to_string();
+    assert_eq!(ask(&router, "POST", &format!("{path}/prompt"), &body).await.0, 200);
+    let stage = json!({"messageID": "msg_own"}).to_string();
+    assert_eq!(ask(&router, "POST", &format!("{path}/revert/stage"), &stage).await.0, 200);
+    // More than is looked back at.
+    let stored = bench.engine.message(&session.id, &MessageId::parse("msg_own").unwrap()).await.unwrap();
+    let mut part = json!(stored.parts[0]);
+    part["text"] = json!("x".repeat(1024 * 1024));
+    let own = format!("/session/{}/message/msg_own/part/{}", session.id, stored.parts[0].id);
+    for _ in 0..3 {
+        assert_eq!(ask(&router, "PATCH", &own, &part.to_string()).await.0, 200);
+    }
+    let last = bench.engine.events_of(&session.id, 0, 1000).await.unwrap().last().unwrap().seq;
+    let mut response = send(&router, request("GET", "/api/event").body(Body::empty()).unwrap()).await;
+    let (status, _) = ask(&router, "POST", &format!("{path}/revert/clear"), "").await;
+    assert!(status < 300, "{status}");
+    let (_, page) = ask(&router, "GET", &format!("{path}/history?after={last}"), "").await;
+    let told = page["data"].as_array().unwrap();
+    assert!(told.iter().any(|event| event["type"] == "session.next.revert.cleared"), "{page}");
+    let mut text = String::new();
+    while !text.contains("session.next.revert.cleared") {
+        let chunk = timeout(PATIENCE, response.body_mut().frame()).await.unwrap().unwrap().unwrap();
+        text.push_str(std::str::from_utf8(chunk.data_ref().unwrap()).unwrap());
+    }
 }

@@ -65,16 +65,16 @@ pub(super) fn store(
             Json(record.properties()),
             number(time)
         ])?;
-    project_event(connection, event, time, record)?;
+    project_event(connection, event, (seq, time), record)?;
     draft::settle(scope, event)?;
     Ok(Place { id, position: position.unsigned_abs(), seq, time })
 }
 
-/// Changes the rows as an event says that was stored at a time.
+/// Changes the rows as an event says that was stored at a place and a time.
 pub(super) fn project_event(
     connection: &Connection,
     event: &Event,
-    stored: u64,
+    (seq, stored): (u64, u64),
     record: &Record,
 ) -> Result<(), Fault> {
     match event {
@@ -90,7 +90,7 @@ pub(super) fn project_event(
             if gone == 0 { Err(unknown("session", session_id).into()) } else { Ok(()) }
         }
         Event::MessageUpdated { session_id, info } => {
-            upsert_message(connection, session_id, info.id(), [info.created(), stored], record)
+            upsert_message(connection, session_id, info.id(), [info.created(), stored, seq], record)
         }
         Event::MessageRemoved { session_id, message_id } => {
             demand_session(connection, session_id)?;
@@ -119,20 +119,27 @@ fn upsert_message(
     connection: &Connection,
     session: &SessionId,
     id: &MessageId,
-    [created, updated]: [u64; 2],
+    [created, updated, seq]: [u64; 3],
     record: &Record,
 ) -> Result<(), Fault> {
     let row = record.row();
     // An id that another session uses matches no row and changes nothing.
     let changed = connection
         .prepare_cached(
-            "INSERT INTO message (id, session_id, time_created, time_updated, data)
-             SELECT ?1, id, ?3, ?4, ?5 FROM session WHERE id = ?2
+            "INSERT INTO message (id, session_id, time_created, time_updated, data, seq)
+             SELECT ?1, id, ?3, ?4, ?5, ?6 FROM session WHERE id = ?2
              ON CONFLICT (id) DO UPDATE SET time_created = excluded.time_created,
                  time_updated = excluded.time_updated, data = excluded.data
              WHERE session_id = excluded.session_id",
         )?
-        .execute(params![id.as_str(), session.as_str(), number(created), number(updated), Json(&row)])?;
+        .execute(params![
+            id.as_str(),
+            session.as_str(),
+            number(created),
+            number(updated),
+            Json(&row),
+            number(seq)
+        ])?;
     if changed > 0 {
         return Ok(());
     }
@@ -281,7 +288,7 @@ pub(super) fn replay(connection: &mut Connection) -> Result<u64, Fault> {
         position = last.position;
         for envelope in &page {
             let record = Record::new(&envelope.event)?;
-            project_event(&transaction, &envelope.event, envelope.time, &record)?;
+            project_event(&transaction, &envelope.event, (envelope.seq, envelope.time), &record)?;
             count += 1;
         }
     }

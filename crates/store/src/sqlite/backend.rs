@@ -75,6 +75,14 @@ impl Backend for Sqlite {
         Box::pin(self.seq_before(session, until_seq, most))
     }
 
+    fn session_before<'a>(&'a self, session: &'a SessionId, until_seq: u64) -> Answer<'a, Option<Session>> {
+        Box::pin(self.session_before(session, until_seq))
+    }
+
+    fn first_seq<'a>(&'a self, session: &'a SessionId, message: &'a MessageId) -> Answer<'a, Option<u64>> {
+        Box::pin(self.first_seq(session, message))
+    }
+
     fn session<'a>(&'a self, id: &'a SessionId) -> Answer<'a, Option<(u64, Session)>> {
         Box::pin(self.session(id))
     }

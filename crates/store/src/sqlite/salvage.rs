@@ -375,9 +375,9 @@ fn project(new: &Connection) -> Result<(), Fault> {
         position = last.position;
         for envelope in &page {
             new.execute_batch("SAVEPOINT event")?;
-            let applied = Record::new(&envelope.event)
-                .map_err(Fault::Error)
-                .and_then(|record| apply::project_event(new, &envelope.event, envelope.time, &record));
+            let applied = Record::new(&envelope.event).map_err(Fault::Error).and_then(|record| {
+                apply::project_event(new, &envelope.event, (envelope.seq, envelope.time), &record)
+            });
             if applied.is_err() {
                 new.execute_batch("ROLLBACK TO event")?;
             }

@@ -176,6 +176,36 @@ async fn pages_join_to_the_whole(store: Store) {
     assert_eq!(count, 4);
 }
 
+async fn a_place_in_the_log_is_found_without_reading_it(store: Store) {
+    let id = message_id("msg_own");
+    let mut taken_back = session("ses_1");
+    taken_back.revert = Some(serde_json::from_value(json!({"messageID": "msg_own"})).expect("a revert"));
+    let given_up = updated(session("ses_1"));
+    let session = session_id("ses_1");
+    let removed = Event::MessageRemoved { session_id: session.clone(), message_id: id.clone() };
+    let again = message("ses_1", "msg_own", 9);
+    store
+        .append(vec![created("ses_1"), message("ses_1", "msg_own", 5), updated(taken_back)])
+        .await
+        .expect("stored");
+    store.append(vec![again.clone()]).await.expect("stored");
+    assert_eq!(store.first_seq(&session, &id).await.expect("read"), Some(1), "it was only changed since");
+    store.append(vec![removed, given_up]).await.expect("stored");
+    assert_eq!(store.first_seq(&session, &id).await.expect("read"), None);
+    store.append(vec![again]).await.expect("stored");
+    assert_eq!(store.first_seq(&session, &id).await.expect("read"), Some(6));
+    assert_eq!(store.first_seq(&session_id("ses_2"), &id).await.expect("read"), None);
+    let mut reverts = Vec::new();
+    for until in 0..7 {
+        let before = store.session_before(&session, until).await.expect("read");
+        reverts.push(before.map(|session| session.revert.is_some()));
+    }
+    let expected = [None, Some(false), Some(false), Some(true), Some(true), Some(true), Some(false)];
+    assert_eq!(reverts, expected);
+    store.replay().await.expect("replayed");
+    assert_eq!(store.first_seq(&session, &id).await.expect("read"), Some(6));
+}
+
 async fn foreign_events_are_taken_once_and_in_order(store: Store) {
     store.append(some_events("ses_1")).await.expect("stored");
     let event = |seq: u64| -> Incoming {
@@ -224,6 +254,7 @@ macro_rules! backends {
             a_draft_is_seen_and_not_logged
             pages_join_to_the_whole
             foreign_events_are_taken_once_and_in_order
+            a_place_in_the_log_is_found_without_reading_it
         })*
     };
 }

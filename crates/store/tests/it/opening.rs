@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use codewright_proto::Event;
 use codewright_store::{Error, Store};
 
 use crate::support::*;
@@ -137,11 +138,29 @@ async fn a_newer_schema_is_refused_with_both_versions() {
     open(&path).await.close().await.expect("closed");
     rusqlite::Connection::open(&path).expect("opens").pragma_update(None, "user_version", 70).expect("set");
     let error = refused(&path).await;
-    assert!(matches!(error, Error::Newer { found: 70, known: 5, .. }), "{error}");
+    assert!(matches!(error, Error::Newer { found: 70, known: 6, .. }), "{error}");
     assert_eq!(
         error.to_string(),
-        format!("the store `{}` has schema version 70, this program knows versions up to 5", path.display())
+        format!("the store `{}` has schema version 70, this program knows versions up to 6", path.display())
     );
+}
+
+#[tokio::test]
+async fn the_place_of_a_message_from_before_places_were_kept_is_found_in_the_log() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("store.db");
+    let store = open(&path).await;
+    let (session, own) = (session_id("ses_1"), message_id("msg_own"));
+    let removed = Event::MessageRemoved { session_id: session.clone(), message_id: own.clone() };
+    let sent = || message("ses_1", "msg_own", 5);
+    store.append(vec![created("ses_1"), sent(), removed, sent(), sent()]).await.expect("stored");
+    store.close().await.expect("closed");
+    rusqlite::Connection::open(&path)
+        .expect("opens")
+        .execute("UPDATE message SET seq = NULL", [])
+        .expect("set");
+    let store = open(&path).await;
+    assert_eq!(store.first_seq(&session, &own).await.expect("read"), Some(3));
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ use super::known;
 use crate::Error;
 use crate::extract::{One, Params};
 use crate::newer::event::{Fold, Told};
-use crate::newer::{LOOK_BACK, PAGE_BYTES, PAGE_EVENTS, learn};
+use crate::newer::{LOOK_BACK, PAGE_BYTES, PAGE_EVENTS, begin, learn};
 use crate::route::event::last_event;
 use crate::serve::Closing;
 use crate::state::App;
@@ -32,6 +32,8 @@ use crate::stream::{beating, event_stream};
 /// How many events are told when the client does not say, and at most.
 const DEFAULT_EVENTS: usize = 50;
 const MAX_EVENTS: u64 = 100;
+/// How many events are read at a time where a prompt stands: it has few.
+const PROMPT_EVENTS: usize = 16;
 /// The greatest number of an event: they are stored with a sign.
 const MAX_SEQ: u64 = i64::MAX as u64;
 
@@ -84,6 +86,9 @@ impl Reader {
                 return Ok(Some(told));
             }
             let from_seq = self.place().await?;
+            if self.next_seq.is_none() {
+                begin(&self.app.engine, &mut self.fold, (&self.session, from_seq)).await;
+            }
             self.next_seq = Some(from_seq);
             let page = self.app.engine.events_of(&self.session, from_seq, PAGE_EVENTS).await?;
             let mut told = Vec::new();
@@ -105,27 +110,14 @@ impl Reader {
     }
 }
 
-/// How a prompt was taken in, by what the log says of it from a place on.
-pub(super) async fn admission(
-    app: &App,
-    session: &SessionId,
-    message: &MessageId,
-    from_seq: u64,
-) -> Result<Value, Error> {
+/// How a prompt was taken in, by what the log says of it where it was stored.
+pub(super) async fn admission(app: &App, session: &SessionId, message: &MessageId) -> Result<Value, Error> {
     let missing = || Error::MissingMessage { session: session.clone(), message: message.clone() };
-    let mut reader = Reader { next_seq: Some(from_seq), ..Reader::new(app.clone(), session.clone(), None) };
-    // An id that was taken back may have been sent once more: the last is the one that is there.
-    let mut found = None;
-    while let Some(told) = reader.next().await? {
-        if told.admitted.as_ref() == Some(message) {
-            // It is told right behind.
-            found = Some((told, reader.next().await?));
-            if from_seq > 0 {
-                break;
-            }
-        }
-    }
-    let (admitted, prompted) = found.ok_or_else(missing)?;
+    let from_seq = app.engine.first_seq(session, message).await?.ok_or_else(missing)?;
+    let mut told = prompt_at(app, session, (message, from_seq)).await?.into_iter();
+    // The second is told right behind.
+    let found = (told.next().filter(|told| told.admitted.as_ref() == Some(message)), told.next());
+    let (Some(admitted), prompted) = found else { return Err(missing()) };
     let data = &admitted.value["data"];
     let mut shown = json!({
         "admittedSeq": admitted.seq,
@@ -139,6 +131,28 @@ pub(super) async fn admission(
         shown["promotedSeq"] = json!(prompted.seq);
     }
     Ok(shown)
+}
+
+/// What the log tells of a prompt at its place; nothing behind it is read.
+async fn prompt_at(
+    app: &App,
+    session: &SessionId,
+    (message, from_seq): (&MessageId, u64),
+) -> Result<Vec<Told>, Error> {
+    let (mut fold, mut told, mut next_seq) = (Fold::default(), Vec::new(), from_seq);
+    loop {
+        let page = app.engine.events_of(session, next_seq, PROMPT_EVENTS).await?;
+        for envelope in &page {
+            fold.push(envelope, &mut told);
+            if fold.unsettled().is_none_or(|(unsettled, _)| unsettled != message) {
+                return Ok(told);
+            }
+        }
+        let Some(last) = page.last() else { break };
+        next_seq = last.seq + 1;
+    }
+    fold.settle(session.as_str(), &mut told);
+    Ok(told)
 }
 
 #[derive(Deserialize)]

@@ -62,7 +62,7 @@ pub(in crate::route) async fn prompt(
         if !matches!(stored.info, Message::User(_)) || !prompt.is(&stored.parts) {
             return Err(Error::Conflict { resource: message_id.to_string() });
         }
-        return Ok(Json(json!({ "data": admission(&app, &id, message_id, 0).await? })));
+        return Ok(Json(json!({ "data": admission(&app, &id, message_id).await? })));
     }
     let input = PromptInput {
         message_id,
@@ -71,9 +71,8 @@ pub(in crate::route) async fn prompt(
         ..PromptInput::default()
     };
     let (engine, of) = (app.engine.clone(), id.clone());
-    let from_seq = app.engine.last_seq(&id).await? + 1;
     let message_id = app.finish(async move { engine.submit(&of, input).await }).await?;
-    Ok(Json(json!({ "data": admission(&app, &id, &message_id, from_seq).await? })))
+    Ok(Json(json!({ "data": admission(&app, &id, &message_id).await? })))
 }
 
 #[derive(Deserialize)]

@@ -1,0 +1,68 @@
+//! Finds places in a session's log without reading what lies between.
+
+use codewright_proto::{Event, MessageId, Session, SessionId};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::apply::number;
+use super::query::{text, unsigned};
+use crate::error::Fault;
+use crate::upcast;
+
+/// The row of a session as it was before a place of its log; none before it was made.
+pub(super) fn session_before(
+    connection: &Connection,
+    session: &SessionId,
+    until_seq: u64,
+) -> Result<Option<Session>, Fault> {
+    // Named, so that a plan that reads the log instead is an error and not a slow answer.
+    let sql = "SELECT type, data FROM event INDEXED BY event_session_seq_idx
+        WHERE aggregate_id = ?1 AND seq < ?2 AND type >= 'session.' AND type < 'session/'
+        ORDER BY seq DESC LIMIT 1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params![session.as_str(), number(until_seq)])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    Ok(match upcast::decode(text(row, "type")?, text(row, "data")?)? {
+        Event::SessionCreated { info, .. } | Event::SessionUpdated { info, .. } => Some(info),
+        Event::SessionDeleted { .. }
+        | Event::MessageUpdated { .. }
+        | Event::MessageRemoved { .. }
+        | Event::PartUpdated { .. }
+        | Event::PartRemoved { .. }
+        | Event::TodoUpdated { .. }
+        | Event::PermissionAsked(_)
+        | Event::PermissionReplied { .. } => None,
+    })
+}
+
+/// Where a message was stored first, since it is there; none for an unknown one.
+pub(super) fn first_seq(
+    connection: &Connection,
+    session: &SessionId,
+    message: &MessageId,
+) -> Result<Option<u64>, Fault> {
+    let sql = "SELECT seq FROM message WHERE id = ?1 AND session_id = ?2";
+    let kept: Option<Option<i64>> = connection
+        .prepare_cached(sql)?
+        .query_row([message.as_str(), session.as_str()], |row| row.get(0))
+        .optional()?;
+    match kept {
+        None => Ok(None),
+        Some(Some(seq)) => Ok(Some(seq.unsigned_abs())),
+        Some(None) => searched(connection, session, message),
+    }
+}
+
+/// The same for a message from before its place was kept. The events are looked at one after the other,
+/// and none of them is kept.
+fn searched(connection: &Connection, session: &SessionId, message: &MessageId) -> Result<Option<u64>, Fault> {
+    let sql = "SELECT min(seq) AS seq FROM event
+        WHERE aggregate_id = ?1 AND type >= 'message.updated.' AND type < 'message.updated/'
+        AND json_extract(data, '$.info.id') = ?2
+        AND seq > (SELECT coalesce(max(seq), -1) FROM event
+            WHERE aggregate_id = ?1 AND type >= 'message.removed.' AND type < 'message.removed/'
+            AND json_extract(data, '$.messageID') = ?2)
+        HAVING min(seq) IS NOT NULL";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([session.as_str(), message.as_str()])?;
+    Ok(rows.next()?.map(|row| unsigned(row, "seq")).transpose()?)
+}
