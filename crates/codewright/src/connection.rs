@@ -121,7 +121,7 @@ pub(crate) async fn open_engine(env: Env, directory: &Path) -> anyhow::Result<En
     let options = Options { directory, env, dirs, version: VERSION, clock: Clock::system(), confinement };
     let engine = Engine::open(options).await.map_err(explained)?;
     if let Some(why) = engine.untold() {
-        crate::style::warning(&format!("nothing is told to a collector: {why}"));
+        crate::style::warning(why);
     }
     if let Some(salvage) = engine.salvage() {
         crate::style::warning(&salvage.to_string());

@@ -35,18 +35,19 @@ impl Deliver for Collector {
     }
 }
 
-/// What tells, as the environment wants it, and why it does not although it should.
+/// What tells, as the environment wants it, and what is wrong with that.
 pub(crate) fn open(
     (env, dirs): (&Env, &Dirs),
     llm: &Client,
     (version, clock): (&str, &Clock),
 ) -> (Tracer, Option<String>) {
     match Settings::read(&env.of(env::TELEMETRY), version) {
-        Ok(Some(settings)) if !is_switched_off(env, dirs) => {
-            (Tracer::new(settings, version, clock, Collector(llm.clone())), None)
+        Ok(Some(mut settings)) if !is_switched_off(env, dirs) => {
+            let left_aside = settings.left_aside.take();
+            (Tracer::new(settings, version, clock, Collector(llm.clone())), left_aside)
         }
         Ok(_) => (Tracer::default(), None),
-        Err(why) => (Tracer::default(), Some(why)),
+        Err(why) => (Tracer::default(), Some(format!("nothing is told to a collector: {why}"))),
     }
 }
 
@@ -75,7 +76,7 @@ impl Engine {
         span
     }
 
-    /// Why nothing is told to a collector although one is named.
+    /// What is wrong with the variables that name a collector, and what follows from it.
     #[must_use]
     pub fn untold(&self) -> Option<&str> {
         self.0.untold.as_deref()

@@ -34,6 +34,8 @@ pub struct Settings {
     pub share: f64,
     /// Whether whoever asks us decides for what it asks.
     pub heeds_parents: bool,
+    /// What a variable says that is not understood and left aside, if there is one.
+    pub left_aside: Option<String>,
 }
 
 /// A collector and how it is asked.
@@ -88,10 +90,14 @@ impl Settings {
             None => Vec::new(),
         };
         // No limit, which is written as 0, is our own.
-        let timeout = match of("TIMEOUT").and_then(|(_, ms)| ms.parse().ok()) {
-            Some(0) => MAX_TIMEOUT,
-            Some(ms) => Duration::from_millis(ms).min(MAX_TIMEOUT),
-            None => TIMEOUT,
+        let (timeout, left_aside) = match of("TIMEOUT").map(|(variable, ms)| (variable, ms.parse())) {
+            Some((_, Ok(0))) => (MAX_TIMEOUT, None),
+            Some((_, Ok(ms))) => (Duration::from_millis(ms).min(MAX_TIMEOUT), None),
+            Some((variable, Err(_))) => {
+                let used = TIMEOUT.as_secs();
+                (TIMEOUT, Some(format!("{variable} is no number of milliseconds; {used} s are used")))
+            }
+            None => (TIMEOUT, None),
         };
         let told = get("OTEL_RESOURCE_ATTRIBUTES")
             .map(|list| pairs("OTEL_RESOURCE_ATTRIBUTES", list))
@@ -103,7 +109,8 @@ impl Settings {
         let sampler = get("OTEL_TRACES_SAMPLER").unwrap_or(SAMPLER);
         let share = share(sampler, get("OTEL_TRACES_SAMPLER_ARG"))?;
         let heeds_parents = sampler.starts_with(OF_PARENTS);
-        Ok(Some(Self { address: Address { url, headers, timeout }, resource, share, heeds_parents }))
+        let address = Address { url, headers, timeout };
+        Ok(Some(Self { address, resource, share, heeds_parents, left_aside }))
     }
 }
 
@@ -209,8 +216,21 @@ mod tests {
         for (ms, expected) in [("0", MAX_TIMEOUT), ("1", Duration::from_millis(1)), ("99999999", MAX_TIMEOUT)]
         {
             let settings = read(&[ENDPOINT, ("OTEL_EXPORTER_OTLP_TIMEOUT", ms)]).unwrap().unwrap();
-            assert_eq!(settings.address.timeout, expected);
+            assert_eq!((settings.address.timeout, settings.left_aside), (expected, None));
         }
+    }
+
+    #[test]
+    fn a_limit_that_is_no_number_is_told_by_its_name_and_left_aside() {
+        for name in ["OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT"] {
+            for value in ["5s", "-1", "1e3"] {
+                let settings = read(&[ENDPOINT, (name, value)]).unwrap().unwrap();
+                let told = settings.left_aside.unwrap_or_default();
+                assert!(told.starts_with(&format!("{name} ")) && !told.contains(value), "{told}");
+                assert_eq!(settings.address.timeout, TIMEOUT);
+            }
+        }
+        assert_eq!(read(&[("OTEL_EXPORTER_OTLP_TIMEOUT", "5s")]), Ok(None), "nothing is told anyway");
     }
 
     #[test]
