@@ -9,13 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use codewright_testkit::{BlockingServer, Project, Script, Turn};
+use codewright_testkit::{BlockingServer, Project, Script, Staged, Terminal, Turn};
 use serde_json::json;
 
-use self::terminal::Terminal;
-
 mod svg;
-mod terminal;
 
 const ENTER: &str = "\r";
 const ESCAPE: &str = "\u{1b}";
@@ -28,6 +25,11 @@ const CALC: &str = "pub fn add(a: i32, b: i32) -> i32 {\n    a - b\n}\n\npub fn 
 const ANSWER: &str = "## The test passes\n\n`add` **subtracted**: a minus had crept in.\n\n- `src/calc.rs` adds again\n- the test \
                       that failed is green\n\n| test | before | after |\n|---|---|---|\n| `adds` | failed | ok |\n\n```rust\n\
                       assert_eq!(add(2, 2), 4); // as it should be\n```\n";
+
+/// The name that the session gets, beside the first step.
+const TITLE: &str = "Fix the test of add";
+/// What the end of the answer shows.
+const ANSWERED: &str = "// as it should be";
 
 /// Draws all of them.
 pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
@@ -59,8 +61,28 @@ struct Stage {
 }
 
 impl Studio {
+    fn start(
+        &self,
+        stage: &Stage,
+        (args, variables): (&[&str], &[(&str, &str)]),
+        size: (u16, u16),
+    ) -> Result<Terminal> {
+        let project = &stage.project;
+        // The project lies below it, so that its place is the same whatever the temporary directory is called.
+        let home = project.directory().parent().and_then(Path::to_str).context("the project has a place")?;
+        let usual = [("HOME", home), ("COLORTERM", "truecolor"), ("TZ", "UTC")];
+        let variables: Vec<_> = usual.iter().chain(variables).copied().collect();
+        Terminal::start(&Staged {
+            program: self.program.as_os_str(),
+            args,
+            project,
+            variables: &variables,
+            size,
+        })
+    }
+
     fn keep(&self, name: &str, terminal: &Terminal) -> Result<()> {
-        let drawn = svg::drawn(&terminal.settled()?);
+        let drawn = svg::drawn(&terminal.settled(svg::frozen)?);
         let path = self.folder.join(name).with_extension("svg");
         fs::write(&path, drawn).with_context(|| format!("cannot write `{}`", path.display()))
     }
@@ -68,38 +90,39 @@ impl Studio {
     /// A session, and most of what can lie over it.
     fn large(&self) -> Result<()> {
         let stage = stage(fixing())?;
-        let mut terminal = Terminal::start(&self.program, &stage.project, &[], (118, 40))?;
-        terminal.until(MODEL)?;
+        let mut terminal = self.start(&stage, (&[], &[]), (118, 40))?;
+        terminal.shows(MODEL)?;
         self.keep("home", &terminal)?;
         terminal.send("The test of add fails. Fix @calc")?;
-        terminal.until("src/calc.rs")?;
+        terminal.shows("src/calc.rs")?;
         terminal.send(ENTER)?;
-        terminal.until("@src/calc.rs ")?;
+        terminal.shows("@src/calc.rs ")?;
         terminal.send(ENTER)?;
-        terminal.until("[Allow once]")?;
+        terminal.shows("[Allow once]")?;
         self.keep("permission", &terminal)?;
         terminal.send(ENTER)?;
-        terminal.until("Build · plain-model ·")?;
+        answered(&terminal)?;
         terminal.resize((132, 60))?;
+        terminal.shows(TITLE)?;
         self.keep("session", &terminal)?;
         terminal.resize((118, 40))?;
         terminal.send(PALETTE)?;
-        terminal.until("Commands")?;
+        terminal.shows("Commands")?;
         self.keep("palette", &terminal)?;
         terminal.send(ESCAPE)?;
-        terminal.until_gone("Suggested")?;
+        terminal.hides("Suggested")?;
         terminal.send(LEADER)?;
         terminal.send("m")?;
-        terminal.until("Select model")?;
+        terminal.shows("Select model")?;
         self.keep("models", &terminal)?;
         terminal.send(ESCAPE)?;
-        terminal.until_gone("Select model")?;
+        terminal.hides("Select model")?;
         terminal.resize((136, 32))?;
         terminal.send("/diff")?;
-        terminal.until("Look through changes")?;
+        terminal.shows("Look through changes")?;
         terminal.send(ENTER)?;
-        terminal.until("working tree")?;
-        terminal.until("a + b")?;
+        terminal.shows("working tree")?;
+        terminal.shows("a + b")?;
         self.keep("diff", &terminal)
     }
 
@@ -107,11 +130,10 @@ impl Studio {
         let stage = stage(fixing())?;
         let variables = [("COLORFGBG", "0;15")];
         let args = ["--auto", "--prompt", "The test of add fails. Fix it."];
-        let mut terminal =
-            Terminal::start_with(&self.program, &stage.project, (&args, &variables), (118, 50))?;
-        terminal.until(MODEL)?;
+        let mut terminal = self.start(&stage, (&args, &variables), (118, 50))?;
+        terminal.shows(MODEL)?;
         terminal.send(ENTER)?;
-        terminal.until("Build · plain-model ·")?;
+        answered(&terminal)?;
         self.keep("light", &terminal)
     }
 
@@ -125,25 +147,31 @@ impl Studio {
                 {"label": "Queries", "description": "with their times"}]},
         ]});
         let stage = stage(Script::new().title("A service").tool("question", questions))?;
-        let mut terminal =
-            Terminal::start(&self.program, &stage.project, &["--prompt", "Set up the service."], (118, 34))?;
-        terminal.until(MODEL)?;
+        let mut terminal = self.start(&stage, (&["--prompt", "Set up the service."], &[]), (118, 34))?;
+        terminal.shows(MODEL)?;
         terminal.send(ENTER)?;
-        terminal.until("Which database")?;
+        terminal.shows("Which database")?;
         self.keep("question", &terminal)
     }
 
     fn mini(&self) -> Result<()> {
         let stage = stage(fixing())?;
         let args = ["--mini", "--auto", "--prompt", "The test of add fails. Fix it."];
-        let mut terminal = Terminal::start(&self.program, &stage.project, &args, (100, 44))?;
-        terminal.until(MODEL)?;
+        let mut terminal = self.start(&stage, (&args, &[]), (100, 44))?;
+        terminal.shows(MODEL)?;
         terminal.send(ENTER)?;
-        terminal.until("Build · plain-model ·")?;
+        answered(&terminal)?;
         terminal.send("And now mul")?;
-        terminal.until("And now mul")?;
+        terminal.shows("And now mul")?;
         self.keep("mini", &terminal)
     }
+}
+
+/// Waits for the end of the turn. Every step has a line at its end, so that alone says nothing.
+fn answered(terminal: &Terminal) -> Result<()> {
+    terminal.shows(ANSWERED)?;
+    terminal.hides("esc interrupt")?;
+    terminal.shows("Build · plain-model ·").map(drop)
 }
 
 /// A turn that finds and mends a mistake.
@@ -155,7 +183,7 @@ fn fixing() -> Script {
         {"content": "run the tests", "status": "in_progress", "priority": "medium"},
     ]});
     Script::new()
-        .title("Fix the test of add")
+        .title(TITLE)
         .turn(Turn::steps().reasoning("The test adds, so look at `add`.").text("I'll look at the function first.").tool("read", json!({"filePath": "src/calc.rs"})))
         .turn(Turn::steps().tool("todowrite", todos))
         .turn(Turn::text("It subtracts.").tool("edit", edit))

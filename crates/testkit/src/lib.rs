@@ -30,6 +30,7 @@ mod fuzz;
 mod hang;
 mod project;
 mod run;
+mod terminal;
 
 pub use blocking::BlockingServer;
 pub use codewright_scripted::*;
@@ -38,3 +39,4 @@ pub use fuzz::{Fuzz, Fuzzed};
 pub use hang::{Hang, Hung};
 pub use project::Project;
 pub use run::{Finished, Run, Running};
+pub use terminal::{Staged, Terminal};

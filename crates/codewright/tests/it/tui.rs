@@ -1,149 +1,36 @@
 //! The terminal client on a real pseudo-terminal, read as a terminal shows it.
 
-use std::io::{Read as _, Write};
-use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::{Duration, Instant};
-
-use anyhow::{Context as _, Result, bail};
-use codewright_testkit::{Script, Turn};
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use anyhow::{Context as _, Result};
+use codewright_testkit::{Script, Staged, Terminal, Turn};
 use serde_json::json;
 
-use crate::support::{DEADLINE, Stage, check_has};
+use crate::support::{Stage, check_has};
 
-const ROWS: u16 = 40;
-const COLUMNS: u16 = 110;
-/// How often the screen is looked at.
-const POLL: Duration = Duration::from_millis(20);
+const PROGRAM: &str = env!("CARGO_BIN_EXE_codewright");
+/// Columns and rows.
+const SIZE: (u16, u16) = (110, 40);
 const ENTER: &str = "\r";
 const ESCAPE: &str = "\u{1b}";
 
-/// What the program wrote, as a terminal understands it.
-struct Seen {
-    parser: vt100::Parser,
-    bytes: Vec<u8>,
-}
-
 /// The program on a terminal of its own.
-struct Terminal {
-    seen: Arc<Mutex<Seen>>,
-    writer: Box<dyn Write + Send>,
-    child: Box<dyn Child + Send + Sync>,
-    master: Box<dyn MasterPty + Send>,
+fn start(stage: &Stage, args: &[&str]) -> Result<Terminal> {
+    start_with(stage, args, &[])
 }
 
-impl Terminal {
-    fn start(stage: &Stage, args: &[&str]) -> Result<Self> {
-        Self::start_with(stage, args, &[])
-    }
-
-    fn start_with(stage: &Stage, args: &[&str], variables: &[(&str, &str)]) -> Result<Self> {
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_codewright"));
-        command.args(args);
-        Self::spawn(stage, command, variables)
-    }
-
-    fn spawn(stage: &Stage, mut command: CommandBuilder, variables: &[(&str, &str)]) -> Result<Self> {
-        let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
-        let pair = native_pty_system().openpty(size)?;
-        command.cwd(stage.project.directory());
-        command.env_clear();
-        for (name, value) in stage.project.environment() {
-            command.env(name, value);
-        }
-        for (name, value) in [
-            ("TERM", "xterm-256color"),
-            ("OPENCODE_DISABLE_LOCAL_SERVERS", "1"),
-            ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
-        ] {
-            command.env(name, value);
-        }
-        for (name, value) in variables {
-            command.env(name, value);
-        }
-        let child = pair.slave.spawn_command(command)?;
-        drop(pair.slave);
-        let mut reader = pair.master.try_clone_reader()?;
-        let writer = pair.master.take_writer()?;
-        let seen =
-            Arc::new(Mutex::new(Seen { parser: vt100::Parser::new(ROWS, COLUMNS, 0), bytes: Vec::new() }));
-        let shared = Arc::clone(&seen);
-        thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            while let Ok(count @ 1..) = reader.read(&mut buffer) {
-                let mut seen = shared.lock().unwrap();
-                seen.parser.process(&buffer[..count]);
-                seen.bytes.extend_from_slice(&buffer[..count]);
-            }
-        });
-        Ok(Self { seen, writer, child, master: pair.master })
-    }
-
-    /// Under a shell that looks at the terminal before and behind the program, and notes its id.
-    fn under_a_shell(stage: &Stage) -> Result<Self> {
-        let script = "stty -a > \"$HOME/before\"; sh -c 'echo $$ > \"$HOME/pid\"; exec \"$0\"' \"$0\"; code=$?; \
-                      stty -a > \"$HOME/after\"; exit $code";
-        let program = env!("CARGO_BIN_EXE_codewright");
-        let mut command = CommandBuilder::new("sh");
-        command.args(["-c", script, program]);
-        Self::spawn(stage, command, &[])
-    }
-
-    fn screen(&self) -> String {
-        self.seen.lock().unwrap().parser.screen().contents()
-    }
-
-    fn send(&mut self, keys: &str) -> Result<()> {
-        self.writer.write_all(keys.as_bytes())?;
-        self.writer.flush()?;
-        Ok(())
-    }
-
-    /// Waits until the screen shows something.
-    fn shows(&self, text: &str) -> Result<String> {
-        self.until(text, |screen| screen.contains(text))
-    }
-
-    fn until(&self, what: &str, holds: impl Fn(&str) -> bool) -> Result<String> {
-        let until = Instant::now() + DEADLINE;
-        loop {
-            let screen = self.screen();
-            if holds(&screen) {
-                return Ok(screen);
-            }
-            if Instant::now() > until {
-                bail!("`{what}` did not come within {DEADLINE:?}:\n{screen}");
-            }
-            thread::sleep(POLL);
-        }
-    }
-
-    /// Waits until the program has ended; its exit code, and all it wrote.
-    fn ended(mut self) -> Result<(u32, String)> {
-        let until = Instant::now() + DEADLINE;
-        let status = loop {
-            if let Some(status) = self.child.try_wait()? {
-                break status;
-            }
-            if Instant::now() > until {
-                self.child.kill()?;
-                bail!("the program did not end:\n{}", self.screen());
-            }
-            thread::sleep(POLL);
-        };
-        // What it wrote last is still on its way.
-        thread::sleep(Duration::from_millis(200));
-        let seen = self.seen.lock().unwrap();
-        Ok((status.exit_code(), String::from_utf8_lossy(&seen.bytes).into_owned()))
-    }
+fn start_with(stage: &Stage, args: &[&str], variables: &[(&str, &str)]) -> Result<Terminal> {
+    spawn(stage, (PROGRAM, args), variables)
 }
 
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        // It has usually ended by then.
-        drop(self.child.kill());
-    }
+fn spawn(stage: &Stage, (program, args): (&str, &[&str]), variables: &[(&str, &str)]) -> Result<Terminal> {
+    let (program, project) = (program.as_ref(), &stage.project);
+    Terminal::start(&Staged { program, args, project, variables, size: SIZE })
+}
+
+/// Under a shell that looks at the terminal before and behind the program, and notes its id.
+fn under_a_shell(stage: &Stage) -> Result<Terminal> {
+    let script = "stty -a > \"$HOME/before\"; sh -c 'echo $$ > \"$HOME/pid\"; exec \"$0\"' \"$0\"; code=$?; \
+                  stty -a > \"$HOME/after\"; exit $code";
+    spawn(stage, ("sh", &["-c", script, PROGRAM]), &[])
 }
 
 /// Fails unless everything that was switched on was switched off again.
@@ -174,7 +61,7 @@ fn a_prompt_is_answered_a_call_is_allowed_and_the_terminal_is_given_back() -> Re
     let mut config = codewright_testkit::Project::config(&stage.server.url());
     config["permission"] = json!({"bash": "ask"});
     stage.project.write_config(&config)?;
-    let mut terminal = Terminal::start(&stage, &[])?;
+    let mut terminal = start(&stage, &[])?;
     let home = terminal.shows("plain-model")?;
     check_has(&home, &["Ask anything…", "Build", "Mock", "ctrl+p commands", ":main"]);
     terminal.send("please do it")?;
@@ -201,7 +88,7 @@ fn a_prompt_is_answered_a_call_is_allowed_and_the_terminal_is_given_back() -> Re
 #[test]
 fn a_turn_is_interrupted_by_two_escapes() -> Result<()> {
     let stage = Stage::plain(Script::new().turn(Turn::text("Begun.\n").hang()))?;
-    let mut terminal = Terminal::start(&stage, &["--prompt", "go"])?;
+    let mut terminal = start(&stage, &["--prompt", "go"])?;
     terminal.shows("plain-model")?;
     terminal.send(ENTER)?;
     terminal.shows("Begun.")?;
@@ -225,7 +112,7 @@ fn a_question_is_answered_on_the_screen() -> Result<()> {
         "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}],
     }]});
     let stage = Stage::plain(Script::new().tool("question", questions).text("Noted."))?;
-    let mut terminal = Terminal::start(&stage, &["--prompt", "ask me"])?;
+    let mut terminal = start(&stage, &["--prompt", "ask me"])?;
     terminal.shows("plain-model")?;
     terminal.send(ENTER)?;
     let asked = terminal.shows("Which colour?")?;
@@ -241,7 +128,7 @@ fn a_question_is_answered_on_the_screen() -> Result<()> {
 fn a_signal_leaves_the_terminal_as_it_was() -> Result<()> {
     for (signal, code) in [("-TERM", 143), ("-HUP", 129), ("-INT", 130)] {
         let stage = Stage::plain(Script::new())?;
-        let terminal = Terminal::under_a_shell(&stage)?;
+        let terminal = under_a_shell(&stage)?;
         terminal.shows("plain-model")?;
         let read = |name: &str| std::fs::read_to_string(stage.project.home().join(name));
         let pid = read("pid")?.trim().to_owned();
@@ -258,14 +145,11 @@ fn a_signal_leaves_the_terminal_as_it_was() -> Result<()> {
 #[test]
 fn whoever_was_stopped_by_others_takes_the_terminal_again() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
-    let mut terminal = Terminal::under_a_shell(&stage)?;
+    let mut terminal = under_a_shell(&stage)?;
     terminal.shows("plain-model")?;
     let pid = std::fs::read_to_string(stage.project.home().join("pid"))?.trim().to_owned();
     let kill = |signal: &str| std::process::Command::new("kill").args([signal, &pid]).status();
-    let taken = |terminal: &Terminal| {
-        let seen = terminal.seen.lock().unwrap();
-        String::from_utf8_lossy(&seen.bytes).matches("\u{1b}[?1049h").count()
-    };
+    let taken = |terminal: &Terminal| terminal.written().matches("\u{1b}[?1049h").count();
     kill("-STOP")?;
     kill("-CONT")?;
     terminal.until("the terminal to be taken again", |_| taken(&terminal) == 2)?;
@@ -285,7 +169,7 @@ fn nothing_from_a_model_or_a_tool_reaches_the_terminal_as_a_command() -> Result<
         .tool("bash", json!({"command": "printf 'a\\033]52;c;aGk=\\007b\\033[2Jc'", "description": "x"}))
         .turn(Turn::text(evil));
     let stage = Stage::plain(script)?;
-    let mut terminal = Terminal::start(&stage, &["--prompt", "go"])?;
+    let mut terminal = start(&stage, &["--prompt", "go"])?;
     terminal.shows("plain-model")?;
     terminal.send(ENTER)?;
     terminal.until("the answer", |screen| screen.contains("onetwothree") && screen.contains("abc"))?;
@@ -302,7 +186,7 @@ fn a_server_is_attached_to_and_its_session_continued() -> Result<()> {
     let stage = Stage::plain(Script::new().text("First answer.").text("Second answer."))?;
     let (_server, url) = stage.serve()?;
     stage.run(["--attach", &url, "hello"])?.success()?;
-    let mut terminal = Terminal::start(&stage, &["attach", &url, "--continue"])?;
+    let mut terminal = start(&stage, &["attach", &url, "--continue"])?;
     let screen = terminal.shows("First answer.")?;
     check_has(&screen, &["hello"]);
     terminal.send("more")?;
@@ -328,11 +212,9 @@ fn without_a_terminal_it_is_said_what_to_do_instead() -> Result<()> {
 #[test]
 fn a_resized_terminal_is_drawn_anew() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
-    let terminal = Terminal::start(&stage, &[])?;
+    let terminal = start(&stage, &[])?;
     terminal.shows("plain-model")?;
-    let size = PtySize { rows: 12, cols: 50, pixel_width: 0, pixel_height: 0 };
-    terminal.seen.lock().unwrap().parser.screen_mut().set_size(12, 50);
-    terminal.master.resize(size)?;
+    terminal.resize((50, 12))?;
     terminal.until("the smaller home", |screen| {
         screen.contains("Ask anything…") && screen.lines().count() <= 12
     })?;
@@ -343,7 +225,7 @@ fn a_resized_terminal_is_drawn_anew() -> Result<()> {
 fn a_server_that_goes_away_and_comes_back_is_found_again() -> Result<()> {
     let stage = Stage::plain(Script::new().text("First answer.").text("Second answer."))?;
     let (server, url) = stage.serve()?;
-    let mut terminal = Terminal::start(&stage, &["attach", &url])?;
+    let mut terminal = start(&stage, &["attach", &url])?;
     terminal.shows("plain-model")?;
     terminal.send("hello")?;
     terminal.send(ENTER)?;
@@ -367,7 +249,7 @@ fn a_server_that_goes_away_and_comes_back_is_found_again() -> Result<()> {
 fn without_a_model_the_home_view_says_what_to_do() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     stage.project.write_config(&json!({}))?;
-    let mut terminal = Terminal::start(&stage, &[])?;
+    let mut terminal = start(&stage, &[])?;
     let screen = terminal.shows("No model can be used yet.")?;
     check_has(&screen, &["/connect", "codewright providers login", "codewright demo"]);
     // Whoever takes prompts without a key is offered and never chosen.
@@ -392,7 +274,7 @@ fn the_users_editor_writes_the_prompt() -> Result<()> {
     let stage = Stage::plain(Script::new().text("Read."))?;
     let editor = stage.project.write("editor.sh", "#!/bin/sh\nprintf 'from the editor\\n' > \"$1\"\n")?;
     let command = format!("sh {}", editor.display());
-    let mut terminal = Terminal::start_with(&stage, &[], &[("EDITOR", &command)])?;
+    let mut terminal = start_with(&stage, &[], &[("EDITOR", &command)])?;
     terminal.shows("plain-model")?;
     terminal.send("\u{18}e")?;
     terminal.shows("┃  from the editor")?;
@@ -406,7 +288,7 @@ fn the_users_editor_writes_the_prompt() -> Result<()> {
 fn a_prompt_and_its_edit_are_taken_back_on_the_screen() -> Result<()> {
     let edit = json!({"filePath": "note.txt", "content": "written\n"});
     let stage = Stage::git(Script::new().tool("write", edit).text("Written."))?;
-    let mut terminal = Terminal::start(&stage, &["--prompt", "write a note"])?;
+    let mut terminal = start(&stage, &["--prompt", "write a note"])?;
     terminal.shows("plain-model")?;
     terminal.send(ENTER)?;
     terminal.until("the end of the turn", |screen| {
@@ -429,7 +311,7 @@ fn a_prompt_and_its_edit_are_taken_back_on_the_screen() -> Result<()> {
 #[test]
 fn what_was_chosen_holds_at_the_next_start() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
-    let mut terminal = Terminal::start(&stage, &[])?;
+    let mut terminal = start(&stage, &[])?;
     terminal.shows("plain-model")?;
     terminal.send("\u{18}t")?;
     terminal.shows("Themes")?;
@@ -446,7 +328,7 @@ fn what_was_chosen_holds_at_the_next_start() -> Result<()> {
     terminal.ended()?;
     let chosen = std::fs::read_to_string(stage.project.home().join(".local/state/codewright/tui.json"))?;
     check_has(&chosen, &["\"theme\": \"nord\"", "mockanth/claude-mock"]);
-    let mut terminal = Terminal::start(&stage, &[])?;
+    let mut terminal = start(&stage, &[])?;
     terminal.shows("plain-model")?;
     terminal.send("\u{18}s")?;
     terminal.until("the theme", |screen| screen.contains("theme") && screen.contains("nord"))?;
@@ -457,7 +339,7 @@ fn what_was_chosen_holds_at_the_next_start() -> Result<()> {
 fn a_shell_command_and_a_file_go_with_the_prompt() -> Result<()> {
     let stage = Stage::plain(Script::new().text("Seen."))?;
     stage.project.write("src/adder.txt", "the adder's text\n")?;
-    let mut terminal = Terminal::start(&stage, &[])?;
+    let mut terminal = start(&stage, &[])?;
     terminal.shows("plain-model")?;
     terminal.send("!echo from-my-shell")?;
     terminal.send(ENTER)?;
@@ -487,7 +369,7 @@ fn a_terminal_that_cannot_draw_gets_lines_of_plain_text() -> Result<()> {
     let mut config = codewright_testkit::Project::config(&stage.server.url());
     config["permission"] = json!({"bash": "ask"});
     stage.project.write_config(&config)?;
-    let mut terminal = Terminal::start_with(&stage, &[], &[("TERM", "dumb")])?;
+    let mut terminal = start_with(&stage, &[], &[("TERM", "dumb")])?;
     terminal.shows("a line is a prompt")?;
     terminal.send("hello\r")?;
     terminal.shows("allow once [y]")?;
@@ -519,7 +401,7 @@ fn a_pipe_is_answered_line_by_line_where_that_is_asked_for() -> Result<()> {
 #[test]
 fn a_long_paste_is_shown_by_its_size_and_sent_whole() -> Result<()> {
     let stage = Stage::plain(Script::new().text("Seen."))?;
-    let mut terminal = Terminal::start(&stage, &[])?;
+    let mut terminal = start(&stage, &[])?;
     terminal.shows("plain-model")?;
     terminal.send("\u{1b}[200~first\nsecond\nthird\nfourth\nfifth\u{1b}[201~")?;
     let screen = terminal.shows("[Pasted ~5 lines]")?;
@@ -536,12 +418,9 @@ fn a_long_paste_is_shown_by_its_size_and_sent_whole() -> Result<()> {
 #[test]
 fn whoever_suspends_the_client_finds_it_as_it_was() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
-    let mut terminal = Terminal::start(&stage, &["--prompt", "half a prompt"])?;
+    let mut terminal = start(&stage, &["--prompt", "half a prompt"])?;
     terminal.shows("half a prompt")?;
-    let given_back = |terminal: &Terminal| {
-        let seen = terminal.seen.lock().unwrap();
-        String::from_utf8_lossy(&seen.bytes).matches("\u{1b}[?1049l").count()
-    };
+    let given_back = |terminal: &Terminal| terminal.written().matches("\u{1b}[?1049l").count();
     assert_eq!(given_back(&terminal), 0);
     // Here no shell waits for it, so the system lets it go on at once.
     terminal.send("\u{1a}")?;
@@ -560,7 +439,7 @@ fn what_changed_in_the_directory_is_looked_through() -> Result<()> {
     let stage = Stage::git(Script::new())?;
     stage.project.write("src/adder.rs", "fn add() {\n    1 + 1\n}\n")?;
     stage.project.write("notes/today.txt", "first\nsecond\n")?;
-    let mut terminal = Terminal::start(&stage, &[])?;
+    let mut terminal = start(&stage, &[])?;
     terminal.shows("plain-model")?;
     terminal.send("/diff")?;
     terminal.shows("Look through changes")?;
@@ -597,7 +476,7 @@ fn an_answer_is_copied_to_the_terminal_and_to_the_desktop() -> Result<()> {
     let stage = Stage::plain(Script::new().text("The answer is 42."))?;
     let path = with_program(&stage, "xclip", "#!/bin/sh\ncat > \"$HOME/copied\"\n")?;
     let variables = [("DISPLAY", ":77"), ("PATH", path.as_str())];
-    let mut terminal = Terminal::start_with(&stage, &["--prompt", "go"], &variables)?;
+    let mut terminal = start_with(&stage, &["--prompt", "go"], &variables)?;
     terminal.shows("plain-model")?;
     terminal.send(ENTER)?;
     terminal.shows("The answer is 42.")?;
@@ -613,7 +492,7 @@ fn an_answer_is_copied_to_the_terminal_and_to_the_desktop() -> Result<()> {
 #[test]
 fn without_a_desktop_it_is_said_that_the_terminal_has_the_text() -> Result<()> {
     let stage = Stage::plain(Script::new().text("The answer is 42."))?;
-    let mut terminal = Terminal::start_with(&stage, &["--prompt", "go"], &[("STY", "1.tty")])?;
+    let mut terminal = start_with(&stage, &["--prompt", "go"], &[("STY", "1.tty")])?;
     terminal.shows("plain-model")?;
     terminal.send(ENTER)?;
     terminal.shows("The answer is 42.")?;
@@ -633,7 +512,7 @@ fn a_picture_of_the_clipboard_goes_with_the_prompt() -> Result<()> {
     let script = "#!/bin/sh\ncase \"$*\" in *image/png*) printf '\\211PNG\\r\\n\\032\\nrest';; *) printf text;; esac\n";
     let path = with_program(&stage, "wl-paste", script)?;
     let variables = [("WAYLAND_DISPLAY", "wayland-7"), ("PATH", path.as_str())];
-    let mut terminal = Terminal::start_with(&stage, &[], &variables)?;
+    let mut terminal = start_with(&stage, &[], &variables)?;
     terminal.shows("plain-model")?;
     terminal.send("what is this? ")?;
     terminal.send("\u{16}")?;
@@ -652,7 +531,7 @@ fn servers_places_and_sharing_say_honestly_what_there_is() -> Result<()> {
     let mut config = codewright_testkit::Project::config(&stage.server.url());
     config["mcp"] = json!({"helper": {"type": "local", "command": ["/nonexistent"], "enabled": false}});
     stage.project.write_config(&config)?;
-    let mut terminal = Terminal::start(&stage, &["--prompt", "go"])?;
+    let mut terminal = start(&stage, &["--prompt", "go"])?;
     terminal.shows("plain-model")?;
     terminal.send(ENTER)?;
     terminal.shows("Done.")?;
@@ -690,7 +569,7 @@ fn the_small_client_leaves_what_is_said_in_the_scrollback() -> Result<()> {
     let mut config = codewright_testkit::Project::config(&stage.server.url());
     config["permission"] = json!({"bash": "ask"});
     stage.project.write_config(&config)?;
-    let mut terminal = Terminal::start(&stage, &["--mini"])?;
+    let mut terminal = start(&stage, &["--mini"])?;
     let screen = terminal.shows("plain-model")?;
     check_has(&screen, &["Codewright", "› Ask anything…", "BUILD", "cmd"]);
     terminal.send("please do it")?;
@@ -713,7 +592,7 @@ fn the_small_client_leaves_what_is_said_in_the_scrollback() -> Result<()> {
     terminal.send("/exit")?;
     terminal.send(ENTER)?;
     terminal.shows("codewright -s ses_")?;
-    let screen = terminal.screen();
+    let screen = terminal.screen().contents();
     assert!(screen.contains("Second answer.") && !screen.contains("Ask anything"), "{screen}");
     let (code, written) = terminal.ended()?;
     assert_eq!(code, 0);
@@ -728,7 +607,7 @@ fn the_small_client_leaves_what_is_said_in_the_scrollback() -> Result<()> {
 #[test]
 fn a_terminal_without_utf_8_is_sent_ascii_only() -> Result<()> {
     let stage = Stage::plain(Script::new().text("Na\u{ef}ve \u{6f22}\u{5b57} and a list:\n\n- one\n"))?;
-    let mut terminal = Terminal::start_with(&stage, &["--prompt", "go"], &[("LANG", "C")])?;
+    let mut terminal = start_with(&stage, &["--prompt", "go"], &[("LANG", "C")])?;
     terminal.shows("plain-model")?;
     terminal.send(ENTER)?;
     let screen = terminal.shows("#  Build : plain-model")?;
@@ -745,9 +624,7 @@ fn a_terminal_without_utf_8_is_sent_ascii_only() -> Result<()> {
 #[test]
 fn a_shell_has_its_terminal_while_the_client_is_stopped() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
-    let mut command = CommandBuilder::new("sh");
-    command.arg("-i");
-    let mut terminal = Terminal::spawn(&stage, command, &[("PS1", "shell> ")])?;
+    let mut terminal = spawn(&stage, ("sh", &["-i"]), &[("PS1", "shell> ")])?;
     terminal.shows("shell>")?;
     terminal.send(&format!("{} --prompt 'half a prompt'\r", env!("CARGO_BIN_EXE_codewright")))?;
     terminal.shows("half a prompt")?;
