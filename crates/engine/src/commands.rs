@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use codewright_config::{Config, parse_model};
 use codewright_proto::{
-    CommandInput, MessageWithParts, ModelRef, PartInput, PromptInput, PromptModel, Session, SessionId, Signal,
+    CommandInput, MessageWithParts, ModelRef, PartInput, PromptInput, PromptModel, Session, SessionId,
+    Signal, media_type,
 };
 use codewright_workspace::{Command as Program, End, Limits};
 use serde::Serialize;
@@ -248,7 +249,7 @@ fn referred(inner: &Inner, place: &Place, name: &str) -> Option<PartInput> {
         let agent = place.agent(name).ok()?;
         return Some(PartInput::Agent { id: None, name: agent.name.clone(), source: None });
     };
-    let mime = if path.is_dir() { "application/x-directory" } else { mime_of(&path) };
+    let mime = if path.is_dir() { "application/x-directory" } else { media_type(&path.to_string_lossy()) };
     Some(PartInput::File {
         id: None,
         mime: mime.to_owned(),
@@ -256,18 +257,6 @@ fn referred(inner: &Inner, place: &Place, name: &str) -> Option<PartInput> {
         url: file_url(&path),
         source: None,
     })
-}
-
-fn mime_of(path: &Path) -> &'static str {
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    match extension.as_deref() {
-        Some("png") => "image/png",
-        Some("jpg" | "jpeg") => "image/jpeg",
-        Some("gif") => "image/gif",
-        Some("webp") => "image/webp",
-        Some("pdf") => "application/pdf",
-        _ => "text/plain",
-    }
 }
 
 /// A path as an address; what an address gives a meaning is escaped.

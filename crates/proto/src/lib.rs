@@ -13,6 +13,7 @@ mod error;
 mod event;
 mod file;
 mod id;
+mod media;
 mod message;
 mod part;
 mod permission;
@@ -33,6 +34,7 @@ pub use id::{
     AttemptId, EventId, Ids, MessageId, ParseIdError, PartId, PermissionId, ProjectId, PtyId, QuestionId,
     SessionId, ToolOutputId,
 };
+pub use media::media_type;
 pub use message::{
     AssistantMessage, AssistantTime, CreatedTime, Message, MessagePath, MessageWithParts, OutputFormat,
     PromptModel, UserMessage, UserSummary,

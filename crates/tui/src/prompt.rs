@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base64::Engine as _;
-use codewright_proto::PartInput;
+use codewright_proto::{PartInput, media_type};
 use serde_json::json;
 
 use crate::clipboard::Picture;
@@ -293,18 +293,7 @@ impl Prompt {
 
 fn file(path: &str, directory: &str, source: serde_json::Value) -> PartInput {
     let (name, range) = lines_of(path);
-    let is_directory = name.ends_with('/');
     let absolute = if name.starts_with('/') { name.to_owned() } else { format!("{directory}/{name}") };
-    let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
-    let mime = match extension.as_deref() {
-        _ if is_directory => "application/x-directory",
-        Some("png") => "image/png",
-        Some("jpg" | "jpeg") => "image/jpeg",
-        Some("gif") => "image/gif",
-        Some("webp") => "image/webp",
-        Some("pdf") => "application/pdf",
-        Some(_) | None => "text/plain",
-    };
     let query = match range {
         Some((start, Some(end))) => format!("?start={start}&end={end}"),
         Some((start, None)) => format!("?start={start}"),
@@ -312,7 +301,7 @@ fn file(path: &str, directory: &str, source: serde_json::Value) -> PartInput {
     };
     PartInput::File {
         id: None,
-        mime: mime.to_owned(),
+        mime: media_type(name).to_owned(),
         filename: Some(path.to_owned()),
         url: format!("file://{}{query}", escaped(&absolute)),
         source: Some(json!({"type": "file", "path": name, "text": source})),

