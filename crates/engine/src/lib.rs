@@ -19,6 +19,7 @@ mod journal;
 mod known;
 mod models;
 mod outputs;
+pub mod patch;
 mod permission;
 mod place;
 mod projects;

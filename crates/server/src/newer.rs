@@ -6,7 +6,6 @@
 pub(crate) mod event;
 pub(crate) mod feed;
 pub(crate) mod message;
-mod patch;
 pub(crate) mod prompt;
 pub(crate) mod waiting;
 

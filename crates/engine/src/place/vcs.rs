@@ -4,6 +4,7 @@
 //! index of our own, so that the user's is never written. A repository may hold hostile
 //! settings; nothing here runs programs that it names.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Stdio;
@@ -13,12 +14,17 @@ use codewright_proto::{VcsFile, VcsReply, VcsStatus};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
+use crate::patch::{self, Kept};
 use crate::{Error, Place};
 
 /// How long one call of git may take.
 const GIT_DEADLINE: Duration = Duration::from_secs(20);
-/// The most that is read of what git prints.
-const MAX_OUTPUT_BYTES: u64 = 16 * 1024 * 1024;
+/// The most that is kept of what git prints.
+const MAX_OUTPUT_BYTES: usize = 16 * 1024 * 1024;
+/// The most of a difference that is read to find the files for which there is room.
+const MAX_READ_BYTES: usize = 256 * 1024 * 1024;
+/// How much of it is read at a time.
+const PIECE_BYTES: usize = 64 * 1024;
 /// Differing files that are told.
 const MAX_FILES: usize = 5000;
 /// The tree without files, which a repository without commits is compared with.
@@ -59,17 +65,18 @@ impl Place {
         self.differing(Against::Commit).await.map(|(files, ..)| files)
     }
 
-    /// The files that differ, each with its difference and so many lines around it.
+    /// The files that differ, each with its difference and so many lines around it. The differences of all are
+    /// bounded together: a file whose own is too large for what is left has none.
     pub async fn vcs_diff(&self, against: Against, context: Option<u32>) -> Result<Vec<VcsFile>, Error> {
         let (mut files, base, index) = self.differing(against).await?;
         if files.is_empty() {
             return Ok(files);
         }
-        let text = self.patch(&base, context, index.as_ref()).await?;
-        let mut patches = split(&text);
-        // Both lists come from the same comparison, in the same order.
+        let text = self.patches(&base, context, index.as_ref()).await?;
+        let patches = patch::files(&text).into_iter().map(|known| (known.file, known.patch));
+        let mut patches: HashMap<_, _> = patches.collect();
         for file in &mut files {
-            file.patch = patches.next().map(str::to_owned);
+            file.patch = patches.remove(&file.file).flatten();
         }
         Ok(files)
     }
@@ -136,12 +143,32 @@ impl Place {
         Ok((files(&listed), base, index))
     }
 
+    /// The whole difference, as git prints it.
     async fn patch(&self, base: &str, context: Option<u32>, index: Option<&Index>) -> Result<String, Error> {
-        let context = format!("-U{}", context.unwrap_or(3).min(100_000));
-        let args = ["diff", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", &context, base];
-        let text = self.git(&args, index, None).await?;
+        let text = self.git(&compared(base, &around(context)), index, None).await?;
         let text = text.ok_or_else(|| Error::invalid("git cannot compare the files"))?;
         Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// The differences of the files for which there is room.
+    async fn patches(
+        &self,
+        base: &str,
+        context: Option<u32>,
+        index: Option<&Index>,
+    ) -> Result<String, Error> {
+        let (mut kept, mut read) = (Kept::new(MAX_OUTPUT_BYTES), 0);
+        let take = |piece: &[u8]| {
+            read += piece.len();
+            kept.push(piece);
+            read < MAX_READ_BYTES
+        };
+        let kept = match self.run((&compared(base, &around(context)), None), index, take).await? {
+            Ended::Well => kept.whole(),
+            Ended::Stopped => kept.cut(),
+            Ended::Badly => return Err(Error::invalid("git cannot compare the files")),
+        };
+        Ok(String::from_utf8_lossy(&kept).into_owned())
     }
 
     /// A copy of the index in which files that git does not know are known, without their content.
@@ -170,6 +197,28 @@ impl Place {
         index: Option<&Index>,
         input: Option<&[u8]>,
     ) -> Result<Option<Vec<u8>>, Error> {
+        let mut output = Vec::new();
+        let take = |piece: &[u8]| {
+            output.extend_from_slice(piece);
+            output.len() <= MAX_OUTPUT_BYTES
+        };
+        match self.run((args, input), index, take).await? {
+            Ended::Well => Ok(Some(output)),
+            Ended::Badly => Ok(None),
+            Ended::Stopped => Err(Error::invalid(format!(
+                "the changes are too large: git prints more than {} MiB of them; commit or ignore what is large",
+                MAX_OUTPUT_BYTES / 1024 / 1024
+            ))),
+        }
+    }
+
+    /// Runs git; `take` is given what it prints, and says whether it wants more.
+    async fn run(
+        &self,
+        (args, input): (&[&str], Option<&[u8]>),
+        index: Option<&Index>,
+        mut take: impl FnMut(&[u8]) -> bool,
+    ) -> Result<Ended, Error> {
         let mut command = Command::new("git");
         command.args(SAFE).args(args).current_dir(&self.worktree.root);
         command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
@@ -189,28 +238,28 @@ impl Place {
                 }
             };
             let read = async {
-                let mut output = Vec::new();
-                if let Some(stdout) = stdout {
-                    stdout.take(MAX_OUTPUT_BYTES + 1).read_to_end(&mut output).await?;
+                let Some(mut stdout) = stdout else { return Ok(true) };
+                let mut piece = vec![0; PIECE_BYTES];
+                loop {
+                    let count = stdout.read(&mut piece).await?;
+                    if count == 0 {
+                        return Ok::<_, std::io::Error>(true);
+                    }
+                    if !take(&piece[..count]) {
+                        return Ok(false);
+                    }
                 }
-                Ok::<_, std::io::Error>(output)
             };
-            let ((), output) = tokio::join!(write, read);
-            let output = output?;
-            if output.len() as u64 > MAX_OUTPUT_BYTES {
+            let ((), is_all) = tokio::join!(write, read);
+            if !is_all? {
                 child.start_kill()?;
-                return Ok(Printed::TooMuch);
+                return Ok(Ended::Stopped);
             }
             let succeeded = child.wait().await?.success();
-            Ok::<_, std::io::Error>(if succeeded { Printed::All(output) } else { Printed::Failed })
+            Ok::<_, std::io::Error>(if succeeded { Ended::Well } else { Ended::Badly })
         };
         match tokio::time::timeout(GIT_DEADLINE, talk).await {
-            Ok(Ok(Printed::All(output))) => Ok(Some(output)),
-            Ok(Ok(Printed::Failed)) => Ok(None),
-            Ok(Ok(Printed::TooMuch)) => Err(Error::invalid(format!(
-                "the changes are too large: git prints more than {} MiB of them; commit or ignore what is large",
-                MAX_OUTPUT_BYTES / 1024 / 1024
-            ))),
+            Ok(Ok(ended)) => Ok(ended),
             Ok(Err(error)) => Err(Error::invalid(format!("cannot run git: {error}"))),
             Err(_) => Err(Error::invalid("git took too long")),
         }
@@ -218,10 +267,21 @@ impl Place {
 }
 
 /// What came of one call of git.
-enum Printed {
-    All(Vec<u8>),
-    TooMuch,
-    Failed,
+enum Ended {
+    Well,
+    /// It was not let print all.
+    Stopped,
+    Badly,
+}
+
+/// How git is told how many lines are shown around a change.
+fn around(context: Option<u32>) -> String {
+    format!("-U{}", context.unwrap_or(3).min(100_000))
+}
+
+/// The arguments of a comparison with a tree.
+fn compared<'a>(base: &'a str, around: &'a str) -> [&'a str; 7] {
+    ["diff", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", around, base]
 }
 
 /// An index of our own; gone when dropped.
@@ -232,7 +292,7 @@ fn files(listed: &[u8]) -> Vec<VcsFile> {
     let listed = String::from_utf8_lossy(listed);
     let mut files: Vec<VcsFile> = Vec::new();
     let mut tokens = listed.split('\0');
-    let mut counts = std::collections::HashMap::new();
+    let mut counts = HashMap::new();
     while let Some(token) = tokens.next() {
         if let Some(raw) = token.strip_prefix(':') {
             let Some(file) = tokens.next() else { break };
@@ -252,15 +312,6 @@ fn files(listed: &[u8]) -> Vec<VcsFile> {
     }
     files.truncate(MAX_FILES);
     files
-}
-
-/// The differences of a patch, one a file.
-fn split(patch: &str) -> impl Iterator<Item = &str> {
-    const HEAD: &str = "diff --git ";
-    let begins = patch.match_indices(HEAD).map(|(at, _)| at);
-    let begins: Vec<_> =
-        begins.filter(|at| *at == 0 || patch.as_bytes()[at - 1] == b'\n').chain([patch.len()]).collect();
-    (1..begins.len()).map(move |end| &patch[begins[end - 1]..begins[end]])
 }
 
 #[cfg(test)]
@@ -284,15 +335,5 @@ mod tests {
         assert_eq!(shown, expected);
         assert_eq!(files(b""), []);
         assert_eq!(files(b":junk"), []);
-    }
-
-    #[test]
-    fn a_patch_is_cut_at_its_files() {
-        let patch = "diff --git a/x b/x\n+diff --git no\ndiff --git a/y b/y\nBinary\n";
-        assert_eq!(
-            split(patch).collect::<Vec<_>>(),
-            ["diff --git a/x b/x\n+diff --git no\n", "diff --git a/y b/y\nBinary\n"]
-        );
-        assert_eq!(split("").count(), 0);
     }
 }

@@ -7,14 +7,15 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use codewright_engine::patch;
 use codewright_proto::{
     AssistantMessage, Envelope, Event, EventId, Message, MessageId, MessageWithParts, ModelRef, Part,
-    PartBody, PartId, Revert, Session, StepFinish, TextPart, ToolPart, ToolState,
+    PartBody, PartId, Revert, Session, StepFinish, TextPart, ToolPart, ToolState, VcsFile,
 };
 use serde_json::{Value, json};
 
 use super::message::{self, Reason};
-use super::{patch, prompt};
+use super::prompt;
 
 /// How many messages of a session are remembered.
 const MAX_MESSAGES: usize = 256;
@@ -451,6 +452,14 @@ fn ended(finish: &StepFinish) -> Value {
     data
 }
 
+fn files(diff: &str) -> Value {
+    let shown = patch::files(diff).into_iter().map(|changed| {
+        let VcsFile { file, patch, additions, deletions, status } = changed;
+        json!({"path": file, "status": status, "additions": additions, "deletions": deletions, "patch": patch})
+    });
+    shown.collect()
+}
+
 /// How far a session is taken back, and what that did to files.
 pub(crate) fn revert(revert: &Revert) -> Value {
     let mut shown = json!({ "messageID": revert.message_id });
@@ -458,7 +467,7 @@ pub(crate) fn revert(revert: &Revert) -> Value {
         ("partID", revert.part_id.as_ref().map(|part| json!(part))),
         ("snapshot", revert.snapshot.as_ref().map(|tree| json!(tree))),
         ("diff", revert.diff.as_ref().map(|diff| json!(diff))),
-        ("files", revert.diff.as_deref().map(|diff| patch::files(diff).into())),
+        ("files", revert.diff.as_deref().map(files)),
     ];
     for (key, value) in more {
         if let Some(value) = value {

@@ -170,18 +170,33 @@ async fn version_control_tells_branches_and_differences() {
 }
 
 #[tokio::test]
-async fn changes_too_large_to_be_told_are_listed_and_the_limit_is_named() {
+async fn of_changes_too_large_to_be_told_whole_those_that_fit_are_told() {
     let bench = Bench::git().await;
     let router = bench.router(quick());
     bench.project.write("large.txt", "0123456789abcde\n".repeat(17 * 65536)).unwrap();
-    let (status, listed) = ask(&router, "GET", "/vcs/status", "").await;
-    assert_eq!((status, &listed[0]["additions"]), (200, &json!(17 * 65536)), "{listed}");
-    for path in ["/vcs/diff?mode=git", "/vcs/diff?mode=branch", "/vcs/diff/raw"] {
-        let (status, refused) = ask(&router, "GET", path, "").await;
-        assert_eq!(status, 400, "{path}");
-        let told = refused["data"]["message"].as_str().unwrap_or_default();
-        assert!(told.contains("too large") && told.contains("16 MiB"), "{path}: {refused}");
+    for small in ["a.txt", "z.txt"] {
+        bench.project.write(small, "small\n").unwrap();
     }
+    let (status, listed) = ask(&router, "GET", "/vcs/status", "").await;
+    assert_eq!((status, &listed[1]["additions"]), (200, &json!(17 * 65536)), "{listed}");
+    for path in ["/vcs/diff?mode=git", "/vcs/diff?mode=branch"] {
+        let (status, told) = ask(&router, "GET", path, "").await;
+        assert_eq!(status, 200, "{path}: {told}");
+        let told: Vec<_> = told
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|file| {
+                let patch = file["patch"].as_str().map(|patch| patch.ends_with("+small\n"));
+                (file["file"].as_str().unwrap(), file["additions"].as_u64().unwrap(), patch)
+            })
+            .collect();
+        let expected = [("a.txt", 1, Some(true)), ("large.txt", 17 * 65536, None), ("z.txt", 1, Some(true))];
+        assert_eq!(told, expected, "{path}");
+    }
+    let (status, refused) = ask(&router, "GET", "/vcs/diff/raw", "").await;
+    let message = refused["data"]["message"].as_str().unwrap_or_default();
+    assert!(status == 400 && message.contains("too large") && message.contains("16 MiB"), "{refused}");
 }
 
 #[tokio::test]
