@@ -2,7 +2,7 @@
 //!
 //! Each append is whole or not at all; what a process that dies leaves is a number of whole appends.
 
-use codewright_proto::Event;
+use codewright_proto::{Event, json_bytes};
 
 use crate::Error;
 use crate::engine::Inner;
@@ -26,7 +26,7 @@ impl<'a> Batch<'a> {
 
     /// Adds an event; stores those before it if they are enough.
     pub(crate) async fn push(&mut self, event: Event) -> Result<(), Error> {
-        let bytes = size(&event);
+        let bytes = json_bytes(&event);
         let is_full = self.events.len() >= MAX_EVENTS || self.bytes + bytes > MAX_BYTES;
         if is_full && !self.events.is_empty() {
             self.flush().await?;
@@ -51,22 +51,4 @@ impl<'a> Batch<'a> {
     pub(crate) fn seq(&self) -> Option<u64> {
         self.seq
     }
-}
-
-/// How long the event's JSON is.
-fn size(event: &Event) -> usize {
-    struct Count(usize);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    // What has no JSON is refused by the store.
-    drop(serde_json::to_writer(&mut count, event));
-    count.0
 }

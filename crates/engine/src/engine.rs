@@ -35,7 +35,6 @@ use crate::permission::gate::Gate;
 use crate::place::Place;
 use crate::pty::Terminals;
 use crate::question::Questions;
-use crate::request::history::visible;
 use crate::request::system::civil;
 use crate::run::{Runs, Turn, describe, recover};
 use crate::session::doors::{Doors, Entered};
@@ -325,13 +324,6 @@ impl Engine {
     pub async fn infos(&self, id: &SessionId) -> Result<Vec<Message>, Error> {
         self.0.session(id).await?;
         Ok(self.0.store.infos(id).await?)
-    }
-
-    /// What a model is told of a session at this moment: what still counts, from the last summary on.
-    pub async fn context(&self, id: &SessionId) -> Result<Vec<MessageWithParts>, Error> {
-        let session = self.0.session(id).await?;
-        let transcript = self.0.store.transcript(id).await?;
-        Ok(visible(&session::revert::counted(&session, transcript)).into_iter().cloned().collect())
     }
 
     /// The newest `limit` messages before one, oldest first, and whether there are older ones.

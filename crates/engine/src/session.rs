@@ -1,6 +1,7 @@
 //! Sessions: making them, and what clients may do with them while no model is asked.
 
 mod change;
+mod context;
 pub(crate) mod doors;
 pub(crate) mod fork;
 pub(crate) mod revert;

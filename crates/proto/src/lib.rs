@@ -22,6 +22,7 @@ mod pty;
 mod question;
 mod request;
 mod session;
+mod size;
 mod toast;
 mod vcs;
 
@@ -52,6 +53,7 @@ pub use session::{
     CacheUsage, FileDiff, KeptFile, ModelRef, Revert, Session, SessionExport, SessionStatus, SessionSummary,
     SessionTime, Share, Todo, TokenUsage,
 };
+pub use size::json_bytes;
 pub use toast::{Toast, ToastVariant};
 pub use vcs::{VcsFile, VcsReply, VcsStatus};
 

@@ -84,6 +84,16 @@ fn last_summary(transcript: &[MessageWithParts]) -> Option<(usize, usize, usize)
     })
 }
 
+/// Whether the end of a transcript has all that counts of it: the last summary, and the tail that it keeps.
+pub(crate) fn is_enough(end: &[MessageWithParts]) -> bool {
+    let Some((asked, ..)) = last_summary(end) else { return false };
+    let mut kept = end[asked].parts.iter().filter_map(|part| match &part.body {
+        PartBody::Compaction { tail_start_id, .. } => tail_start_id.as_ref(),
+        _ => None,
+    });
+    kept.all(|tail| end.iter().any(|message| message.info.id() == tail))
+}
+
 fn asks_only_for_summary(message: &MessageWithParts) -> bool {
     let mut parts = message.parts.iter();
     !message.parts.is_empty() && parts.all(|part| matches!(part.body, PartBody::Compaction { .. }))

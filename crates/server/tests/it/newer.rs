@@ -302,3 +302,38 @@ async fn a_revert_that_was_staged_long_ago_is_told_as_cleared() {
         text.push_str(std::str::from_utf8(chunk.data_ref().unwrap()).unwrap());
     }
 }
+
+#[tokio::test]
+async fn what_a_model_is_told_is_bounded_and_what_is_taken_back_is_no_part_of_it() {
+    let bench = Bench::new(Script::new()).await;
+    let (router, client) = (bench.router(quick()), bench.client());
+    let session = client.create_session(&SessionInput::default()).await.unwrap();
+    let path = format!("/api/session/{}", session.id);
+    for at in 0..20 {
+        let body =
+            json!({"id": format!("msg_{at:02}"), "prompt": {"text": "look"}, "resume": false}).to_string();
+        assert_eq!(ask(&router, "POST", &format!("{path}/prompt"), &body).await.0, 200);
+    }
+    let shown = async || {
+        let (status, answer) = ask(&router, "GET", &format!("{path}/context"), "").await;
+        assert_eq!(status, 200, "{answer}");
+        let ids = answer["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|message| message["id"].as_str().unwrap().to_owned());
+        ids.collect::<Vec<_>>()
+    };
+    let all: Vec<String> = (0..20).map(|at| format!("msg_{at:02}")).collect();
+    assert_eq!(shown().await, all);
+    let stage = json!({"messageID": "msg_05"}).to_string();
+    assert_eq!(ask(&router, "POST", &format!("{path}/revert/stage"), &stage).await.0, 200);
+    assert_eq!(shown().await, all[..5]);
+    assert!(ask(&router, "POST", &format!("{path}/revert/clear"), "").await.0 < 300);
+    for _ in 0..4 {
+        picture(&router, session.id.as_str(), 9 * 1024 * 1024).await;
+    }
+    let (status, error) = ask(&router, "GET", &format!("{path}/context"), "").await;
+    assert_eq!((status, error["_tag"].as_str()), (400, Some("InvalidRequestError")), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("32 MiB"), "{error}");
+}

@@ -21,6 +21,8 @@ use crate::state::App;
 
 /// How many messages a page has when the client does not say.
 const DEFAULT_MESSAGES: usize = 50;
+/// How large what a model is told may be; no model takes as much.
+const MAX_CONTEXT_BYTES: usize = 32 * 1024 * 1024;
 /// The most messages of one page.
 const MAX_MESSAGES: usize = 200;
 
@@ -152,9 +154,11 @@ struct Edges {
 /// A message as it is sent.
 async fn text(app: &App, id: &SessionId, message: &MessageId) -> Result<Option<Box<RawValue>>, Error> {
     let Ok(stored) = app.engine.message(id, message).await else { return Ok(None) };
-    let shown = shown(app, id, std::slice::from_ref(&stored)).await?;
-    let text = to_raw_value(&shown[0]).map_err(|_| Error::Panic)?;
-    Ok(Some(text))
+    written(app, id, &stored).await.map(Some)
+}
+
+async fn written(app: &App, id: &SessionId, stored: &MessageWithParts) -> Result<Box<RawValue>, Error> {
+    to_raw_value(&shown(app, id, stored).await).map_err(|_| Error::Panic)
 }
 
 pub(in crate::route) async fn one(
@@ -166,33 +170,37 @@ pub(in crate::route) async fn one(
         return Err(Error::MissingMessage { session: id, message });
     }
     let found = app.engine.message(&id, &message).await?;
-    let shown = shown(&app, &id, std::slice::from_ref(&found)).await?;
-    Ok(Json(json!({ "data": shown[0] })))
+    Ok(Json(json!({ "data": shown(&app, &id, &found).await })))
+}
+
+#[derive(Serialize)]
+pub(in crate::route) struct Context {
+    data: Vec<Box<RawValue>>,
 }
 
 /// What a model is told of the session at this moment.
 pub(in crate::route) async fn context(
     State(app): State<App>,
     One(id): One<SessionId>,
-) -> Result<Json<Value>, Error> {
+) -> Result<Json<Context>, Error> {
     known(&app, &id).await?;
-    let mut context = app.engine.context(&id).await?;
+    let mut context = app.engine.context(&id, MAX_CONTEXT_BYTES).await?;
     // The summary stands for the request for it, too.
     context.retain(|message| Reason::of(&message.parts).is_none());
-    Ok(Json(json!({ "data": shown(&app, &id, &context).await? })))
+    let mut data = Vec::with_capacity(context.len());
+    for stored in context {
+        data.push(written(&app, &id, &stored).await?);
+    }
+    Ok(Json(Context { data }))
 }
 
-async fn shown(app: &App, id: &SessionId, messages: &[MessageWithParts]) -> Result<Vec<Value>, Error> {
-    let mut all = Vec::with_capacity(messages.len());
-    for stored in messages {
-        let reason = match &stored.info {
-            Message::Assistant(info) if info.summary == Some(true) => {
-                let asked = app.engine.message(id, &info.parent_id).await.ok();
-                asked.and_then(|asked| Reason::of(&asked.parts))
-            }
-            Message::Assistant(_) | Message::User(_) => None,
-        };
-        all.push(message(stored, reason.unwrap_or(Reason::Manual)));
-    }
-    Ok(all)
+async fn shown(app: &App, id: &SessionId, stored: &MessageWithParts) -> Value {
+    let reason = match &stored.info {
+        Message::Assistant(info) if info.summary == Some(true) => {
+            let asked = app.engine.message(id, &info.parent_id).await.ok();
+            asked.and_then(|asked| Reason::of(&asked.parts))
+        }
+        Message::Assistant(_) | Message::User(_) => None,
+    };
+    message(stored, reason.unwrap_or(Reason::Manual))
 }
