@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use codewright_proto::{Envelope, Event, EventId, Fact, Notice, Signal};
+use codewright_proto::{Envelope, Event, EventId, Fact, Notice, Signal, json_bytes};
 use serde::{Serialize, Serializer};
 use tokio::sync::Notify;
 
@@ -280,45 +280,10 @@ impl Ring {
     }
 }
 
+/// How large a signal is: exactly, as what a client may put into one has no other bound than a request's.
 fn signal_bytes(signal: &Signal) -> usize {
-    match signal {
-        Signal::PartDelta { delta, .. } => delta.len(),
-        Signal::SessionDiff { diff, .. } => {
-            diff.iter().map(|file| ITEM_BYTES + file.patch.as_ref().map_or(0, String::len)).sum()
-        }
-        Signal::SessionError { error, .. } => error.message().len(),
-        Signal::FileEdited { file } => file.len(),
-        Signal::InstanceDisposed { directory } | Signal::LspUpdated { directory } => directory.len(),
-        Signal::McpToolsChanged { directory, server } => directory.len() + server.len(),
-        Signal::TuiPromptAppend { directory, text } => directory.len() + text.len(),
-        Signal::TuiCommandExecute { directory, command } => directory.len() + command.len(),
-        Signal::TuiToastShow { directory, toast } => directory.len() + toast.message.len(),
-        Signal::ProjectUpdated(_) => ITEM_BYTES,
-        Signal::PtyCreated { info } | Signal::PtyUpdated { info } => {
-            info.args.iter().chain([&info.title, &info.command, &info.cwd]).map(String::len).sum()
-        }
-        Signal::QuestionAsked(request) => {
-            let texts = request.questions.iter().map(|question| {
-                let options = question.options.iter();
-                let options: usize =
-                    options.map(|option| option.label.len() + option.description.len()).sum();
-                ITEM_BYTES + question.question.len() + question.header.len() + options
-            });
-            texts.sum()
-        }
-        Signal::QuestionReplied { answers, .. } => answers.iter().flatten().map(String::len).sum(),
-        Signal::ServerConnected {}
-        | Signal::ServerHeartbeat {}
-        | Signal::GlobalDisposed {}
-        | Signal::TuiSessionSelect { .. }
-        | Signal::SessionStatus { .. }
-        | Signal::SessionIdle { .. }
-        | Signal::QuestionRejected { .. }
-        | Signal::SessionCompacted { .. }
-        | Signal::PtyExited { .. }
-        | Signal::PtyDeleted { .. } => 0,
-        Signal::CommandExecuted { arguments, .. } => arguments.len(),
-    }
+    // The frequent one is not written only to be measured.
+    if let Signal::PartDelta { delta, .. } = signal { delta.len() } else { json_bytes(signal) }
 }
 
 /// Somebody holds a session for as long as this lives.

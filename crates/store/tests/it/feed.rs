@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use codewright_proto::{Notice, Signal};
+use codewright_proto::{Notice, Signal, Toast};
 use codewright_store::{Published, Store};
 
 use crate::support::*;
@@ -135,6 +135,23 @@ async fn large_events_do_not_wait_in_memory() {
     for position in 1..=42 {
         assert_eq!(next(&mut slow).await.position(), Some(position));
     }
+}
+
+#[tokio::test]
+async fn large_signals_do_not_wait_in_memory_whatever_is_large_about_them() {
+    let store = in_memory().await;
+    let mut subscription = store.subscribe();
+    let shown = |title: String| Signal::TuiToastShow {
+        directory: "/p".to_owned(),
+        toast: Toast { title: Some(title), message: "m".to_owned(), ..Toast::default() },
+    };
+    for _ in 0..20 {
+        store.signal(shown("x".repeat(1024 * 1024)));
+    }
+    store.signal(shown("the last".to_owned()));
+    store.append(vec![created("ses_1")]).await.expect("stored");
+    // More than may wait was given up, so that the log's events are all that is told.
+    assert_eq!(next(&mut subscription).await.position(), Some(1));
 }
 
 #[tokio::test]
