@@ -16,6 +16,7 @@ use codewright_engine::{Published, Subscription};
 use codewright_proto::{Envelope, SessionId, Signal};
 use futures_util::stream;
 use http::{HeaderValue, header};
+use serde_json::Value;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
@@ -192,13 +193,25 @@ impl Reader {
             Published::Signal { signal, .. } => place(signal),
         };
         let directory = directory.or(home.map(|home| home.directory.as_str()));
+        let forgotten = self.sessions.make_room(published);
+        let mut frames = self.of_others(forgotten).await;
         let told = self.sessions.hear(&self.app.engine, published, self.app.clock.now_ms()).await;
-        let mut frames: Vec<Bytes> = told.into_iter().map(|told| frame::told(told, directory)).collect();
+        frames.extend(told.into_iter().map(|told| frame::told(told, directory)));
         let is_shown = !matches!(published, Published::Signal { signal, .. } if is_older_only(signal));
         if is_shown {
             frames.push(frame::newer(&self.app.payloads.of(published), published, directory));
         }
         (!frames.is_empty()).then(|| frames.concat().into())
+    }
+
+    /// The frames of newer events, each about a session of its own.
+    async fn of_others(&self, told: Vec<(SessionId, Value)>) -> Vec<Bytes> {
+        let mut frames = Vec::new();
+        for (session, told) in told {
+            let home = self.app.directories.of(&self.app.engine, &session).await;
+            frames.push(frame::told(told, home.as_ref().map(|home| home.directory.as_str())));
+        }
+        frames
     }
 
     async fn home(&self, published: &Published) -> Option<Arc<Home>> {
@@ -213,11 +226,8 @@ impl Reader {
     async fn beat(&mut self) -> Bytes {
         match self.scope {
             Scope::Newer => {
-                let mut frames = Vec::new();
-                for (session, told) in self.sessions.settle_all(&self.app.engine).await {
-                    let home = self.app.directories.of(&self.app.engine, &session).await;
-                    frames.push(frame::told(told, home.as_ref().map(|home| home.directory.as_str())));
-                }
+                let told = self.sessions.settle_all(&self.app.engine).await;
+                let mut frames = self.of_others(told).await;
                 frames.push(Bytes::from_static(b": heartbeat\n\n"));
                 frames.concat().into()
             }

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use codewright_engine::patch;
 use codewright_proto::{
     AssistantMessage, Envelope, Event, EventId, Message, MessageId, MessageWithParts, ModelRef, Part,
-    PartBody, PartId, Revert, Session, StepFinish, TextPart, ToolPart, ToolState, VcsFile,
+    PartBody, PartId, Revert, Session, StepFinish, TextPart, ToolPart, ToolState, VcsFile, json_bytes,
 };
 use serde_json::{Value, json};
 
@@ -19,6 +19,8 @@ use super::prompt;
 
 /// How many messages of a session are remembered.
 const MAX_MESSAGES: usize = 256;
+/// About how much room a remembered call takes.
+const CALL_BYTES: usize = 256;
 
 /// What happened, as a newer client hears it.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,6 +90,8 @@ struct Prompt {
     created: u64,
     last: (EventId, u64),
     parts: Vec<Part>,
+    /// How large the parts are, as JSON.
+    bytes: usize,
 }
 
 /// Where an event of the log stands.
@@ -140,6 +144,7 @@ impl Fold {
                         created: info.time.created,
                         last: (id.clone(), *seq),
                         parts: Vec::new(),
+                        bytes: 0,
                     });
                 }
             }
@@ -164,7 +169,7 @@ impl Fold {
 
     /// Tells of a prompt whose parts have all been read: of those of one prompt the log holds all or none.
     pub(crate) fn settle(&mut self, session: &str, told: &mut Vec<Told>) {
-        let Some(Prompt { message, id, seq, created, last, parts }) = self.prompt.take() else { return };
+        let Some(Prompt { message, id, seq, created, last, parts, .. }) = self.prompt.take() else { return };
         self.reason = Reason::of(&parts).or(self.reason);
         // A message from before the place where reading began, which was only stored anew.
         if parts.is_empty() {
@@ -212,6 +217,16 @@ impl Fold {
     /// The prompt whose parts are being read, and the last of its events.
     pub(crate) fn unsettled(&self) -> Option<(&MessageId, u64)> {
         self.prompt.as_ref().map(|prompt| (&prompt.message, prompt.last.1))
+    }
+
+    /// About how many bytes are remembered: what grows with what is said.
+    pub(crate) fn bytes(&self) -> usize {
+        let prompt = self.prompt.as_ref().map_or(0, |prompt| prompt.bytes);
+        let answers = self.messages.values().map(|known| match known {
+            Known::Prompt => 0,
+            Known::Answer(answer) => answer.text.len() + answer.calls.len() * CALL_BYTES,
+        });
+        prompt + answers.sum::<usize>()
     }
 
     /// What a piece of text that has just come tells: its kind and its content.
@@ -291,6 +306,7 @@ impl Fold {
         if let Some(prompt) = &mut self.prompt {
             // Others were settled before.
             prompt.last = (at.id.clone(), at.seq);
+            prompt.bytes += json_bytes(part);
             prompt.parts.push(part.clone());
             return None;
         }

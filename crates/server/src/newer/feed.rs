@@ -12,12 +12,37 @@ use super::{LOOK_BACK, PAGE_EVENTS, begin, learn, waiting};
 
 /// Sessions whose logs are folded at once; beyond, the one that was heard of longest ago is forgotten.
 const MAX_SESSIONS: usize = 128;
+/// How large what is known of them is together, beside the session that was heard of last: prompts that are not told
+/// yet and summaries that are being written. Beyond, those heard of longest ago are told of and forgotten.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// What one reader of the feed knows of the sessions that it hears of, and the position of the last event of each.
 #[derive(Default)]
 pub(crate) struct Sessions(HashMap<SessionId, (Fold, u64)>);
 
 impl Sessions {
+    /// Forgets the sessions heard of longest ago until there is room for one that is heard of now; what was not
+    /// told of them yet.
+    pub(crate) fn make_room(&mut self, published: &Published) -> Vec<(SessionId, Value)> {
+        let mut all = Vec::new();
+        let Published::Event(envelope) = published else { return all };
+        loop {
+            let others = || self.0.iter().filter(|(known, _)| *known != envelope.event.session_id());
+            let bytes: usize = others().map(|(_, (fold, _))| fold.bytes()).sum();
+            if others().count() < MAX_SESSIONS && bytes <= MAX_BYTES {
+                return all;
+            }
+            let oldest = others().min_by_key(|(_, (_, heard))| *heard).map(|(id, _)| id.clone());
+            let Some((oldest, (mut fold, _))) = oldest.and_then(|id| self.0.remove_entry(&id)) else {
+                return all;
+            };
+            // What is stored as one is told as one, so what comes of another session ends this one's prompt.
+            let mut told = Vec::new();
+            fold.settle(oldest.as_str(), &mut told);
+            all.extend(values(told).into_iter().map(|told| (oldest.clone(), told)));
+        }
+    }
+
     /// What a notice tells; `now_ms` is the time.
     pub(crate) async fn hear(&mut self, engine: &Engine, published: &Published, now_ms: u64) -> Vec<Value> {
         match published {
@@ -42,10 +67,6 @@ impl Sessions {
             return Vec::new();
         }
         if !self.0.contains_key(session) {
-            let oldest = self.0.iter().min_by_key(|(_, (_, heard))| *heard).map(|(id, _)| id.clone());
-            if let Some(oldest) = oldest.filter(|_| self.0.len() >= MAX_SESSIONS) {
-                self.0.remove(&oldest);
-            }
             self.0.insert(session.clone(), (read_to(engine, envelope).await, envelope.position));
         }
         if let Some((fold, heard)) = self.0.get_mut(session) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use codewright_proto::{MessageId, SessionInput};
+use codewright_server::Options;
 use codewright_testkit::{Script, Turn};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
@@ -336,4 +337,43 @@ async fn what_a_model_is_told_is_bounded_and_what_is_taken_back_is_no_part_of_it
     let (status, error) = ask(&router, "GET", &format!("{path}/context"), "").await;
     assert_eq!((status, error["_tag"].as_str()), (400, Some("InvalidRequestError")), "{error}");
     assert!(error["message"].as_str().unwrap().contains("32 MiB"), "{error}");
+}
+
+#[tokio::test]
+async fn every_prompt_is_told_of_whatever_else_happens() {
+    let bench = Bench::new(Script::new()).await;
+    let (router, client) = (bench.router(quick()), bench.client());
+    // No heartbeat tells what is complete.
+    let silent = Options { heartbeat: Duration::from_secs(3600), ..Options::default() };
+    let listening = request("GET", "/api/event").body(Body::empty()).unwrap();
+    let mut response = send(&bench.router(silent), listening).await;
+    let mut sessions = Vec::new();
+    // More than is remembered of sessions that nothing else is heard of.
+    for _ in 0..6 {
+        let session = client.create_session(&SessionInput::default()).await.unwrap();
+        picture(&router, session.id.as_str(), 5 * 1024 * 1024).await;
+        sessions.push(session.id);
+    }
+    let last = sessions.pop().unwrap();
+    let mut told = 0;
+    let mut text = String::new();
+    while told < 2 {
+        let chunk = timeout(PATIENCE, response.body_mut().frame()).await.unwrap().unwrap().unwrap();
+        text.push_str(std::str::from_utf8(chunk.data_ref().unwrap()).unwrap());
+        while let Some((frame, rest)) = text.split_once("\n\n") {
+            let data: Value = serde_json::from_str(frame.strip_prefix("data: ").unwrap_or("null")).unwrap();
+            let of = data["data"]["sessionID"].as_str().unwrap_or_default();
+            assert_ne!(
+                (data["type"].as_str(), of),
+                (Some("session.next.prompted"), last.as_str()),
+                "nothing says it is all"
+            );
+            if data["type"] == "session.next.prompted" {
+                assert_eq!(of, sessions[told].as_str());
+                assert_eq!(data["location"]["directory"], json!(bench.project.directory()));
+                told += 1;
+            }
+            text = rest.to_owned();
+        }
+    }
 }

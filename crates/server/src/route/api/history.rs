@@ -10,7 +10,7 @@ use axum::response::Response;
 use axum::{Extension, Json};
 use bytes::Bytes;
 use codewright_engine::{Published, Subscription};
-use codewright_proto::{Event, MessageId, SessionId};
+use codewright_proto::{Envelope, Event, MessageId, SessionId};
 use futures_util::stream;
 use http::HeaderMap;
 use serde::{Deserialize, Serialize};
@@ -61,13 +61,16 @@ struct Reader {
     next_seq: Option<u64>,
     /// The last event that the client knows of.
     after: Option<u64>,
+    /// What was read and is not folded yet.
+    page: VecDeque<Envelope>,
     told: VecDeque<Told>,
 }
 
 impl Reader {
     fn new(app: App, session: SessionId, after: Option<u64>) -> Self {
         let next_seq = after.is_none().then_some(0);
-        Self { app, session, fold: Fold::default(), next_seq, after, told: VecDeque::new() }
+        let (page, told) = (VecDeque::new(), VecDeque::new());
+        Self { app, session, fold: Fold::default(), next_seq, after, page, told }
     }
 
     /// Where the log is read on.
@@ -85,28 +88,40 @@ impl Reader {
             if let Some(told) = self.told.pop_front() {
                 return Ok(Some(told));
             }
-            let from_seq = self.place().await?;
-            if self.next_seq.is_none() {
-                begin(&self.app.engine, &mut self.fold, (&self.session, from_seq)).await;
-            }
-            self.next_seq = Some(from_seq);
-            let page = self.app.engine.events_of(&self.session, from_seq, PAGE_EVENTS).await?;
+            // One event after the other, so that what waits to be told is what one event tells.
             let mut told = Vec::new();
-            for envelope in &page {
-                learn(&self.app.engine, &mut self.fold, envelope).await;
-                self.fold.push(envelope, &mut told);
-                self.next_seq = Some(envelope.seq + 1);
+            let next = self.read().await?;
+            match &next {
+                Some(envelope) => {
+                    learn(&self.app.engine, &mut self.fold, envelope).await;
+                    self.fold.push(envelope, &mut told);
+                }
+                None => self.fold.settle(self.session.as_str(), &mut told),
             }
-            if page.is_empty() {
-                self.fold.settle(self.session.as_str(), &mut told);
-            }
-            let is_end = page.is_empty() && told.is_empty();
+            let is_end = next.is_none() && told.is_empty();
             let after = self.after;
             self.told.extend(told.into_iter().filter(|told| after.is_none_or(|after| told.seq > after)));
             if is_end {
                 return Ok(None);
             }
         }
+    }
+
+    /// The next event of the log; none at its end.
+    async fn read(&mut self) -> Result<Option<Envelope>, Error> {
+        if self.page.is_empty() {
+            let from_seq = self.place().await?;
+            if self.next_seq.is_none() {
+                begin(&self.app.engine, &mut self.fold, (&self.session, from_seq)).await;
+            }
+            self.next_seq = Some(from_seq);
+            self.page = self.app.engine.events_of(&self.session, from_seq, PAGE_EVENTS).await?.into();
+        }
+        let next = self.page.pop_front();
+        if let Some(envelope) = &next {
+            self.next_seq = Some(envelope.seq + 1);
+        }
+        Ok(next)
     }
 }
 
