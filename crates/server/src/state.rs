@@ -1,9 +1,11 @@
 //! What the routes of one server share.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use codewright_engine::Engine;
-use codewright_proto::{Clock, Ids};
+use codewright_proto::{Clock, Ids, MessageId};
+use tokio::sync::{Mutex, MutexGuard};
 
 use crate::directories::Directories;
 use crate::frame::Payloads;
@@ -21,12 +23,25 @@ pub(crate) struct Server {
     pub(crate) payloads: Payloads,
     /// Names of requests.
     pub(crate) names: Names,
-    /// Prompts whose ids clients chose are taken in one after the other.
-    pub(crate) prompts: tokio::sync::Mutex<()>,
+    pub(crate) turns: Turns,
 }
 
 /// The state of every route.
 pub(crate) type App = Arc<Server>;
+
+/// Lets requests about one message go one after the other. Others rarely wait for each other, and never for
+/// a message of their own.
+#[derive(Default)]
+pub(crate) struct Turns([Mutex<()>; 32]);
+
+impl Turns {
+    /// The turn of a request about a message, until this is dropped.
+    pub(crate) async fn of(&self, message: &MessageId) -> MutexGuard<'_, ()> {
+        let mut hasher = DefaultHasher::new();
+        message.hash(&mut hasher);
+        self.0[hasher.finish() as usize % self.0.len()].lock().await
+    }
+}
 
 impl Server {
     pub(crate) fn new(engine: Engine, options: Options) -> App {
@@ -39,7 +54,7 @@ impl Server {
             directories: Directories::default(),
             payloads: Payloads::default(),
             names: Names::default(),
-            prompts: tokio::sync::Mutex::default(),
+            turns: Turns::default(),
         })
     }
 }
@@ -55,5 +70,24 @@ impl Server {
             Ok(done) => Ok(done?),
             Err(_) => Err(Error::Panic),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn only_requests_about_one_message_wait_for_each_other() {
+        let turns = Turns::default();
+        let id = |at: usize| MessageId::parse(&format!("msg_{at}")).unwrap();
+        let first = turns.of(&id(0)).await;
+        assert!(turns.of(&id(0)).now_or_never().is_none());
+        let others = (1..100).filter(|at| turns.of(&id(*at)).now_or_never().is_some());
+        assert!(others.count() > 80);
+        drop(first);
+        assert!(turns.of(&id(0)).now_or_never().is_some());
     }
 }

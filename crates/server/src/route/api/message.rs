@@ -54,7 +54,7 @@ pub(in crate::route) async fn prompt(
     known(&app, &id).await?;
     // Of two with one id the second finds the first.
     let _turn = match &message_id {
-        Some(_) => Some(app.prompts.lock().await),
+        Some(message_id) => Some(app.turns.of(message_id).await),
         None => None,
     };
     if let Some(message_id) = &message_id
