@@ -85,11 +85,15 @@ pub struct AgentSpec {
     pub steps: Option<u64>,
 }
 
-/// The rules every agent begins with.
+/// The rules every agent begins with where there are no skills.
 #[must_use]
 pub fn default_rules(dirs: &Dirs) -> Vec<Rule> {
+    first_rules(dirs, &[])
+}
+
+fn first_rules(dirs: &Dirs, skills: &[PathBuf]) -> Vec<Rule> {
     let mut rules = vec![Rule::new("*", "*", Allow), Rule::new("doom_loop", "*", Ask)];
-    rules.extend(outside(dirs));
+    rules.extend(outside(dirs, skills));
     rules.extend([
         Rule::new("question", "*", Deny),
         Rule::new("plan_enter", "*", Deny),
@@ -105,13 +109,20 @@ pub fn default_rules(dirs: &Dirs) -> Vec<Rule> {
 /// The agents there are without any configuration.
 #[must_use]
 pub fn builtin_agents(dirs: &Dirs, worktree: &Path) -> Vec<AgentSpec> {
-    listed(finished(natives(dirs, worktree, &[]), dirs), "build")
+    listed(finished(natives((dirs, worktree, &[]), &[]), dirs), "build")
 }
 
 /// The agents there are: the built-in ones with the configuration laid over them, those it adds, and
 /// without those it disables. The default one comes first, the others by name.
-pub fn agents(config: &Config, dirs: &Dirs, worktree: &Path) -> Result<Vec<AgentSpec>, Error> {
-    let mut agents = natives(dirs, worktree, &config.permission);
+///
+/// Each may look into the directories of `skills`: a skill names files that lie beside it.
+pub fn agents(
+    config: &Config,
+    dirs: &Dirs,
+    worktree: &Path,
+    skills: &[PathBuf],
+) -> Result<Vec<AgentSpec>, Error> {
+    let mut agents = natives((dirs, worktree, skills), &config.permission);
     for (name, written) in config.agent.iter() {
         // Names are distinct, so that only a built-in agent can be there already.
         let there = agents.iter().take_while(|agent| agent.native).position(|agent| agent.name == name);
@@ -120,7 +131,7 @@ pub fn agents(config: &Config, dirs: &Dirs, worktree: &Path) -> Result<Vec<Agent
             Some(_) => agents.retain(|agent| agent.name != name),
             None if written.disable == Some(true) => {}
             None => {
-                let rules = [default_rules(dirs), config.permission.clone()].concat();
+                let rules = [first_rules(dirs, skills), config.permission.clone()].concat();
                 let mut added = AgentSpec { native: false, ..plain(name, AgentMode::All, rules) };
                 change(&mut added, written)?;
                 agents.push(added);
@@ -153,8 +164,8 @@ pub fn default_agent<'a>(config: &Config, agents: &'a [AgentSpec]) -> Result<&'a
     Err(Error::Agent { name: name.to_owned(), problem, nearest: nearest(name, names, NEAREST_NAMES) })
 }
 
-fn natives(dirs: &Dirs, worktree: &Path, user: &[Rule]) -> Vec<AgentSpec> {
-    let with = |own: Vec<Rule>| [default_rules(dirs), own, user.to_vec()].concat();
+fn natives((dirs, worktree, skills): (&Dirs, &Path, &[PathBuf]), user: &[Rule]) -> Vec<AgentSpec> {
+    let with = |own: Vec<Rule>| [first_rules(dirs, skills), own, user.to_vec()].concat();
     let inner = |name: &str| AgentSpec {
         hidden: true,
         ..plain(name, AgentMode::Primary, with(vec![Rule::new("*", "*", Deny)]))
@@ -166,7 +177,7 @@ fn natives(dirs: &Dirs, worktree: &Path, user: &[Rule]) -> Vec<AgentSpec> {
         described(BUILD, plain("build", AgentMode::Primary, with(build))),
         described(PLAN, plain("plan", AgentMode::Primary, with(plan_rules(dirs, worktree)))),
         described(GENERAL, plain("general", AgentMode::Subagent, with(general))),
-        described(EXPLORE, plain("explore", AgentMode::Subagent, with(explore_rules(dirs)))),
+        described(EXPLORE, plain("explore", AgentMode::Subagent, with(explore_rules(dirs, skills)))),
         inner("compaction"),
         AgentSpec { temperature: Some(0.5), ..inner("title") },
         inner("summary"),
@@ -195,22 +206,25 @@ fn plan_rules(dirs: &Dirs, worktree: &Path) -> Vec<Rule> {
     ]
 }
 
-fn explore_rules(dirs: &Dirs) -> Vec<Rule> {
+fn explore_rules(dirs: &Dirs, skills: &[PathBuf]) -> Vec<Rule> {
     let mut rules = vec![Rule::new("*", "*", Deny)];
     rules.extend(
         ["grep", "glob", "list", "bash", "webfetch", "websearch", "read"]
             .map(|tool| Rule::new(tool, "*", Allow)),
     );
-    rules.extend(outside(dirs));
+    rules.extend(outside(dirs, skills));
     rules
 }
 
-fn outside(dirs: &Dirs) -> [Rule; 3] {
-    [
+fn outside(dirs: &Dirs, skills: &[PathBuf]) -> Vec<Rule> {
+    let mut rules = vec![
         Rule::new("external_directory", "*", Ask),
         Rule::new("external_directory", &pattern(&dirs.tool_output().join("*")), Allow),
         Rule::new("external_directory", &pattern(&dirs.tmp.join("*")), Allow),
-    ]
+    ];
+    let of_skill = |skill: &PathBuf| Rule::new("external_directory", &pattern(&skill.join("*")), Allow);
+    rules.extend(skills.iter().map(of_skill));
+    rules
 }
 
 fn plain(name: &str, mode: AgentMode, permission: Vec<Rule>) -> AgentSpec {

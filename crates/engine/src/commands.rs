@@ -13,6 +13,7 @@ use codewright_proto::{
     CommandInput, MessageWithParts, ModelRef, PartInput, PromptInput, PromptModel, Session, SessionId,
     Signal, media_type,
 };
+use codewright_tools::Skill;
 use codewright_workspace::{Command as Program, End, Limits};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -30,6 +31,8 @@ const SHELL_LINES: usize = 2000;
 const SHELL_BYTES: usize = 50 * 1024;
 /// Shell commands of one template.
 const MAX_SHELLS: usize = 32;
+/// What clients call a command that is a skill.
+const SKILL: &str = "skill";
 /// Files that one command attaches by naming them.
 const MAX_REFERENCES: usize = 50;
 
@@ -113,6 +116,25 @@ pub(crate) fn claude(root: &Path, known: &[Command], warnings: &mut Vec<String>)
     found.map(|(name, description, template)| Command::new(&name, description, "command", template)).collect()
 }
 
+/// The skills as commands, but those whose names are taken: a user calls a skill without asking the model to.
+pub(crate) fn of_skills(skills: &[Skill], known: &[Command]) -> Vec<Command> {
+    let is_new = |skill: &&Skill| known.iter().all(|known| known.name != skill.name);
+    let called = |skill: &Skill| {
+        let folder = skill.location.as_deref().and_then(Path::parent);
+        let place = folder.map(|folder| {
+            format!(
+                "\n\nThis is a skill. Its directory is {}, from which its relative paths start.",
+                folder.display()
+            )
+        });
+        let text = format!("{}{}", skill.content.trim(), place.unwrap_or_default());
+        let command = Command::new(&skill.name, skill.description.clone(), SKILL, text);
+        // A skill is read as it is written, so it has no places for arguments.
+        Command { hints: Vec::new(), ..command }
+    };
+    skills.iter().filter(is_new).map(called).collect()
+}
+
 impl Engine {
     /// Runs a command in a session and waits for the end of the turn; the last answer.
     pub async fn command(&self, id: &SessionId, input: CommandInput) -> Result<MessageWithParts, Error> {
@@ -152,7 +174,11 @@ impl Engine {
             _ => input.model.as_deref().map(parsed).transpose()?,
         };
         let variant = command.variant.clone().or(input.variant);
-        let mut parts = self.parts(place, &command.template, &input.arguments).await?;
+        // What a skill says about shells, places and names is an example to its reader.
+        let mut parts = match command.source {
+            SKILL => vec![PartInput::text(asked_of(&command.template, &input.arguments))],
+            _ => self.parts(place, &command.template, &input.arguments).await?,
+        };
         let is_subagent = agent.mode == codewright_config::AgentMode::Subagent;
         if (is_subagent && command.subtask != Some(false)) || command.subtask == Some(true) {
             return Ok(self.subtask(place, session, (command, &agent.name), (parts, model, variant)));
@@ -233,6 +259,14 @@ impl Engine {
             seen.push(name);
         }
         Ok(parts)
+    }
+}
+
+/// A skill, and what the user wants with it.
+fn asked_of(skill: &str, arguments: &str) -> String {
+    match arguments.trim() {
+        "" => skill.to_owned(),
+        arguments => format!("{skill}\n\n{arguments}"),
     }
 }
 

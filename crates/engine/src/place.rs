@@ -88,7 +88,8 @@ impl Place {
         let Loaded { config, looked_for, mut warnings, origins, .. } =
             codewright_config::load_over(input, &served)?;
         let credentials = Credentials { stored, sign_in: Some(inner.sign_in.clone()) };
-        let mut agents = codewright_config::agents(&config, &inner.dirs, &worktree.root)?;
+        let (skills, unskilled) = skills(inner, &worktree, &directory, (&variables, &config.raw));
+        let mut agents = codewright_config::agents(&config, &inner.dirs, &worktree.root, &folders(&skills))?;
         for agent in agents.iter_mut().filter(|agent| agent.native && agent.prompt.is_none()) {
             agent.prompt = prompts::of_agent(&agent.name).map(str::to_owned);
         }
@@ -97,13 +98,13 @@ impl Place {
             let root = if worktree.git { &worktree.root } else { &directory };
             commands.extend(commands::claude(root, &commands, &mut warnings));
         }
+        commands.extend(commands::of_skills(&skills, &commands));
         let on = |name| variables.is_on(name) || variables.is_on(env::EXPERIMENTAL);
         let plans_into_files = on(env::EXPERIMENTAL_PLAN_MODE);
         let instructions = Sources::new(&config, &variables, &inner.dirs);
         let default_agent = first_agent(&config, &agents, &mut warnings);
         let models = Models::open(inner, &config, (&credentials, &variables), &looked_for).await;
         warnings.extend(missing(&agents, &commands, &models, &origins));
-        let (skills, unskilled) = skills(inner, &worktree, &directory, (&variables, &config.raw));
         let settled = Settled::read(&config.raw, &variables, &mut warnings);
         let warnings =
             unserved.into_iter().chain(warnings).chain(unskilled).chain(credentials.stored.warnings);
@@ -368,6 +369,12 @@ fn skills(
         Skill { name, description, location, content }
     });
     (skills.collect(), warnings)
+}
+
+/// Where skills lie.
+fn folders(skills: &[Skill]) -> Vec<PathBuf> {
+    let files = skills.iter().filter_map(|skill| skill.location.as_deref());
+    files.filter_map(|file| file.parent().map(Path::to_owned)).collect()
 }
 
 /// The snapshots of a directory; nothing is made before the first one.

@@ -42,7 +42,7 @@ fn recorded(text: &str) -> Vec<Value> {
 fn the_built_in_agents_are_those_of_the_original() {
     let builtin = builtin_agents(&dirs(), Path::new("/t/project"));
     assert_eq!(builtin.iter().map(shape).collect::<Vec<_>>(), recorded(BUILTIN));
-    let without_configuration = agents(&Config::default(), &dirs(), Path::new("/t/project")).unwrap();
+    let without_configuration = agents(&Config::default(), &dirs(), Path::new("/t/project"), &[]).unwrap();
     assert_eq!(without_configuration, builtin);
 }
 
@@ -55,7 +55,7 @@ fn changed_and_added_agents_are_those_of_the_original() {
                        "permission": {"bash": "deny"}}}}"#,
     );
     let config = place.load().unwrap().config;
-    let agents = agents(&config, &dirs(), Path::new("/t/project")).unwrap();
+    let agents = agents(&config, &dirs(), Path::new("/t/project"), &[]).unwrap();
     assert_eq!(agents.iter().map(shape).collect::<Vec<_>>(), recorded(CHANGED));
     let tester = agents.iter().find(|agent| agent.name == "tester").unwrap();
     assert_eq!((tester.prompt.as_deref(), tester.description.as_deref()), (Some("p"), Some("d")));
@@ -75,7 +75,7 @@ fn the_users_rules_follow_the_agents_own_and_its_entry_follows_them() {
         r#"{"permission": {"edit": "allow"}, "agent": {"plan": {"permission": {"bash": "ask"}, "topic": 7}}}"#,
     );
     let config = place.load().unwrap().config;
-    let agents = agents(&config, &dirs(), Path::new("/t/project")).unwrap();
+    let agents = agents(&config, &dirs(), Path::new("/t/project"), &[]).unwrap();
     let plan = agents.iter().find(|agent| agent.name == "plan").unwrap();
     let last: Vec<_> = plan.permission.iter().rev().take(4).map(|rule| rule.permission.as_str()).collect();
     assert_eq!(last, ["external_directory", "bash", "edit", "edit"]);
@@ -87,9 +87,24 @@ fn the_users_rules_follow_the_agents_own_and_its_entry_follows_them() {
 fn outputs_stay_closed_when_they_were_denied_by_name() {
     let outputs = dirs().tool_output().join("*").display().to_string();
     let place = project(&format!(r#"{{"permission": {{"external_directory": {{"{outputs}": "deny"}}}}}}"#));
-    let agents = agents(&place.load().unwrap().config, &dirs(), Path::new("/t/project")).unwrap();
+    let agents = agents(&place.load().unwrap().config, &dirs(), Path::new("/t/project"), &[]).unwrap();
     let last = agents[0].permission.last().unwrap();
     assert_eq!((last.pattern.as_str(), last.action), (outputs.as_str(), codewright_proto::Action::Deny));
+}
+
+#[test]
+fn every_agent_may_look_into_the_directories_of_skills() {
+    let skills = ["/t/home/.claude/skills/one".into(), "/t/project/.opencode/skill/two".into()];
+    let agents = agents(&Config::default(), &dirs(), Path::new("/t/project"), &skills).unwrap();
+    let outside = |agent: &AgentSpec| -> Vec<String> {
+        let rules = agent.permission.iter().filter(|rule| rule.permission == "external_directory");
+        rules.map(|rule| rule.pattern.clone()).collect()
+    };
+    let (outputs, tmp) = ("/t/home/.local/share/codewright/tool-output/*", "/tmp/opencode/*");
+    let (one, two) = ("/t/home/.claude/skills/one/*", "/t/project/.opencode/skill/two/*");
+    assert_eq!(outside(&agents[0]), ["*", outputs, tmp, one, two, outputs]);
+    let explore = agents.iter().find(|agent| agent.name == "explore").unwrap();
+    assert_eq!(outside(explore)[5..], ["*", outputs, tmp, one, two, outputs]);
 }
 
 #[test]
@@ -98,7 +113,7 @@ fn a_disabled_agent_is_gone_and_the_default_one_comes_first() {
         r#"{"default_agent": "zed", "agent": {"general": {"disable": true}, "zed": {"mode": "primary", "color": "accent"}}}"#,
     );
     let config = place.load().unwrap().config;
-    let agents = agents(&config, &dirs(), Path::new("/t/project")).unwrap();
+    let agents = agents(&config, &dirs(), Path::new("/t/project"), &[]).unwrap();
     let names: Vec<_> = agents.iter().map(|agent| agent.name.as_str()).collect();
     assert_eq!(names, ["zed", "build", "compaction", "explore", "plan", "summary", "title"]);
     assert_eq!(default_agent(&config, &agents).unwrap().name, "zed");
@@ -115,7 +130,7 @@ fn an_agent_that_cannot_begin_is_named_with_those_that_can() {
     ] {
         let place = project(&format!(r#"{{"default_agent": "{name}"}}"#));
         let config = place.load().unwrap().config;
-        let agents = agents(&config, &dirs(), Path::new("/t/project")).unwrap();
+        let agents = agents(&config, &dirs(), Path::new("/t/project"), &[]).unwrap();
         let error = default_agent(&config, &agents).unwrap_err();
         assert_eq!(error.to_string(), format!("the agent `{name}` {problem}"));
         assert_eq!(error.hint().as_deref(), meant);
@@ -126,7 +141,7 @@ fn an_agent_that_cannot_begin_is_named_with_those_that_can() {
 fn without_the_build_agent_another_begins() {
     let place = project(r#"{"agent": {"build": {"disable": true}}}"#);
     let config = place.load().unwrap().config;
-    let all = agents(&config, &dirs(), Path::new("/t/project")).unwrap();
+    let all = agents(&config, &dirs(), Path::new("/t/project"), &[]).unwrap();
     assert_eq!(default_agent(&config, &all).unwrap().name, "plan");
     assert!(matches!(default_agent(&config, &[]), Err(Error::Agent { .. })));
 }

@@ -73,7 +73,7 @@ fn every_field_of_an_agent_is_taken() {
          permission:\n  edit: ask\n  bash:\n    \"git *\": allow\n    \"*\": deny\noptions: {seed: 1}\ncustom: value\n---\n\nPrompt.\n",
     );
     let config = place.load().unwrap().config;
-    let all = agents(&config, &place.dirs(), &place.path("project")).unwrap();
+    let all = agents(&config, &place.dirs(), &place.path("project"), &[]).unwrap();
     let full = all.iter().find(|agent| agent.name == "full").unwrap();
     assert_eq!(full.description.as_deref(), Some("Use this when: things have colons"));
     assert_eq!((full.mode, full.hidden, full.native), (AgentMode::Subagent, true, false));

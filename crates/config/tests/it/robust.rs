@@ -97,7 +97,7 @@ fn survives(bytes: &[u8]) {
     place.write("project/sub/opencode.jsonc", bytes);
     if let Ok(loaded) = place.load() {
         assert!(loaded.config.raw.is_object());
-        agents(&loaded.config, &place.dirs(), &place.path("project")).unwrap();
+        agents(&loaded.config, &place.dirs(), &place.path("project"), &[]).unwrap();
     }
 }
 
