@@ -298,8 +298,9 @@ async fn keep(inner: Arc<Inner>, terminal: Arc<Terminal>, mut seated: Seated) {
                 (info.status, info.exit_code) = (PtyStatus::Exited, Some(exit_code));
                 info.id.clone()
             };
-            inner.store.signal(Signal::PtyExited { id: id.clone(), exit_code });
-            inner.drop_terminal(&id);
+            // That it ended says enough: only what a client takes away is said to be deleted.
+            inner.terminals.lock().remove(&id);
+            inner.store.signal(Signal::PtyExited { id, exit_code });
         }
         None => seated.end().await,
     }

@@ -183,9 +183,16 @@ fn a_terminal_is_typed_into_resized_and_found_again() -> Result<()> {
     let (_, error) = gone(&id)?;
     let message = format!("PTY session not found: {id}");
     assert_eq!(error, json!({"_tag": "PtyNotFoundError", "ptyID": id, "message": message}));
+    let taken = open(&url, "cat")?;
+    assert_eq!(request(&url, &format!("DELETE /pty/{taken} HTTP/1.1"), "")?.0, 200);
     hear(&mut heard, "pty.deleted")?;
     let at = |name: &str| heard.find(name).with_context(|| format!("no {name} in {heard}"));
     assert!(at("pty.created")? < at("pty.updated")? && at("pty.updated")? < at("pty.exited")?, "{heard}");
+    let deleted = &heard[at("pty.deleted")?..];
+    assert!(
+        deleted.contains(taken.as_str()) && !deleted.contains(id.as_str()),
+        "one that ended is not deleted: {heard}"
+    );
     assert!(heard.contains(r#""exitCode":3"#), "{heard}");
     server.terminate()?;
     server.finish()?.success()?;
