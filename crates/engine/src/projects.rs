@@ -16,7 +16,7 @@ const INIT_DEADLINE: Duration = Duration::from_secs(10);
 /// The longest name of a project.
 const MAX_NAME_CHARS: usize = 200;
 
-/// The body of `PATCH /project/{id}`: what is absent stays as it is.
+/// The body of `PATCH /project/{id}`: what is absent stays as it is, in a picture too.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct ProjectPatch {
     /// A name for people.
@@ -54,7 +54,9 @@ impl Engine {
             return Err(Error::invalid(format!("a name has at most {MAX_NAME_CHARS} characters")));
         }
         project.name = patch.name.or(project.name);
-        project.icon = patch.icon.or(project.icon);
+        if let Some(icon) = patch.icon {
+            project.icon.get_or_insert_default().extend(icon);
+        }
         project.commands = patch.commands.or(project.commands);
         project.time.updated = self.0.clock.now_ms();
         self.0.store.save_project(project.clone()).await?;

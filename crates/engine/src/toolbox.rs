@@ -146,11 +146,12 @@ impl Toolbox {
 
     /// Name, description and schema of all tools, or of those that a model is shown.
     pub(crate) fn described(&self, model: Option<&str>) -> Vec<(String, String, Value)> {
-        let shown = |model| {
+        let mut tools = self.registered();
+        if let Some(model) = model {
             let asked = Asked { provider_id: "", api_id: model };
-            self.offered(&asked, &Law::default(), &Switches::default()).shown
-        };
-        let tools = model.map_or_else(|| self.registered(), shown);
+            let shown = self.offered(&asked, &Law::default(), &Switches::default()).shown;
+            tools.retain(|tool| shown.iter().any(|shown| shown.name() == tool.name()));
+        }
         let told = |tool: &Arc<dyn AnyTool>| (tool.name().to_owned(), tool.description(), tool.parameters());
         tools.iter().map(told).collect()
     }

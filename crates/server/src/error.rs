@@ -222,7 +222,8 @@ impl Error {
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::Deadline | Self::Closing => StatusCode::SERVICE_UNAVAILABLE,
-            // Clients know a malformed id as an unknown error.
+            Self::Id(error) if error.prefix != SessionId::PREFIX => StatusCode::BAD_REQUEST,
+            // Clients know a malformed id of a session as an unknown error.
             Self::Open { .. }
             | Self::Domain { .. }
             | Self::Announce(_)
@@ -285,6 +286,9 @@ impl Error {
         let mut error = ApiError::new(name, message);
         match self {
             Self::Invalid { kind, .. } => drop(error.data.insert("kind".to_owned(), (*kind).into())),
+            Self::Id(malformed) if malformed.prefix != SessionId::PREFIX => {
+                drop(error.data.insert("kind".to_owned(), "Params".into()));
+            }
             Self::Engine(engine::Error::Invalid { .. }) => {
                 drop(error.data.insert("kind".to_owned(), "Payload".into()));
             }

@@ -11,8 +11,8 @@ use http::Uri;
 use http::request::Parts;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use percent_encoding::percent_decode_str;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_path_to_error::Segment;
 use tokio::time::timeout;
 
@@ -91,6 +91,13 @@ pub(crate) fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Error> {
             None => Error::query(said),
         }
     })
+}
+
+/// A number in a query. Clients write `undefined` or `NaN` where they have none, and a number below
+/// zero sets no bound either.
+pub(crate) fn count<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
+    let number = String::deserialize(value)?.trim().parse::<f64>().ok();
+    Ok(number.filter(|number| *number >= 0.0).map(|number| number as u64))
 }
 
 /// The query of a request.

@@ -3,8 +3,13 @@
 use std::net::IpAddr;
 
 /// Origins that clients of this API come from beside loopback.
-const KNOWN_ORIGINS: [&str; 4] =
-    ["tauri://localhost", "http://tauri.localhost", "https://tauri.localhost", "https://app.opencode.ai"];
+const KNOWN_ORIGINS: [&str; 5] = [
+    "tauri://localhost",
+    "http://tauri.localhost",
+    "https://tauri.localhost",
+    "oc://renderer",
+    "https://app.opencode.ai",
+];
 
 /// Whether an authority (`name:port`) names this machine and cannot be pointed elsewhere.
 pub(crate) fn is_loopback(authority: &str) -> bool {
@@ -86,6 +91,7 @@ mod tests {
             "https://localhost",
             "http://127.0.0.1:8080",
             "tauri://localhost",
+            "oc://renderer",
             "https://app.opencode.ai",
             "https://pages.example",
             "http://192.168.1.2:4096",
@@ -102,6 +108,7 @@ mod tests {
             "https://pages.example:8443",
             "http://192.168.1.2:80",
             "file://localhost",
+            "oc://other",
             "http://localhost.evil.example",
             "http://localhost@evil.example",
         ] {

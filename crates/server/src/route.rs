@@ -7,6 +7,8 @@ use axum::extract::Request;
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use codewright_engine::Engine;
+use http::Uri;
+use tower::ServiceExt;
 
 use crate::guard::{guard, hurry};
 use crate::state::{App, Server};
@@ -139,7 +141,7 @@ fn sessions() -> Vec<Route> {
         long("POST", "/session/{sessionID}/summarize", post(session::summarize)),
         long("POST", "/session/{sessionID}/compact", post(session::compact)),
         long("POST", "/session/{sessionID}/shell", post(session::shell)),
-        route("POST", "/session/{sessionID}/init", post(change::init)),
+        long("POST", "/session/{sessionID}/init", post(session::init)),
         route("POST", "/sync/start", post(sync::start)),
         route("POST", "/sync/steal", post(experimental::no_workspaces)),
         route("POST", "/sync/replay", post(sync::replay)),
@@ -314,14 +316,37 @@ pub fn router(engine: Engine, options: Options) -> Router {
         let run = if path.starts_with("/api/") { run.layer(map_response(error::newer)) } else { run };
         router.route(path, run)
     });
-    routed
+    let routed = routed
         // For people, and so neither in the table nor in the document of what programs may ask.
         .route("/", get(page::read))
         .fallback(no_route)
         .method_not_allowed_fallback(no_method)
         .layer(from_fn_with_state(Arc::clone(&app), guard))
         .layer(from_fn_with_state(Arc::clone(&app), trace))
-        .with_state(app)
+        .with_state(app);
+    // Before anything else looks at the path, so that all see the same one.
+    Router::new().fallback_service(routed.map_request(tidy))
+}
+
+/// Takes slashes that say nothing out of a path: addresses of servers are also written with one at
+/// their end, and clients put their paths behind.
+fn tidy(mut request: Request) -> Request {
+    let uri = request.uri();
+    let path = uri.path();
+    if path == "/" || !(path.ends_with('/') || path.contains("//")) {
+        return request;
+    }
+    let tidied: String =
+        path.split('/').filter(|name| !name.is_empty()).flat_map(|name| ["/", name]).collect();
+    let tidied = if tidied.is_empty() { "/" } else { &tidied };
+    let written = uri.query().map_or_else(|| tidied.to_owned(), |query| format!("{tidied}?{query}"));
+    let mut parts = uri.clone().into_parts();
+    // What was an address stays one with fewer slashes; if not, it is answered as it came.
+    parts.path_and_query = written.parse().ok();
+    if let Ok(uri) = Uri::from_parts(parts) {
+        *request.uri_mut() = uri;
+    }
+    request
 }
 
 async fn no_route(request: Request) -> Error {

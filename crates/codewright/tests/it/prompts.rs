@@ -48,13 +48,46 @@ fn a_command_is_run_by_its_name() -> Result<()> {
     assert_eq!(of_type(&json, "text")[0]["part"]["text"], "Again.");
     let unknown = stage.run(["--command", "nope"])?;
     check_code(&unknown, 1);
-    check_has(&unknown.stderr, &["command `nope` not found; there are init, review, greet"]);
+    check_has(
+        &unknown.stderr,
+        &["command `nope` not found; there are init, review, greet, customize-opencode"],
+    );
+    stage.no_problems()
+}
+
+#[test]
+fn a_skill_is_called_by_its_name_and_its_text_is_left_as_it_is() -> Result<()> {
+    let stage = Stage::git(Script::new().text("Sailed."))?;
+    let skill =
+        "---\nname: sail\ndescription: sailing\n---\nHoist $1 as !`echo told` says. See @README.md.\n";
+    write(&stage, ".opencode/skill/sail/SKILL.md", skill)?;
+    write(&stage, ".opencode/skill/init/SKILL.md", "---\nname: init\ndescription: i\n---\nNever.\n")?;
+    let (server, url) = stage.serve()?;
+    let commands = get(&url, "/command")?;
+    let shown = commands.as_array().context("no list")?.iter();
+    let shown: Vec<_> = shown.map(|command| json!([command["name"], command["source"]])).collect();
+    let (skill, command) = ("skill", "command");
+    assert_eq!(
+        json!(shown),
+        json!([["init", command], ["review", command], ["customize-opencode", skill], ["sail", skill]])
+    );
+    assert_eq!((&commands[3]["description"], &commands[3]["hints"]), (&json!("sailing"), &json!([])));
+    let id = new_session(&url)?;
+    let body = json!({"command": "sail", "arguments": "to the $1 port"});
+    let (status, answer) = post(&url, &format!("/session/{id}/command"), &body)?;
+    assert_eq!(status, 200, "{answer}");
+    let asked = said(&stage.server.main_requests()[0]);
+    assert!(asked.starts_with("Hoist $1 as !`echo told` says. See @README.md.\n\n"), "{asked}");
+    assert!(asked.ends_with("\n\nto the $1 port"), "{asked}");
+    check_has(&asked, &[".opencode/skill/sail, from which"]);
+    server.terminate()?;
+    server.finish()?.success()?;
     stage.no_problems()
 }
 
 #[test]
 fn the_server_lists_commands_and_runs_them() -> Result<()> {
-    let stage = Stage::git(Script::new().text("Written."))?;
+    let stage = Stage::git(Script::new().text("Written.").text("Again."))?;
     let (server, url) = stage.serve()?;
     let commands = get(&url, "/command")?;
     assert_eq!((commands[0]["name"].as_str(), commands[1]["name"].as_str()), (Some("init"), Some("review")));
@@ -64,6 +97,13 @@ fn the_server_lists_commands_and_runs_them() -> Result<()> {
     assert_eq!((status, answer["info"]["role"].as_str()), (200, Some("assistant")), "{answer}");
     let asked = said(&stage.server.main_requests()[0]);
     check_has(&asked, &["AGENTS.md", "focus on tests"]);
+    let body = json!({"providerID": "mock", "modelID": "plain-model", "messageID": "msg_ffffffffffff00000000000000"});
+    let (status, done) = post(&url, &format!("/session/{id}/init"), &body)?;
+    assert_eq!((status, &done), (200, &json!(true)));
+    let asked = &stage.server.main_requests()[1];
+    check_has(&said(asked), &["AGENTS.md"]);
+    let message = get(&url, &format!("/session/{id}/message/msg_ffffffffffff00000000000000"))?;
+    assert_eq!(message["info"]["role"], "user");
     let (status, refused) =
         post(&url, &format!("/session/{id}/command"), &json!({"command": "x", "arguments": ""}))?;
     assert_eq!(status, 400, "{refused}");

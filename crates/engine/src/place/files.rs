@@ -57,13 +57,10 @@ impl Place {
         let Some(bytes) = self.file_bytes(path).await? else {
             return Ok(text(String::new()));
         };
-        let name = path.to_ascii_lowercase();
         let kind = workspace::sniff(&bytes[..bytes.len().min(SAMPLE_BYTES)]);
         let mime = match kind {
             Kind::Text => match String::from_utf8(bytes) {
-                // A picture that is written as text is shown as a picture.
-                Ok(written) if !name.ends_with(".svg") => return Ok(text(written.trim().to_owned())),
-                Ok(written) => return Ok(binary(written.as_bytes(), "image/svg+xml")),
+                Ok(written) => return Ok(text(written.trim().to_owned())),
                 Err(other) => return Ok(binary(other.as_bytes(), "application/octet-stream")),
             },
             Kind::Image(mime) => mime,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::extract::{Here, One, Params};
+use crate::extract::{Here, One, Params, count};
 use crate::state::App;
 
 /// How many sessions are listed when the client does not say.
@@ -85,10 +85,13 @@ pub(super) async fn tools(State(app): State<App>, _here: Here, Params(of): Param
 #[derive(Deserialize)]
 pub(super) struct Listed {
     roots: Option<String>,
-    start: Option<f64>,
-    cursor: Option<f64>,
+    #[serde(default, deserialize_with = "count")]
+    start: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    cursor: Option<u64>,
     search: Option<String>,
-    limit: Option<f64>,
+    #[serde(default, deserialize_with = "count")]
+    limit: Option<u64>,
     archived: Option<String>,
     directory: Option<String>,
 }
@@ -106,14 +109,13 @@ pub(super) async fn sessions(
     State(app): State<App>,
     Params(listed): Params<Listed>,
 ) -> Result<Response, Error> {
-    let number = |value: Option<f64>| value.filter(|value| *value >= 0.0).map(|value| value as u64);
-    let limit = number(listed.limit).map_or(DEFAULT_SESSIONS, |limit| limit as usize);
-    let (cursor, archived) = (number(listed.cursor), listed.archived.as_deref() == Some("true"));
+    let limit = listed.limit.map_or(DEFAULT_SESSIONS, |limit| limit as usize);
+    let (cursor, archived) = (listed.cursor, listed.archived.as_deref() == Some("true"));
     let filter = SessionFilter {
         directory: listed.directory.filter(|directory| !directory.is_empty()),
         roots: listed.roots.as_deref() == Some("true"),
         search: listed.search.filter(|search| !search.is_empty()),
-        start: number(listed.start),
+        start: listed.start,
         ..SessionFilter::default()
     };
     let projects = app.engine.projects().await?;

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
 
 use crate::Error;
-use crate::extract::{Here, One, Params, Payload, Two};
+use crate::extract::{Here, One, Params, Payload, Two, count};
 use crate::serve::Closing;
 use crate::state::App;
 
@@ -36,9 +36,11 @@ pub(super) struct Listed {
     scope: Option<String>,
     path: Option<String>,
     roots: Option<String>,
-    start: Option<f64>,
+    #[serde(default, deserialize_with = "count")]
+    start: Option<u64>,
     search: Option<String>,
-    limit: Option<f64>,
+    #[serde(default, deserialize_with = "count")]
+    limit: Option<u64>,
 }
 
 pub(super) async fn list(
@@ -46,7 +48,7 @@ pub(super) async fn list(
     here: Here,
     Params(listed): Params<Listed>,
 ) -> Result<Response, Error> {
-    let limit = whole("limit", listed.limit)?.map_or(DEFAULT_SESSIONS, |limit| limit as usize);
+    let limit = listed.limit.map_or(DEFAULT_SESSIONS, |limit| limit as usize);
     let path = listed.path.filter(|path| !path.is_empty());
     let everywhere = !here.in_query || path.is_some() || listed.scope.as_deref() == Some("project");
     let filter = SessionFilter {
@@ -54,7 +56,7 @@ pub(super) async fn list(
         project: Some(here.place.project().id),
         roots: listed.roots.is_some_and(|roots| roots == "true"),
         search: listed.search.filter(|search| !search.is_empty()),
-        start: whole("start", listed.start)?,
+        start: listed.start,
         // What is left out below must not count.
         limit: path.is_none().then_some(limit),
         ..SessionFilter::default()
@@ -66,14 +68,6 @@ pub(super) async fn list(
     });
     sessions.truncate(limit);
     Ok(Json(sessions).into_response())
-}
-
-fn whole(name: &str, number: Option<f64>) -> Result<Option<u64>, Error> {
-    match number {
-        None => Ok(None),
-        Some(number) if number >= 0.0 && number.is_finite() => Ok(Some(number as u64)),
-        Some(number) => Err(Error::query(format!("`{name}` must not be {number}"))),
-    }
 }
 
 pub(super) async fn create(
@@ -229,6 +223,34 @@ pub(super) async fn command(
 ) -> Result<Response, Error> {
     let engine = app.engine.clone();
     slowly(&app, closing, async move { engine.command(&id, input).await }).await
+}
+
+/// The body of `POST /session/{id}/init`.
+#[derive(Deserialize)]
+pub(super) struct Init {
+    #[serde(rename = "messageID")]
+    message_id: MessageId,
+    #[serde(rename = "providerID")]
+    provider_id: String,
+    #[serde(rename = "modelID")]
+    model_id: String,
+}
+
+/// Runs the command that writes `AGENTS.md`, and answers when the turn has ended.
+pub(super) async fn init(
+    State(app): State<App>,
+    One(id): One<SessionId>,
+    closing: Option<Extension<Closing>>,
+    Payload(Init { message_id, provider_id, model_id }): Payload<Init>,
+) -> Result<Response, Error> {
+    let input = CommandInput {
+        message_id: Some(message_id),
+        model: Some(format!("{provider_id}/{model_id}")),
+        command: "init".to_owned(),
+        ..CommandInput::default()
+    };
+    let engine = app.engine.clone();
+    slowly(&app, closing, async move { engine.command(&id, input).await.map(|_| true) }).await
 }
 
 /// Runs a command of the user's, and answers when it has ended.

@@ -34,6 +34,9 @@ async fn files_are_listed_and_read_in_the_recorded_shapes() {
     assert_eq!(names(&ask(&router, "GET", "/file?path=src", "").await.1), ["src/util.py"]);
     let text = json!({"type": "text", "content": "def add(a, b):\n    return a + b"});
     assert_eq!(ask(&router, "GET", "/file/content?path=src/util.py", "").await, (200, text));
+    bench.project.write("drawn.svg", "<svg/>\n").unwrap();
+    let drawn = json!({"type": "text", "content": "<svg/>"});
+    assert_eq!(ask(&router, "GET", "/file/content?path=drawn.svg", "").await, (200, drawn));
     let nothing = json!({"type": "text", "content": ""});
     assert_eq!(ask(&router, "GET", "/file/content?path=nope.py", "").await, (200, nothing));
     let picture = json!({

@@ -152,7 +152,13 @@ async fn what_is_not_there_has_the_recorded_names_and_statuses() {
         ("POST", "/session/ses_x0000/summarize", r#"{"providerID":"p","modelID":"m"}"#, 404, gone()),
         ("POST", "/session/ses_x0000/share", "", 404, gone()),
         ("DELETE", "/session/ses_x0000/share", "", 404, gone()),
-        ("POST", "/session/ses_x0000/init", "{}", 404, gone()),
+        (
+            "POST",
+            "/session/ses_x0000/init",
+            r#"{"providerID":"p","modelID":"m","messageID":"msg_x0000"}"#,
+            404,
+            gone(),
+        ),
         ("POST", "/session/ses_x0000/abort", "", 200, json!(true)),
         ("DELETE", "/session/ses_x0000/message/msg_nope", "", 404, gone()),
         ("DELETE", "/session/ses_x0000/message/msg_nope/part/prt_nope", "", 404, gone()),
@@ -180,7 +186,12 @@ async fn what_makes_no_sense_has_the_recorded_names_and_statuses() {
     let parts = "invalid type: string \"x\", expected a sequence\n  at [\"parts\"]";
     let syntax = "the request body is not JSON: key must be a string at line 1 column 2";
     let title = "invalid type: integer `5`, expected a string\n  at [\"title\"]";
-    let id = "`nope` is not a valid id: it must start with `ses_` and hold letters, digits, `_` or `-`";
+    let malformed = |prefix: &str| {
+        format!(
+            "`nope` is not a valid id: it must start with `{prefix}_` and hold letters, digits, `_` or `-`"
+        )
+    };
+    let id = malformed("ses");
     let method = "`/session` does not take `PUT`";
     let prefix = "Expected a string starting with \"msg\", got \"bad\"\n  at [\"messageID\"]";
     let share = "sharing a session is not offered by this version";
@@ -195,12 +206,44 @@ async fn what_makes_no_sense_has_the_recorded_names_and_statuses() {
         ("POST", &own("/revert"), r#"{"messageID":"bad"}"#, 400, bad(prefix, "Payload")),
         ("POST", &own("/summarize"), "{}", 400, bad("Missing key\n  at [\"providerID\"]", "Payload")),
         ("POST", &own("/share"), "", 400, json!({"name": "BadRequest", "data": {"message": share}})),
-        ("GET", "/session?limit=-1", "", 400, bad("`limit` must not be -1", "Query")),
+        ("GET", "/pty/nope", "", 400, bad(&malformed("pty"), "Params")),
+        ("GET", &own("/message/nope"), "", 400, bad(&malformed("msg"), "Params")),
+        ("DELETE", &own("/message/msg_x/part/nope"), "", 400, bad(&malformed("prt"), "Params")),
+        ("POST", "/permission/nope/reply", "", 400, bad(&malformed("per"), "Params")),
+        ("POST", "/question/nope/reject", "", 400, bad(&malformed("que"), "Params")),
         ("GET", "/session/%FF", "", 400, bad("Invalid URL: Invalid UTF-8 in `sessionID`", "Params")),
+        // Clients know a malformed id of a session as an unknown error.
         ("GET", "/session/nope", "", 500, json!({"name": "UnknownError", "data": {"message": id}})),
         ("PUT", "/session", "", 405, json!({"name": "BadRequest", "data": {"message": method}})),
     ];
     refuses(&bench, &rows).await;
+}
+
+#[tokio::test]
+async fn a_number_that_is_none_sets_no_bound() {
+    let bench = Bench::new(Script::new()).await;
+    bench.client().create_session(&SessionInput::default()).await.unwrap();
+    let router = bench.router(quick());
+    for query in ["limit=undefined", "limit=NaN", "limit=-1", "limit=", "start=undefined", "start=-1"] {
+        for list in ["/session", "/experimental/session"] {
+            let (status, listed) = ask(&router, "GET", &format!("{list}?{query}"), "").await;
+            assert_eq!((status, listed.as_array().unwrap().len()), (200, 1), "{list}?{query}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn slashes_that_say_nothing_are_skipped() {
+    let bench = Bench::new(Script::new()).await;
+    let session = bench.client().create_session(&SessionInput::default()).await.unwrap().id;
+    let router = bench.router(quick());
+    for path in ["//session", "/session/", "//session//?limit=1"] {
+        let (status, listed) = ask(&router, "GET", path, "").await;
+        assert_eq!((status, &listed[0]["id"]), (200, &json!(session)), "{path}");
+    }
+    let (status, error) = ask(&router, "GET", &format!("/session/{session}//nothing/"), "").await;
+    let told = format!("there is no route `GET /session/{session}/nothing`");
+    assert_eq!((status, &error["data"]["message"]), (404, &json!(told)));
 }
 
 #[tokio::test]

@@ -91,7 +91,9 @@ async fn the_page_is_behind_the_password_and_under_the_names_of_this_machine() {
 async fn no_other_path_is_a_page() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(quick());
-    for path in ["/index.html", "/favicon.ico", "/assets/app.js", "/sessions", "/api/nothing", "/web", "//"] {
+    for path in
+        ["/index.html", "/favicon.ico", "/assets/app.js", "/sessions", "/api/nothing", "/web", "//web"]
+    {
         let asked = request("GET", path).header("accept", "text/html").body(Body::empty()).unwrap();
         let answer = send(&router, asked).await;
         assert_eq!(answer.headers()["content-type"], "application/json", "{path}");

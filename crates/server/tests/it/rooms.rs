@@ -66,6 +66,8 @@ async fn projects_are_listed_and_named() {
     assert_eq!(notice["payload"]["type"], "project.updated");
     assert_eq!(notice["payload"]["properties"], named);
     assert_eq!(ask(&router, "GET", "/project/current", "").await.1, named);
+    let (_, named) = ask(&router, "PATCH", &path, r#"{"icon":{"url":"data:,"}}"#).await;
+    assert_eq!(named["icon"], json!({"color": "#fff", "url": "data:,"}), "what is not said stays");
     let directory = json!([{"directory": bench.project.directory()}]);
     assert_eq!(ask(&router, "GET", &format!("{path}/directories"), "").await, (200, directory));
     assert_eq!(ask(&router, "GET", "/project/zzz/directories", "").await, (200, json!([])));
@@ -184,6 +186,9 @@ async fn rooms_that_are_not_built_are_empty_and_say_so() {
     assert_eq!(ids, json!(recorded));
     let (_, tools) = ask(&router, "GET", "/experimental/tool?provider=mock&model=x", "").await;
     assert_eq!(tools[0]["parameters"]["type"], "object", "{tools}");
+    let shown: Vec<&Value> = tools.as_array().unwrap().iter().map(|tool| &tool["id"]).collect();
+    let listed: Vec<&Value> = ids.as_array().unwrap().iter().filter(|id| shown.contains(id)).collect();
+    assert_eq!(shown, listed, "both lists have one order");
 }
 
 #[tokio::test]

@@ -128,12 +128,3 @@ pub(in crate::route) async fn unshare(
     let engine = app.engine.clone();
     app.finish(async move { engine.unshare(&id).await }).await.map(Json)
 }
-
-/// Instructions for a project are not written by this version.
-pub(in crate::route) async fn init(
-    State(app): State<App>,
-    One(id): One<SessionId>,
-) -> Result<Json<bool>, Error> {
-    app.engine.session(&id).await?;
-    Err(Error::NotOffered { what: "writing AGENTS.md by a request of its own" })
-}
