@@ -34,7 +34,7 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     }
     let shows = !names.is_empty();
     let mut out = std::io::stdout();
-    let (mut same, mut recorded, mut whole) = (0, 0, 0);
+    let (mut same, mut recorded, mut identical, mut alike) = (0, 0, 0, 0);
     let chosen = if shows { names } else { all };
     for name in &chosen {
         let outcome = match contract::play(&program, &folder, name) {
@@ -44,18 +44,32 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
                 continue;
             }
         };
-        (same, recorded) = (same + outcome.same, recorded + outcome.recorded);
-        whole += usize::from(outcome.is_identical());
-        let said = if outcome.is_identical() { "identical" } else { "" };
-        let more = outcome.differences.iter().filter(|difference| difference.starts_with('+')).count();
-        writeln!(out, "{name:36} {:4} of {:4}, {more:3} more  {said}", outcome.same, outcome.recorded)?;
-        for difference in outcome.differences.iter().filter(|_| shows) {
-            writeln!(out, "    {}", difference.chars().take(SHOWN).collect::<String>())?;
+        (same, recorded) = (same + outcome.values.same, recorded + outcome.recorded);
+        identical += usize::from(outcome.is_identical());
+        alike += usize::from(outcome.is_alike());
+        let said = match (outcome.is_identical(), outcome.is_alike()) {
+            (true, _) => "identical",
+            (false, true) => "same shape",
+            (false, false) => "",
+        };
+        let differences = &outcome.values.differences;
+        let more = differences.iter().filter(|difference| difference.starts_with('+')).count();
+        let (found, of) = (outcome.values.same, outcome.recorded);
+        writeln!(out, "{name:36} {found:4} of {of:4}, {more:3} more  {said}")?;
+        let misshapen = &outcome.shapes.differences;
+        for difference in differences.iter().filter(|_| shows) {
+            let mark = if misshapen.contains(difference) { '!' } else { ' ' };
+            writeln!(out, "  {mark} {}", difference.chars().take(SHOWN).collect::<String>())?;
         }
     }
     let percent = |part: usize, of: usize| part as f64 * 100.0 / of.max(1) as f64;
     let cases = chosen.len();
-    writeln!(out, "{whole} of {cases} cases identical ({:.1} %)", percent(whole, cases))?;
+    writeln!(out, "{identical} of {cases} cases identical ({:.1} %)", percent(identical, cases))?;
+    writeln!(
+        out,
+        "{alike} of {cases} cases the same in sequence and shape ({:.1} %)",
+        percent(alike, cases)
+    )?;
     writeln!(out, "{same} of {recorded} events and messages come again ({:.1} %)", percent(same, recorded))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use codewright_proto::{
     Action, CreatedTime, MessageId, ModelRef, PartBody, PartId, PartInput, PromptInput, PromptModel, Rule,
-    Session, TextPart, UserMessage,
+    Session, TextPart, TokenUsage, UserMessage,
 };
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
@@ -53,6 +53,7 @@ pub(crate) async fn admit(
     let id = input.message_id.unwrap_or_else(|| inner.ids.message());
     let now = inner.clock.now_ms();
     let rules = tool_rules(input.tools.as_ref());
+    let used = (session.tokens, session.cost);
     let message = UserMessage {
         id: id.clone(),
         session_id: session.id.clone(),
@@ -70,6 +71,9 @@ pub(crate) async fn admit(
     }
     inner
         .update_session(&session.id, |session| {
+            if session.agent.is_none() && session.tokens == TokenUsage::default() {
+                (session.tokens, session.cost) = used;
+            }
             session.agent = Some(agent.clone());
             session.model = Some(ModelRef {
                 id: model.model_id.clone(),

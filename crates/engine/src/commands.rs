@@ -138,7 +138,7 @@ pub(crate) fn of_skills(skills: &[Skill], known: &[Command]) -> Vec<Command> {
 impl Engine {
     /// Runs a command in a session and waits for the end of the turn; the last answer.
     pub async fn command(&self, id: &SessionId, input: CommandInput) -> Result<MessageWithParts, Error> {
-        let session = self.session(id).await?;
+        let session = self.0.session_in_use(id).await?;
         let place = self.0.place(Path::new(&session.directory)).await?;
         let known = place.commands.iter().find(|command| command.name == input.command);
         let Some(command) = known.cloned() else {

@@ -490,7 +490,7 @@ impl Engine {
         input: PromptInput,
     ) -> Result<(MessageId, Option<Turn>), Error> {
         let _entered = self.enter(id).await?;
-        let session = self.0.session(id).await?;
+        let session = self.0.session_in_use(id).await?;
         let wants_answer = input.no_reply != Some(true);
         let message = admit::admit(&self.0, &session, input).await?;
         Ok((message, wants_answer.then(|| self.0.runs.wake(&self.0, id))))

@@ -274,8 +274,11 @@ impl Run {
                 }
                 return Ok(at);
             }
+            // A step may turn out to need room first, which is asked for as a part of the step before it.
+            let is_on_the_way = matches!(next, Next::Step)
+                && transcript.last().is_some_and(|last| matches!(last.info, Message::Assistant(_)));
             // Said at every turn of the loop, the last one among them, unless a step has ended the turn itself.
-            if !matches!(next, Next::Idle) || ended_by_itself(&transcript) {
+            if !is_on_the_way && (!matches!(next, Next::Idle) || ended_by_itself(&transcript)) {
                 set_status(&self.inner, &self.id, SessionStatus::Busy);
             }
             match next {
@@ -296,6 +299,9 @@ impl Run {
                 Next::Step => {
                     if compact::make_room(&self.inner, &self.id, &mut transcript).await? {
                         continue;
+                    }
+                    if is_on_the_way {
+                        set_status(&self.inner, &self.id, SessionStatus::Busy);
                     }
                     self.inner.outputs.in_use(&self.inner.tasks, &transcript, self.inner.clock.now_ms());
                     self.told("step", step::step(&self.inner, lease, transcript, &self.cancel)).await?;
@@ -357,9 +363,7 @@ impl Run {
             return false;
         }
         // Said before another run can begin, so that nobody takes its work for idleness.
-        let session_id = self.id.clone();
-        self.inner.store.signal(Signal::SessionStatus { session_id, status: SessionStatus::Idle });
-        self.inner.store.signal(Signal::SessionIdle { session_id: self.id.clone() });
+        tell_idle(&self.inner, &self.id);
         table.handles.remove(&self.id);
         drop(table);
         if late {
@@ -397,6 +401,15 @@ fn stop_below(inner: &Inner, id: &SessionId) {
         // It ends by itself.
         drop(inner.runs.cancel(&child));
     }
+}
+
+/// Tells clients that a session rests.
+///
+/// They hear it once more, before the last of it is told, of a turn whose answer failed or was stopped;
+/// what counts is [`Runs::is_running`].
+pub(crate) fn tell_idle(inner: &Inner, id: &SessionId) {
+    inner.store.signal(Signal::SessionStatus { session_id: id.clone(), status: SessionStatus::Idle });
+    inner.store.signal(Signal::SessionIdle { session_id: id.clone() });
 }
 
 pub(crate) fn set_status(inner: &Inner, id: &SessionId, status: SessionStatus) {

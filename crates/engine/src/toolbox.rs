@@ -440,7 +440,7 @@ impl CallCx {
         })
     }
 
-    /// Tells clients which files a call changed.
+    /// Tells clients which files a call changed; one that is gone is no edited file.
     fn edited(&self, tool: &str, output: &Output) {
         let fact = |key: &str| output.metadata.get(key);
         let files: Vec<&Value> = match tool {
@@ -449,7 +449,8 @@ impl CallCx {
             "write" => fact("filepath").into_iter().collect(),
             _ => Vec::new(),
         };
-        for file in files {
+        let is_there = |file: &&Value| file.get("type").and_then(Value::as_str) != Some("delete");
+        for file in files.into_iter().filter(is_there) {
             let file = file.get("movePath").or_else(|| file.get("filePath")).unwrap_or(file);
             if let Some(file) = file.as_str() {
                 self.inner.store.signal(Signal::FileEdited { file: file.to_owned() });

@@ -40,8 +40,9 @@ pub enum ModelEvent {
         /// Raw JSON text.
         text: String,
     },
-    /// What the provider needs back with the open block of text or with an open call,
-    /// to be sent as it is, such as `{"google":{"thoughtSignature":"…"}}`.
+    /// What belongs to the open block of text or to an open call and is kept with it, because the
+    /// provider needs it back as it is, such as `{"google":{"thoughtSignature":"…"}}`, or because
+    /// clients are told of it. What is known when a text begins comes before the first word of it.
     Metadata {
         /// The call's id; the open block of text is meant without one.
         call: Option<String>,

@@ -38,7 +38,7 @@ impl Payloads {
             return payload.clone();
         }
         // Written inside the lock, so that the other streams find it instead of writing it too.
-        let payload = Bytes::from(serde_json::to_vec(published).expect("the vocabulary is JSON"));
+        let payload = Bytes::from(written(published));
         if payload.len() <= MAX_PAYLOAD_BYTES {
             if known.len() >= MAX_PAYLOADS {
                 known.pop_front();
@@ -46,6 +46,22 @@ impl Payloads {
             known.push_back((id.clone(), payload.clone()));
         }
         payload
+    }
+}
+
+/// The JSON of a notice as clients are told it.
+fn written(published: &Published) -> Vec<u8> {
+    const IS_JSON: &str = "the vocabulary is JSON";
+    let Published::Event(envelope) = published else { return serde_json::to_vec(published).expect(IS_JSON) };
+    match &envelope.event {
+        // What the model is told with a refusal is between the user who wrote it and the model.
+        Event::PermissionReplied { session_id, request_id, reply, message: Some(_) } => {
+            let (session_id, request_id) = (session_id.clone(), request_id.clone());
+            let event = Event::PermissionReplied { session_id, request_id, reply: *reply, message: None };
+            let id = envelope.id.clone();
+            serde_json::to_vec(&Notice { id, fact: Fact::Event(event) }).expect(IS_JSON)
+        }
+        _ => serde_json::to_vec(published).expect(IS_JSON),
     }
 }
 

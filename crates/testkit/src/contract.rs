@@ -7,12 +7,17 @@
 //!
 //! Events whose moment is no promise (a title that arrives, totals that are counted again) count
 //! with their last content; the rest counts one by one.
+//!
+//! A case comes again in one of two degrees: identical to the value, or in sequence and shape,
+//! where what the program says in words of its own and what it counts by design may differ (the
+//! rule stands in `shape.rs`).
 
 mod act;
 mod compare;
 mod http;
 mod recording;
 mod script;
+mod shape;
 mod stage;
 
 use std::path::{Path, PathBuf};
@@ -26,19 +31,38 @@ use recording::Recording;
 pub struct Outcome {
     /// The case.
     pub name: String,
-    /// Recorded events and messages that were found again.
-    pub same: usize,
     /// Recorded events and messages.
     pub recorded: usize,
+    /// What came again to the value.
+    pub values: Found,
+    /// What came again in sequence and shape.
+    pub shapes: Found,
+}
+
+/// How much of a recording was found again.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Recorded events and messages that were found.
+    pub same: usize,
     /// What was recorded and not found (`-`), or found and not recorded (`+`).
     pub differences: Vec<String>,
 }
 
 impl Outcome {
+    fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), recorded: 0, values: Found::default(), shapes: Found::default() }
+    }
+
     /// Whether nothing differs.
     #[must_use]
     pub fn is_identical(&self) -> bool {
-        self.differences.is_empty()
+        self.values.differences.is_empty()
+    }
+
+    /// Whether the events are the same in sequence and shape.
+    #[must_use]
+    pub fn is_alike(&self) -> bool {
+        self.shapes.differences.is_empty()
     }
 }
 

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use codewright_proto::{
-    PartId, PermissionAnswer, PermissionReply, PermissionRequest, Session, SessionId, ToastVariant,
+    Message, PartId, PermissionAnswer, PermissionReply, PermissionRequest, Session, SessionId, ToastVariant,
+    UserMessage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -328,7 +329,10 @@ impl State {
         let agents = self.primary_agents();
         let named = |name: &str| agents.iter().copied().find(|agent| agent.name == name);
         let chosen = self.choice.agent.as_deref().and_then(named);
-        let last = || self.session().and_then(|session| named(session.agent.as_deref()?));
+        let last = || match self.session()?.agent.as_deref() {
+            Some(agent) => named(agent),
+            None => named(&self.last_prompt()?.agent),
+        };
         let configured = || named(self.mirror.config["default_agent"].as_str()?);
         chosen.or_else(last).or_else(configured).or_else(|| agents.first().copied())
     }
@@ -342,8 +346,14 @@ impl State {
             Some((model.provider_id.clone(), model.model_id.clone())).filter(exists)
         };
         let of_session = || {
-            let model = self.session()?.model.as_ref()?;
-            Some((model.provider_id.clone(), model.id.clone())).filter(exists)
+            let model = match self.session()?.model.as_ref() {
+                Some(model) => (model.provider_id.clone(), model.id.clone()),
+                None => {
+                    let model = &self.last_prompt()?.model;
+                    (model.provider_id.clone(), model.model_id.clone())
+                }
+            };
+            Some(model).filter(exists)
         };
         let recent = || self.local.recent.iter().find_map(|model| wanted(Some(model)));
         self.choice
@@ -355,6 +365,15 @@ impl State {
             .or_else(|| wanted(self.mirror.config["model"].as_str()))
             .or_else(recent)
             .or_else(|| self.default_model())
+    }
+
+    /// What was last asked in the session: a fork has no agent and no model of its own before its first prompt.
+    fn last_prompt(&self) -> Option<&UserMessage> {
+        let transcript = self.mirror.transcripts.get(self.session_id()?)?;
+        transcript.entries.iter().rev().find_map(|entry| match &entry.info {
+            Message::User(prompt) => Some(prompt),
+            Message::Assistant(_) => None,
+        })
     }
 
     fn default_model(&self) -> Option<(String, String)> {

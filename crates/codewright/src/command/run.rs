@@ -18,7 +18,7 @@ use codewright_config::Env;
 use codewright_proto::{
     Action, CommandInput, Event, Fact, Message, ModelRef, Notice, PartInput, PermissionAnswer,
     PermissionReply, PermissionRequest, PromptInput, PromptModel, QuestionAnswers, QuestionRequest, Rule,
-    Session, SessionId, SessionInput, Signal,
+    Session, SessionId, SessionInput, SessionStatus, Signal,
 };
 use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
 
@@ -28,6 +28,8 @@ use crate::style;
 
 /// How long a stopped turn may take to end.
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
+/// How long the end of an answer is waited for after the session is said to be idle.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// The longest title made from a prompt.
 const MAX_TITLE_CHARS: usize = 50;
 /// How many sessions may have begun each other, one for the next.
@@ -113,7 +115,15 @@ pub(crate) async fn turn(
         Format::Json => Box::new(json::Json::new(args.thinking)),
     };
     let output = &mut *output;
-    let mut watch = Watch { client, id: &session.id, auto: args.auto, failed: false, output, lines };
+    let mut watch = Watch {
+        client,
+        id: &session.id,
+        auto: args.auto,
+        failed: false,
+        rest: Rest::default(),
+        output,
+        lines,
+    };
     let sent = match &args.command {
         None => client.prompt_async(&session.id, &input).await,
         Some(command) => {
@@ -195,9 +205,36 @@ struct Watch<'a> {
     id: &'a SessionId,
     auto: bool,
     failed: bool,
+    rest: Rest,
     output: &'a mut dyn Output,
     /// Whom to ask, if somebody is there.
     lines: Option<&'a mut Lines>,
+}
+
+/// What tells the end of a turn: of one whose answer failed a session is said to be idle twice, the first
+/// time before the last of the answer is told.
+#[derive(Default)]
+struct Rest {
+    /// An answer has begun and not ended.
+    is_open: bool,
+    /// The session was said to be idle all the same.
+    is_said: bool,
+}
+
+impl Rest {
+    /// Whether a turn is over with a notice about its session.
+    fn is_over(&mut self, notice: &Notice) -> bool {
+        match &notice.fact {
+            Fact::Event(Event::MessageUpdated { info: Message::Assistant(info), .. }) => {
+                self.is_open = info.time.completed.is_none();
+                false
+            }
+            Fact::Signal(Signal::SessionIdle { .. }) => {
+                std::mem::replace(&mut self.is_said, true) || !self.is_open
+            }
+            Fact::Event(_) | Fact::Signal(_) => false,
+        }
+    }
 }
 
 /// Why watching stopped.
@@ -247,8 +284,19 @@ impl Watch<'_> {
 
     async fn until_idle(&mut self, events: &mut Events) -> anyhow::Result<Stop> {
         loop {
-            let notice = events.next().await.map_err(client_error)?;
-            let Some(notice) = notice else { bail!("the server ended before the turn did") };
+            let next = events.next();
+            let notice = if self.rest.is_said {
+                match tokio::time::timeout(LAST_WORDS, next).await {
+                    Ok(notice) => notice,
+                    Err(_) if self.is_at_work().await? => continue,
+                    Err(_) => return Ok(Stop::Idle),
+                }
+            } else {
+                next.await
+            };
+            let Some(notice) = notice.map_err(client_error)? else {
+                bail!("the server ended before the turn did")
+            };
             match &notice.fact {
                 Fact::Event(Event::PermissionAsked(request)) if self.is_ours(&request.session_id).await? => {
                     self.answer(request).await?;
@@ -266,10 +314,16 @@ impl Watch<'_> {
             if self.output.notice(&notice).is_err() {
                 return Ok(Stop::Unread);
             }
-            if matches!(&notice.fact, Fact::Signal(Signal::SessionIdle { .. })) {
+            if self.rest.is_over(&notice) {
                 return Ok(Stop::Idle);
             }
         }
+    }
+
+    /// Whether the turn goes on.
+    async fn is_at_work(&self) -> anyhow::Result<bool> {
+        let statuses = self.client.statuses().await.map_err(client_error)?;
+        Ok(statuses.get(self.id).is_some_and(|status| *status != SessionStatus::Idle))
     }
 
     /// Whether a session is the one that is watched, or was begun by it for a part of its work.

@@ -203,7 +203,7 @@ pub(crate) async fn compact(
                 recorder.began_with(files.first());
                 return finish((inner, lease), &model, (recorder, done), (&plan, asked)).await;
             }
-            Attempt::Aborted => return step::fail(lease, inner, recorder, MessageError::aborted()).await,
+            Attempt::Aborted => return step::give_up(lease, inner, recorder, MessageError::aborted()).await,
             Attempt::Failed(codewright_llm::Error::Overflow { .. })
                 if attempt < ATTEMPTS && !recorder.has_calls() =>
             {
@@ -212,7 +212,7 @@ pub(crate) async fn compact(
                 budget = half;
             }
             Attempt::Failed(error) | Attempt::Silent(error) => {
-                return step::fail(lease, inner, recorder, message_error(&error)).await;
+                return step::give_up(lease, inner, recorder, message_error(&error)).await;
             }
         }
     }

@@ -203,11 +203,7 @@ impl Recorder {
                 }
                 self.end_block(metadata);
             }
-            ModelEvent::Metadata { call: None, metadata } => {
-                if let Some(block) = &mut self.block {
-                    block.metadata = Some(metadata);
-                }
-            }
+            ModelEvent::Metadata { call: None, metadata } => self.belongs(metadata),
             // Written with the call's next state, which follows at once.
             ModelEvent::Metadata { call: Some(id), metadata } => {
                 if let Some(call) = self.calls.iter_mut().find(|call| call.call_id == id) {
@@ -316,6 +312,12 @@ impl Recorder {
         self.step_open = false;
     }
 
+    /// Takes back that the answer ended: a step that was stopped has no end, whatever its model said last.
+    pub(crate) fn unfinish(&mut self) {
+        self.message.finish = None;
+        self.message.tokens = TokenUsage::default();
+    }
+
     /// Records the end of the step: its usage, its cost and why it ended.
     ///
     /// An answer that is good as far as it goes may still be the last one that is tried.
@@ -393,6 +395,10 @@ impl Recorder {
         self.message.structured = self.value.take();
         self.message.time.completed = Some(now);
         self.message_updated();
+        if self.message.structured.is_some() {
+            // A message with a value is told of twice, as clients know it.
+            self.message_updated();
+        }
     }
 
     fn open(&mut self, reasoning: bool) {
@@ -403,6 +409,18 @@ impl Recorder {
         self.record_part(id.clone(), text_body(reasoning, String::new(), Span { start, end: None }, None));
         let drafted = (0, Instant::now());
         self.block = Some(Block { id, reasoning, text: String::new(), metadata: None, start, drafted });
+    }
+
+    /// Keeps what belongs to the open text; what is known when it begins is told with its beginning.
+    fn belongs(&mut self, metadata: Value) {
+        let Some(block) = &mut self.block else { return };
+        if let Some(Record::Event(Event::PartUpdated { part, .. })) = self.records.last_mut()
+            && part.id == block.id
+            && let PartBody::Text(text) = &mut part.body
+        {
+            text.metadata = Some(metadata.clone());
+        }
+        block.metadata = Some(metadata);
     }
 
     fn grow(&mut self, reasoning: bool, delta: &str) {

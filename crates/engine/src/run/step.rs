@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::files::{Files, left_by_last};
 use super::recorder::{Call, CallUpdate, Record, Recorder};
-use super::{compact, message, retry, set_status, structured, summary};
+use super::{compact, message, retry, set_status, structured, summary, tell_idle};
 use crate::engine::Inner;
 use crate::error::message_error;
 use crate::models::{merge, prices};
@@ -149,7 +149,7 @@ pub(crate) async fn step(
         }
         Attempt::Aborted => {
             leave_files(inner, &files, &mut recorder).await;
-            fail(lease, inner, recorder, MessageError::aborted()).await
+            give_up(lease, inner, recorder, MessageError::aborted()).await
         }
         // What was not answered is no failure of the answer: the prompt is given again after a summary.
         Attempt::Failed(error @ codewright_llm::Error::Overflow { .. }) if may_compact => {
@@ -163,7 +163,7 @@ pub(crate) async fn step(
             let mut known = message_error(&error);
             suggest(&step, &mut known);
             recorder.changed(files.close().await.patch);
-            fail(lease, inner, recorder, known).await
+            give_up(lease, inner, recorder, known).await
         }
     }
 }
@@ -575,19 +575,22 @@ impl<'a> Conversation<'a> {
         let mut tick = pin!(tokio::time::sleep_until(frame));
         loop {
             // What has arrived already is taken without waiting: most deltas come in bursts.
+            // What was read with a piece of the answer is recorded with it.
+            let mut is_full = false;
             loop {
                 while let Some(event) = stream.try_next() {
                     if let Some(end) = self.heard(Some(Ok(event))).await? {
                         return Ok(end);
                     }
                 }
+                if is_full {
+                    break;
+                }
                 let Some(event) = stream.next().now_or_never() else { break };
                 if let Some(end) = self.heard(event).await? {
                     return Ok(end);
                 }
-                if Instant::now() >= frame {
-                    break;
-                }
+                is_full = Instant::now() >= frame;
             }
             if self.recorder.has_events() || !self.unstored.is_empty() || Instant::now() >= frame {
                 // That a text begins is an event; it must not make its first delta wait.
@@ -758,11 +761,30 @@ pub(crate) async fn fail(
     mut recorder: Recorder,
     error: MessageError,
 ) -> Result<(), Error> {
+    tell_failure(inner, &recorder, error.clone()).await;
+    recorder.close(Some(error));
+    flush(lease, inner, &mut recorder).await
+}
+
+/// The same of a step whose model was asked: clients hear that the session rests before the message ends,
+/// and again when the turn is over.
+pub(crate) async fn give_up(
+    lease: &Lease,
+    inner: &Inner,
+    mut recorder: Recorder,
+    error: MessageError,
+) -> Result<(), Error> {
+    tell_failure(inner, &recorder, error.clone()).await;
+    tell_idle(inner, &recorder.message().session_id);
+    recorder.unfinish();
+    recorder.close(Some(error));
+    flush(lease, inner, &mut recorder).await
+}
+
+async fn tell_failure(inner: &Inner, recorder: &Recorder, error: MessageError) {
     let session_id = Some(recorder.message().session_id.clone());
     note_failure(inner, recorder.message(), &error).await;
-    recorder.close(Some(error.clone()));
     inner.store.signal(Signal::SessionError { session_id, error });
-    flush(lease, inner, &mut recorder).await
 }
 
 /// Writes down why a turn failed; that a user stopped it is no failure.

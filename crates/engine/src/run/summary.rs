@@ -10,6 +10,7 @@ use codewright_snapshot::TreeId;
 use codewright_store::Lease;
 
 use super::compact::plan::marker;
+use super::structured::wanted;
 use crate::Error;
 use crate::engine::Inner;
 use crate::place::Place;
@@ -45,9 +46,13 @@ pub(crate) async fn keep(inner: &Inner, lease: &Lease, transcript: &[MessageWith
     let info = Message::User(UserMessage { summary: Some(summary), ..prompt.clone() });
     let event = Event::MessageUpdated { session_id: session.id.clone(), info };
     let total = total(transcript, prompt, &diffs);
-    inner
-        .update_session_after(&session.id, vec![event], |session| session.summary = Some(total.clone()))
-        .await?;
+    // A prompt that asks for a value is not told anew for having changed nothing.
+    let is_quiet = diffs.is_empty() && wanted(prompt).is_some();
+    if is_quiet && session.summary.as_ref() == Some(&total) {
+        return Ok(());
+    }
+    let events = if is_quiet { Vec::new() } else { vec![event] };
+    inner.update_session_after(&session.id, events, |session| session.summary = Some(total.clone())).await?;
     inner.store.signal(Signal::SessionDiff { session_id: session.id, diff: diffs });
     Ok(())
 }

@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use codewright_proto::{
-    AssistantMessage, Event, Message, MessageId, MessageWithParts, Part, PartBody, Project, ProjectId,
-    ProjectTime, Session, SessionId, SessionInput, TokenUsage, ToolState, UserMessage,
+    AssistantMessage, Event, Message, MessageId, MessageWithParts, ModelRef, Part, PartBody, Project,
+    ProjectId, ProjectTime, PromptModel, Session, SessionId, SessionInput, TokenUsage, ToolState,
+    UserMessage,
 };
 use codewright_store::SessionFilter;
 
@@ -40,15 +41,13 @@ impl Engine {
         };
         let input = SessionInput {
             title: Some(fork_title(&source.title)),
-            agent: source.agent,
-            model: source.model,
             metadata: source.metadata,
             // What was forbidden in a session stays forbidden in what comes of it.
             permission: source.permission,
             ..SessionInput::default()
         };
-        let mut fork = session::new(inner, &place, input);
-        let messages = copies(inner, &mut fork, transcript.into_iter().take(end));
+        let fork = session::new(inner, &place, input);
+        let messages = copies(inner, &fork, transcript.into_iter().take(end));
         let whole: Vec<_> = std::iter::once(created(&fork)).chain(messages.iter().cloned()).collect();
         match inner.store.append(whole).await {
             Ok(_) => Ok(fork),
@@ -106,19 +105,52 @@ async fn clear_left_behind(inner: &Inner) -> Result<(), Error> {
     Ok(())
 }
 
-/// The messages as a fork holds them; what they used is added to the fork.
-fn copies(inner: &Inner, fork: &mut Session, messages: impl Iterator<Item = MessageWithParts>) -> Vec<Event> {
+impl Inner {
+    /// A session as work in it finds it: a fork has no agent and no model of its own, and counts what its
+    /// messages used, only from its first prompt on, and until then those of the last prompt it holds are its own.
+    pub(crate) async fn session_in_use(&self, id: &SessionId) -> Result<Session, Error> {
+        let mut session = self.session(id).await?;
+        if session.agent.is_some() && session.model.is_some() {
+            return Ok(session);
+        }
+        let transcript = self.store.transcript(id).await?;
+        let last = transcript.iter().rev().find_map(|message| match &message.info {
+            Message::User(prompt) => Some(prompt),
+            Message::Assistant(_) => None,
+        });
+        let Some(last) = last else { return Ok(session) };
+        if (session.tokens, session.cost) == (TokenUsage::default(), 0.0) {
+            (session.tokens, session.cost) = used(&transcript);
+        }
+        session.agent.get_or_insert_with(|| last.agent.clone());
+        session.model.get_or_insert_with(|| {
+            let PromptModel { provider_id, model_id, variant } = last.model.clone();
+            ModelRef { id: model_id, provider_id, variant }
+        });
+        Ok(session)
+    }
+}
+
+/// What the answers of a transcript used.
+fn used(transcript: &[MessageWithParts]) -> (TokenUsage, f64) {
+    let (mut tokens, mut cost) = (TokenUsage::default(), 0.0);
+    for message in transcript {
+        if let Message::Assistant(info) = &message.info {
+            tokens.add(&info.tokens);
+            cost += info.cost;
+        }
+    }
+    (tokens, cost)
+}
+
+/// The messages as a fork holds them.
+fn copies(inner: &Inner, fork: &Session, messages: impl Iterator<Item = MessageWithParts>) -> Vec<Event> {
     let messages: Vec<_> = messages.collect();
     let renamed: HashMap<_, _> =
         messages.iter().map(|message| (message.info.id().clone(), inner.ids.message())).collect();
     let copy = Copy { to: fork.id.clone(), renamed };
     let mut events = Vec::new();
-    let mut used = TokenUsage::default();
     for MessageWithParts { info, parts } in messages {
-        if let Message::Assistant(info) = &info {
-            used.add(&info.tokens);
-            fork.cost += info.cost;
-        }
         let info = copy.message(info);
         let message_id = info.id().clone();
         events.push(Event::MessageUpdated { session_id: fork.id.clone(), info });
@@ -133,7 +165,6 @@ fn copies(inner: &Inner, fork: &mut Session, messages: impl Iterator<Item = Mess
             events.push(Event::PartUpdated { session_id: fork.id.clone(), part, time });
         }
     }
-    fork.tokens = used;
     events
 }
 

@@ -34,7 +34,7 @@ impl Engine {
     /// Runs a user's command and waits for its end; the message that holds it.
     pub async fn shell(&self, id: &SessionId, input: ShellInput) -> Result<MessageWithParts, Error> {
         let entered = self.enter(id).await?;
-        let session = self.0.session(id).await?;
+        let session = self.0.session_in_use(id).await?;
         let place = self.0.place(std::path::Path::new(&session.directory)).await?;
         let agent = place.agent_name(Some(&input.agent))?;
         let wanted = PromptInput { model: input.model.clone(), ..PromptInput::default() };

@@ -19,7 +19,7 @@ impl Engine {
 
     /// The same with the session's own model, else the configured one.
     pub async fn compact(&self, id: &SessionId) -> Result<bool, Error> {
-        let session = self.0.session(id).await?;
+        let session = self.0.session_in_use(id).await?;
         let model = match session.model {
             Some(ModelRef { id, provider_id, .. }) => {
                 PromptModel { provider_id, model_id: id, variant: None }
@@ -35,7 +35,7 @@ impl Engine {
 
     async fn ask_for_summary(&self, id: &SessionId, model: PromptModel, cause: Cause) -> Result<bool, Error> {
         let entered = self.enter(id).await?;
-        let session = self.0.session(id).await?;
+        let session = self.0.session_in_use(id).await?;
         let place = self.0.place(std::path::Path::new(&session.directory)).await?;
         place.models.find(&model.provider_id, &model.model_id)?;
         let agent = place.agent_name(session.agent.as_deref())?;

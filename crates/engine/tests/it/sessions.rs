@@ -159,7 +159,6 @@ async fn a_fork_refers_to_its_own_messages_only() {
     assert_eq!((fork.title.as_str(), &fork.parent_id), ("Base (fork #4)", &None));
     assert_eq!(json!(fork.metadata), json!({"kept": true}));
     assert_eq!(fork.permission.as_ref().map(Vec::len), Some(1));
-    assert_eq!(fork.tokens, desk.engine.session(&session.id).await.unwrap().tokens);
     let copied = desk.transcript(&fork).await;
     assert_eq!(copied.len(), 2);
     let Message::Assistant(info) = &copied[1].info else { panic!("an answer") };
@@ -195,6 +194,23 @@ async fn a_fork_refers_to_its_own_messages_only() {
     assert_eq!(tail.as_ref(), Some(copied[0].info.id()));
     let refused = desk.engine.fork_session(&session.id, Some(copied[0].info.id().clone())).await;
     assert!(matches!(refused, Err(Error::NotFound { .. })));
+}
+
+#[tokio::test]
+async fn a_fork_has_nothing_of_its_own_before_its_first_prompt_and_goes_on_as_its_origin_did() {
+    let desk = Desk::new(Script::new().text("one").text("two")).await;
+    let session = desk.session().await;
+    let planned = PromptInput { agent: Some("plan".to_owned()), ..prompt("first") };
+    desk.engine.prompt(&session.id, planned).await.unwrap();
+    let origin = desk.engine.session(&session.id).await.unwrap();
+    let fork = desk.engine.fork_session(&session.id, None).await.unwrap();
+    assert_eq!((&fork.agent, &fork.model), (&None, &None));
+    assert_eq!((fork.tokens.input, fork.cost), (0, 0.0));
+    desk.engine.prompt(&fork.id, prompt("second")).await.unwrap();
+    let used = desk.engine.session(&fork.id).await.unwrap();
+    assert_eq!((used.agent.as_deref(), &used.model), (Some("plan"), &origin.model));
+    assert_eq!(used.tokens.input, 2 * origin.tokens.input);
+    desk.assert_clean();
 }
 
 #[tokio::test]

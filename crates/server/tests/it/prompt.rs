@@ -121,6 +121,27 @@ async fn a_permission_is_asked_listed_and_answered_by_both_routes() {
 }
 
 #[tokio::test]
+async fn what_the_model_is_told_with_a_refusal_is_told_to_no_other_client() {
+    let command = json!({"command": "echo hi", "description": "says hi"});
+    let script = Script::new().tool("bash", command).text("Done");
+    let bench = Bench::configured(script, |config| config["permission"] = json!({"bash": "ask"})).await;
+    let client = bench.client();
+    let session = client.create_session(&SessionInput::default()).await.unwrap();
+    let mut events = client.events().await.unwrap();
+    client.prompt_async(&session.id, &says("Hi")).await.unwrap();
+    let asked = until(&mut events, |notice| matches!(event(notice), Some(Event::PermissionAsked(_)))).await;
+    let Some(Event::PermissionAsked(asked)) = event(&asked) else { unreachable!("checked above") };
+    let answer = PermissionAnswer { reply: PermissionReply::Reject, message: Some("say ho".to_owned()) };
+    client.reply_permission(&asked.id, &answer).await.unwrap();
+    let is_replied = |notice: &_| matches!(event(notice), Some(Event::PermissionReplied { .. }));
+    let replied = until(&mut events, is_replied).await;
+    assert!(matches!(event(&replied), Some(Event::PermissionReplied { message: None, .. })), "{replied:?}");
+    until(&mut events, |notice| matches!(notice.fact, Fact::Signal(Signal::SessionIdle { .. }))).await;
+    let sent = bench.model.main_requests().pop().unwrap();
+    assert!(sent.body.to_string().contains("say ho"), "{}", sent.body);
+}
+
+#[tokio::test]
 async fn a_server_that_stops_does_not_keep_waiting_prompts() {
     let bench = Bench::new(Script::new().turn(Turn::steps().text("Begun").hang())).await;
     let mut listening = bench.listen(quick()).await;

@@ -5,9 +5,10 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use serde_json::{Map, Value};
 
-use super::Outcome;
 use super::recording::Recording;
+use super::shape::is_alike;
 use super::stage::Played;
+use super::{Found, Outcome};
 
 /// Events of the process and of the machine, not of a session.
 const ELSEWHERE: [&str; 10] = [
@@ -51,7 +52,7 @@ struct Lane {
 pub(super) fn compare(recording: &Recording, played: &Played) -> Outcome {
     let there = lanes(&recording.events, &[]);
     let here = lanes(&played.events, &played.places);
-    let mut outcome = Outcome { name: recording.name.clone(), same: 0, recorded: 0, differences: Vec::new() };
+    let mut outcome = Outcome::new(&recording.name);
     for lane in &there {
         let ours = here.iter().find(|other| other.name == lane.name);
         hold(&lane.name, &lane.events, ours.map_or(&[], |lane| &lane.events), &mut outcome);
@@ -67,37 +68,47 @@ pub(super) fn compare(recording: &Recording, played: &Played) -> Outcome {
     outcome
 }
 
-/// Finds one list again in another, in order.
+/// Finds one list again in another, in order: to the value, and by its shape.
 fn hold(name: &str, there: &[Value], here: &[Value], outcome: &mut Outcome) {
     outcome.recorded += there.len();
+    find(name, (there, here), is_same, &mut outcome.values);
+    find(name, (there, here), is_alike, &mut outcome.shapes);
+}
+
+fn find(
+    name: &str,
+    (there, here): (&[Value], &[Value]),
+    is_found: fn(&Value, &Value) -> bool,
+    found: &mut Found,
+) {
     // The longest common subsequence; the lists are short.
     let mut best = vec![vec![0_usize; here.len() + 1]; there.len() + 1];
     for i in (0..there.len()).rev() {
         for j in (0..here.len()).rev() {
-            best[i][j] = if is_same(&there[i], &here[j]) {
+            best[i][j] = if is_found(&there[i], &here[j]) {
                 best[i + 1][j + 1] + 1
             } else {
                 best[i + 1][j].max(best[i][j + 1])
             };
         }
     }
-    outcome.same += best[0][0];
+    found.same += best[0][0];
     let (mut i, mut j) = (0, 0);
     while i < there.len() || j < here.len() {
-        if i < there.len() && j < here.len() && is_same(&there[i], &here[j]) {
+        if i < there.len() && j < here.len() && is_found(&there[i], &here[j]) {
             (i, j) = (i + 1, j + 1);
         } else if j >= here.len() || (i < there.len() && best[i + 1][j] >= best[i][j + 1]) {
-            outcome.differences.push(format!("- {name}: {}", there[i]));
+            found.differences.push(format!("- {name}: {}", there[i]));
             i += 1;
         } else {
-            outcome.differences.push(format!("+ {name}: {}", here[j]));
+            found.differences.push(format!("+ {name}: {}", here[j]));
             j += 1;
         }
     }
 }
 
 /// Whether two values are the same where the recording did not leave a text out.
-fn is_same(there: &Value, here: &Value) -> bool {
+pub(super) fn is_same(there: &Value, here: &Value) -> bool {
     match (there, here) {
         (Value::String(text), Value::String(_)) if text.starts_with("<text ") => true,
         (Value::Array(a), Value::Array(b)) => {

@@ -23,7 +23,8 @@ const DEADLINE: Duration = Duration::from_secs(100);
 const QUIET: Duration = Duration::from_millis(700);
 
 const UTIL: &str = "def add(a, b):\n    return a + b\n\n\ndef sub(a, b):\n    return a - b\n";
-const MAIN: &str = "import sys\nfrom util import add\n\n\ndef main():\n    print(add(1, 2))\n";
+const MAIN: &str = "import sys\nfrom util import add\n\n\ndef main():\n    print(\"sum\", add(1, 2))\n    return 0\n\n\n\
+                    if __name__ == \"__main__\":\n    sys.exit(main())\n";
 
 /// What the project held besides, when one case was recorded.
 const MORE_TEXTS: [&str; 6] =

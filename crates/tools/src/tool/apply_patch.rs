@@ -71,7 +71,7 @@ impl Tool for ApplyPatch {
         for path in touched(&workspace, &parts)? {
             held.push(cx.locks.lock(&path, &cx.cancel).await?);
         }
-        let (progress, effects, known) = (cx.progress.clone(), cx.effects.clone(), cx.known.clone());
+        let (effects, known) = (cx.effects.clone(), cx.known.clone());
         settled(move || {
             let _held = held;
             let steps = plan(&workspace, &parts)?;
@@ -83,7 +83,6 @@ impl Tool for ApplyPatch {
                 known.made(&step.target().real);
             }
             done?;
-            progress.report(metadata.clone());
             let title = summary(&workspace, &steps);
             let output = Output { output: title.clone(), title, metadata, ..Output::default() };
             Ok(output.with("truncated", false))

@@ -27,6 +27,24 @@ fn enter_sends_the_prompt_and_remembers_it() {
 }
 
 #[test]
+fn a_session_without_an_agent_goes_on_with_that_of_its_last_prompt() {
+    let mut stage = Stage::in_session(80, 24);
+    let mut fork = session(SESSION, None);
+    fork.as_object_mut().unwrap().remove("agent");
+    stage.event("session.updated", json!({"sessionID": SESSION, "info": fork}));
+    let mut planned = user(1);
+    planned["agent"] = json!("plan");
+    stage.message(planned);
+    stage.write("more");
+    stage.press(KeyCode::Enter);
+    let cmds = stage.taken();
+    let sent = cmds.iter().find_map(|cmd| if let Cmd::Send { input, .. } = cmd { Some(input) } else { None });
+    let Some(input) = sent else { panic!("{cmds:?}") };
+    assert_eq!(input.agent.as_deref(), Some("plan"));
+    assert_eq!(input.model.as_ref().map(|model| model.model_id.as_str()), Some("clever"));
+}
+
+#[test]
 fn what_was_not_taken_in_comes_back_into_the_prompt() {
     let mut stage = Stage::started(80, 24);
     stage.write("do it");

@@ -158,12 +158,13 @@ impl Stream {
 
     fn text(&mut self, event: Event, out: &mut Vec<ModelEvent>) {
         let Some(text) = event.delta.source() else { return };
-        match self.position(event.output_index, event.item_id.text()) {
+        let at = self.position(event.output_index, event.item_id.text());
+        match at {
             Some(at) => self.items[at].is_filled = true,
             None => self.has_stray_text = true,
         }
         self.has_text = true;
-        self.enter(Block::Text, None, out);
+        self.enter_text(at, out);
         out.push(ModelEvent::TextDelta(text.into_owned()));
     }
 
@@ -256,7 +257,7 @@ impl Stream {
             Kind::Message => {
                 let text = if is_said { String::new() } else { texts(&item["content"]) };
                 if !text.is_empty() {
-                    self.enter(Block::Text, None, out);
+                    self.enter_text(Some(at), out);
                     out.push(ModelEvent::TextDelta(text));
                 }
                 self.enter(Block::None, None, out);
@@ -287,7 +288,11 @@ impl Stream {
                 let arguments = given.unwrap_or_else(|| std::mem::take(arguments));
                 bounded(arguments.len())?;
                 let arguments = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
-                out.push(ModelEvent::ToolCall { id: id.clone(), name: name.clone(), arguments });
+                let (id, name) = (id.clone(), name.clone());
+                if let Some(metadata) = named(&self.items[at].id) {
+                    out.push(ModelEvent::Metadata { call: Some(id.clone()), metadata });
+                }
+                out.push(ModelEvent::ToolCall { id, name, arguments });
             }
             Kind::Other => {}
         }
@@ -361,6 +366,14 @@ impl Stream {
         self.items.iter().rposition(|known| matches!(&known.kind, Kind::Call { id, .. } if id == wanted))
     }
 
+    /// Goes on with text, and says of a block that begins which item it belongs to.
+    fn enter_text(&mut self, at: Option<usize>, out: &mut Vec<ModelEvent>) {
+        let begins = self.open != Block::Text;
+        self.enter(Block::Text, None, out);
+        let metadata = at.filter(|_| begins).and_then(|at| named(&self.items[at].id));
+        out.extend(metadata.map(|metadata| ModelEvent::Metadata { call: None, metadata }));
+    }
+
     /// Ends the open block if `next` is another one, and begins it.
     fn enter(&mut self, next: Block, encrypted: Option<&Value>, out: &mut Vec<ModelEvent>) {
         if self.open == next {
@@ -383,6 +396,11 @@ impl Stream {
         }
         self.open = next;
     }
+}
+
+/// What clients are told of the item that something belongs to.
+fn named(id: &str) -> Option<Value> {
+    (!id.is_empty()).then(|| json!({"openai": {"itemId": id}}))
 }
 
 /// All text of an item's parts.

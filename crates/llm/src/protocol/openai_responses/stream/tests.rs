@@ -38,7 +38,9 @@ fn line(event: &ModelEvent) -> String {
         ModelEvent::ToolStart { id, name } => format!("<{id} {name}"),
         ModelEvent::ToolDelta { id, text } => format!("{id} {text}"),
         ModelEvent::ToolCall { id, name, arguments } => format!("{id}> {name} {arguments}"),
-        ModelEvent::Metadata { metadata, .. } => format!("metadata {metadata}"),
+        ModelEvent::Metadata { call, metadata } => {
+            format!("{} is {}", call.as_deref().unwrap_or("text"), metadata["openai"]["itemId"])
+        }
         ModelEvent::Finish { reason, usage } => {
             format!("finish {} {}/{}", reason.as_str(), usage.input, usage.output)
         }
@@ -81,11 +83,13 @@ fn thought_text_and_calls_follow_one_another() {
             "r b",
             r#"thought> "rs_1" "E=""#,
             "<text",
+            r#"text is "msg_1""#,
             "t x\n",
             "text>",
             "<c1 read",
             r#"c1 {"a":"#,
             "c1 1}",
+            r#"c1 is "fc_1""#,
             r#"c1> read {"a":1}"#,
             "finish tool-calls 3/3",
         ],
@@ -115,7 +119,19 @@ fn what_a_server_sends_only_when_finished_is_read() {
             r#"{"type":"~completed","response":{"output":[{"type":"message","id":"m","content":[{"type":"output_text","text":"hi"}]},{"type":"function_call","id":"f","call_id":"c","name":"read","arguments":"{\"a\":1}"}],"usage":{"input_tokens":3,"output_tokens":3}}}"#,
         ],
     ] {
-        check(events, &["<text", "t hi", "text>", "<c read", r#"c> read {"a":1}"#, "finish tool-calls 3/3"]);
+        check(
+            events,
+            &[
+                "<text",
+                r#"text is "m""#,
+                "t hi",
+                "text>",
+                "<c read",
+                r#"c is "f""#,
+                r#"c> read {"a":1}"#,
+                "finish tool-calls 3/3",
+            ],
+        );
     }
 }
 
@@ -136,7 +152,7 @@ fn nothing_is_given_out_twice() {
             &format!(r#"{{"type":"~completed","response":{{"output":[{message},{call}]}}}}"#),
             DONE,
         ],
-        &["<text", "t hi", "text>", "<c read", "c> read {}", "finish tool-calls 0/0"],
+        &["<text", "t hi", "text>", "<c read", r#"c is "f""#, "c> read {}", "finish tool-calls 0/0"],
     );
 }
 
@@ -148,7 +164,7 @@ fn a_call_whose_end_is_missing_is_given_out() {
             r#"{"type":"~function_call_arguments.delta","item_id":"f","delta":"{\"a\":1}"}"#,
             DONE,
         ],
-        &["<c read", r#"c {"a":1}"#, r#"c> read {"a":1}"#, "finish tool-calls 3/3"],
+        &["<c read", r#"c {"a":1}"#, r#"c is "f""#, r#"c> read {"a":1}"#, "finish tool-calls 3/3"],
     );
 }
 
