@@ -17,7 +17,7 @@ use codewright_proto::{
     SessionInput, SessionStatus, Signal,
 };
 use codewright_store::{
-    Claim, Condition, Incoming, Logged, MessagesJson, Salvage, SessionFilter, Store, Subscription,
+    Claim, Condition, Incoming, Logged, MessagesJson, Rest, Salvage, SessionFilter, Store, Subscription,
 };
 use codewright_telemetry::Tracer;
 use codewright_tools::{Environment, FileLocks, Jobs, SearchEngine, Web};
@@ -318,6 +318,11 @@ impl Engine {
     ) -> Result<MessagesJson, Error> {
         let found = self.0.store.messages_json(id, limit, before).await?;
         found.ok_or_else(|| Error::not_found("Session", id))
+    }
+
+    /// The next piece of such a list, and where it goes on.
+    pub async fn more_messages_json(&self, rest: Rest) -> Result<(Vec<u8>, Option<Rest>), Error> {
+        Ok(self.0.store.more_messages_json(rest).await?)
     }
 
     /// All messages of a session without their parts, oldest first.

@@ -41,7 +41,9 @@ mod web;
 
 pub use attempt::{Attempt, Progress};
 pub use codewright_store::inspect;
-pub use codewright_store::{Incoming, Logged, MessagesJson, Published, Salvage, SessionFilter, Subscription};
+pub use codewright_store::{
+    Incoming, Logged, MessagesJson, Published, Rest, Salvage, SessionFilter, Subscription,
+};
 pub use codewright_telemetry::{Span, carry, within};
 pub use codewright_workspace::Confinement;
 pub use credential::{method_id, sign_in, vault};

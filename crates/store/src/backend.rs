@@ -13,7 +13,7 @@ use codewright_proto::{
     SessionId, Todo,
 };
 
-use crate::{Claim, Condition, Error, Holder, Incoming, Logged, MessagesJson, Salvage, SessionFilter};
+use crate::{Claim, Condition, Error, Holder, Incoming, Logged, MessagesJson, Rest, Salvage, SessionFilter};
 
 /// An answer that is waited for.
 pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
@@ -109,6 +109,9 @@ pub(crate) trait Backend: Send + Sync {
         limit: Option<usize>,
         before: Option<(u64, MessageId)>,
     ) -> Answer<'a, Option<MessagesJson>>;
+
+    /// What follows a piece of them, and what follows that.
+    fn more_messages_json(&self, rest: Rest) -> Answer<'_, (Vec<u8>, Option<Rest>)>;
 
     /// One message with its parts.
     fn message<'a>(

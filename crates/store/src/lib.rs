@@ -113,10 +113,24 @@ pub(crate) struct Stamps {
 /// Messages with their parts as clients receive them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessagesJson {
-    /// A list of `MessageWithParts`, oldest first.
+    /// A list of `MessageWithParts`, oldest first, or its first piece.
     pub json: Vec<u8>,
     /// The oldest of them, by time of creation and id, if there are older ones.
     pub next: Option<(u64, MessageId)>,
+    /// Where the list goes on, if it is too long for one piece.
+    pub rest: Option<Rest>,
+}
+
+/// Where a list of messages goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rest {
+    session: SessionId,
+    /// The message that the last piece ended in.
+    message: (i64, String),
+    /// The last part of it that was told of, if it had any.
+    part: String,
+    /// The message that the list ends before.
+    before: (i64, String),
 }
 
 /// Which sessions are listed. An absent field lets everything through.
@@ -389,7 +403,8 @@ impl Store {
     }
 
     /// [`Store::messages_before`], or all messages, as the JSON that clients receive: nothing is read but where the
-    /// fields of a row begin, so it costs little more than the reading of the file. None for an unknown session.
+    /// fields of a row begin, so it costs little more than the reading of the file. A list of more than half a MiB comes in
+    /// pieces, each at most one part longer than that. None for an unknown session.
     pub async fn messages_json(
         &self,
         session: &SessionId,
@@ -397,6 +412,12 @@ impl Store {
         before: Option<(u64, MessageId)>,
     ) -> Result<Option<MessagesJson>, Error> {
         self.log.messages_json(session, limit, before).await
+    }
+
+    /// The piece that follows, and where the list goes on behind it: whoever appends the pieces to the first one has the whole.
+    /// What was stored between two pieces is told of in the later one.
+    pub async fn more_messages_json(&self, rest: Rest) -> Result<(Vec<u8>, Option<Rest>), Error> {
+        self.log.more_messages_json(rest).await
     }
 
     /// One message of a session with its parts, if it exists.

@@ -22,8 +22,9 @@ use crate::lease::StopSignal;
 use crate::node::Node;
 use crate::record::Record;
 use crate::sync::{Incoming, Logged};
-use crate::{Claim, Condition, Error, Holder, Lease, MessagesJson, Salvage, SessionFilter, Stamps};
+use crate::{Claim, Condition, Error, Holder, Lease, MessagesJson, Rest, Salvage, SessionFilter, Stamps};
 use open::Opened;
+use quick::Quick;
 use tail::Tail;
 use writer::{Append, Command, Work, Writer};
 
@@ -36,6 +37,7 @@ mod lease;
 mod open;
 mod place;
 mod query;
+mod quick;
 mod salvage;
 mod scope;
 mod session_row;
@@ -96,6 +98,7 @@ impl Drop for CloseFeed {
 
 struct Readers {
     idle: Mutex<Vec<Connection>>,
+    quick: Quick,
     permits: Arc<Semaphore>,
 }
 
@@ -103,7 +106,11 @@ impl Sqlite {
     /// Opens or creates a file, on the thread that will write to it.
     pub(crate) async fn open(path: &Path, stamps: Stamps, feed: Arc<Feed>) -> Result<Self, Error> {
         let (at, path) = (path.to_owned(), path.to_owned());
-        let readers = Readers { idle: Mutex::default(), permits: Arc::new(Semaphore::new(MAX_READERS)) };
+        let readers = Readers {
+            idle: Mutex::default(),
+            quick: Quick::default(),
+            permits: Arc::new(Semaphore::new(MAX_READERS)),
+        };
         let now_ms = stamps.clock.now_ms();
         Self::start(path, Some(readers), stamps, feed, move || open::file(&at, now_ms)).await
     }
@@ -345,10 +352,10 @@ impl Sqlite {
     /// Runs queries in one read transaction.
     async fn read<T: Send + 'static>(
         &self,
-        run: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+        run: impl Fn(&Connection) -> Result<T, Fault> + Send + Sync + 'static,
     ) -> Result<T, Error> {
         let Some(readers) = &self.0.readers else {
-            return self.on_writer(|connection| run(connection)).await;
+            return self.on_writer(move |connection| run(connection)).await;
         };
         if self.0.commands.is_closed() {
             return Err(Error::Closed);
@@ -361,6 +368,9 @@ impl Sqlite {
                 .map_err(|_| self.busy())?
                 .map_err(|_| Error::Closed)?,
         };
+        if let Some(answer) = readers.at_once(&run) {
+            return self.0.noted(answer.map_err(|fault| fault.at(&self.0.path)));
+        }
         let inner = Arc::clone(&self.0);
         let reading = tokio::task::spawn_blocking(move || {
             let _permit = permit;
@@ -469,7 +479,7 @@ impl Sqlite {
         before: Option<(u64, MessageId)>,
     ) -> Result<(Vec<MessageWithParts>, bool), Error> {
         let session = session.clone();
-        self.read(move |connection| query::messages_before(connection, &session, limit, before)).await
+        self.read(move |connection| query::messages_before(connection, &session, limit, before.clone())).await
     }
 
     pub(crate) async fn messages_json(
@@ -479,7 +489,11 @@ impl Sqlite {
         before: Option<(u64, MessageId)>,
     ) -> Result<Option<MessagesJson>, Error> {
         let session = session.clone();
-        self.read(move |connection| json::messages(connection, &session, limit, before)).await
+        self.read(move |connection| json::messages(connection, &session, limit, before.clone())).await
+    }
+
+    pub(crate) async fn more_messages_json(&self, rest: Rest) -> Result<(Vec<u8>, Option<Rest>), Error> {
+        self.read(move |connection| json::more_messages(connection, &rest)).await
     }
 
     pub(crate) async fn message(
@@ -572,18 +586,37 @@ impl Inner {
             Some(connection) => connection,
             None => open::reader(&self.path)?,
         };
-        let transaction = connection.unchecked_transaction()?;
-        let value = run(&transaction);
-        // Nothing was written: letting go cannot lose anything.
-        drop(transaction);
-        if !readers.permits.is_closed() {
-            readers.idle().push(connection);
-        }
+        let value = in_transaction(&connection, run);
+        readers.take_back(connection);
         value
     }
 }
 
+/// Reads one state of the file.
+fn in_transaction<T>(
+    connection: &Connection,
+    run: impl FnOnce(&Connection) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let transaction = connection.unchecked_transaction()?;
+    // Nothing was written: letting go cannot lose anything.
+    run(&transaction)
+}
+
 impl Readers {
+    /// The answer of a connection that is open, if it came before it was worth another thread.
+    fn at_once<T>(&self, run: impl FnOnce(&Connection) -> Result<T, Fault>) -> Option<Result<T, Fault>> {
+        let mut connection = self.idle().pop()?;
+        let answer = self.quick.read(&mut connection, |connection| in_transaction(connection, run));
+        self.take_back(connection);
+        answer
+    }
+
+    fn take_back(&self, connection: Connection) {
+        if !self.permits.is_closed() {
+            self.idle().push(connection);
+        }
+    }
+
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
         // A list of connections is whole after any panic.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)

@@ -13,12 +13,12 @@ use axum::{Extension, Json};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use bytes::Bytes;
-use codewright_engine::SessionFilter;
+use codewright_engine::{Engine, Rest, SessionFilter};
 use codewright_proto::{
     CommandInput, ForkInput, MessageId, MessageWithParts, PromptInput, Session, SessionId, SessionInput,
     SessionPatch, SessionStatus, ShellInput, SummarizeInput,
 };
-use futures_util::stream;
+use futures_util::{StreamExt as _, future, stream};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
@@ -158,11 +158,12 @@ pub(super) async fn messages(
         if before.is_some() && page.limit.is_none() {
             return Err(Error::query("`before` needs a `limit`"));
         }
-        return Ok(json(app.engine.messages_json(&id, None, None).await?.json));
+        let all = app.engine.messages_json(&id, None, None).await?;
+        return Ok(pieces(app.engine.clone(), all.json, all.rest));
     };
     let before = before.map(Cursor::read).transpose()?;
     let page = app.engine.messages_json(&id, Some(limit), before).await?;
-    let mut response = json(page.json);
+    let mut response = pieces(app.engine.clone(), page.json, page.rest);
     if let Some((time, id)) = page.next {
         let next = Cursor { id, time }.write();
         let link = format!("<{}>; rel=\"next\"", next_page(&uri, &headers, &next));
@@ -179,6 +180,22 @@ pub(super) async fn messages(
 /// An answer of JSON that was written elsewhere.
 fn json(text: Vec<u8>) -> Response {
     ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text).into_response()
+}
+
+/// A list that is read while it is sent, so that a long one is never in memory as a whole. A piece that cannot be read ends
+/// the connection: nobody may take half a list for all of it.
+fn pieces(engine: Engine, first: Vec<u8>, rest: Option<Rest>) -> Response {
+    let Some(rest) = rest else { return json(first) };
+    let more = stream::try_unfold(Some(rest), move |rest| {
+        let engine = engine.clone();
+        async move {
+            let Some(rest) = rest else { return Ok(None) };
+            engine.more_messages_json(rest).await.map(|(piece, rest)| Some((Bytes::from(piece), rest)))
+        }
+    });
+    let all = stream::once(future::ready(Ok(Bytes::from(first)))).chain(more);
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], Body::from_stream(all))
+        .into_response()
 }
 
 /// The address of the request with another cursor, whole if the client said whom it asked.

@@ -10,7 +10,7 @@ use codewright_proto::{
 
 use super::Sqlite;
 use crate::backend::{Answer, Backend};
-use crate::{Claim, Condition, Holder, Incoming, Logged, MessagesJson, Salvage, SessionFilter};
+use crate::{Claim, Condition, Holder, Incoming, Logged, MessagesJson, Rest, Salvage, SessionFilter};
 
 impl Backend for Sqlite {
     fn append(&self, condition: Condition, events: Vec<Event>) -> Answer<'_, Vec<Arc<Envelope>>> {
@@ -123,6 +123,10 @@ impl Backend for Sqlite {
         before: Option<(u64, MessageId)>,
     ) -> Answer<'a, Option<MessagesJson>> {
         Box::pin(self.messages_json(session, limit, before))
+    }
+
+    fn more_messages_json(&self, rest: Rest) -> Answer<'_, (Vec<u8>, Option<Rest>)> {
+        Box::pin(self.more_messages_json(rest))
     }
 
     fn message<'a>(

@@ -3,17 +3,22 @@
 //! A row is the JSON of the value it was written from, so nothing is lost by passing it on, and
 //! a long transcript costs a fraction of what taking it apart and writing it anew would.
 
+use std::collections::HashMap;
+
 use codewright_proto::{MessageId, SessionId};
-use rusqlite::{Connection, OptionalExtension as _, Params, params};
+use rusqlite::{Connection, OptionalExtension as _, Params, Rows, params};
 
 use super::apply::number;
+use super::draft;
 use super::query::text;
-use super::{draft, query};
 use crate::error::Fault;
-use crate::{Error, MessagesJson};
+use crate::{Error, MessagesJson, Rest};
 
 /// Room for the JSON of most lists.
 const USUAL_BYTES: usize = 64 * 1024;
+
+/// How long a piece of a list is before it ends with a part.
+const PIECE_BYTES: usize = 512 * 1024;
 
 /// The newest `limit` messages before one with their parts, oldest first; none for an unknown session.
 pub(super) fn messages(
@@ -25,39 +30,117 @@ pub(super) fn messages(
     if !connection.prepare_cached("SELECT 1 FROM session WHERE id = ?1")?.exists([session.as_str()])? {
         return Ok(None);
     }
-    let drafts = draft::rows(connection, session)?;
     let bounds = Bounds::of(connection, session, limit, before)?;
+    let mut piece = Piece::new(connection, session)?;
+    piece.json.push(b'[');
     let mut statement = connection.prepare_cached(MESSAGES)?;
-    let mut rows = statement.query(bounds.params(session))?;
-    let (mut json, mut next, mut message) = (Vec::with_capacity(USUAL_BYTES), None, String::new());
-    let of_session = format!(r#""sessionID":"{session}","#);
-    let mut of_message = String::new();
-    json.push(b'[');
-    while let Some(row) = rows.next()? {
-        let id = text(row, 0)?;
-        let begins = id != message;
-        if begins {
-            if bounds.has_older && next.is_none() {
-                let id = MessageId::parse(id).map_err(unreadable("message", id))?;
-                next = Some((query::unsigned(row, "time_created")?, id));
-            }
-            json.extend_from_slice(if message.is_empty() { br#"{"info":"# } else { br#"]},{"info":"# });
-            object(&mut json, Some(id), &of_session, text(row, 1)?).map_err(unreadable("message", id))?;
-            json.extend_from_slice(br#","parts":["#);
-            id.clone_into(&mut message);
-            of_message = format!(r#"{of_session}"messageID":"{id}","#);
+    let has_more = piece.write(statement.query(bounds.params(session))?)?;
+    let next = match piece.first.take() {
+        Some((time, id)) if bounds.has_older => {
+            Some((time.unsigned_abs(), MessageId::parse(&id).map_err(unreadable("message", &id))?))
         }
-        // A message may have none.
-        let Some(part) = row.get_ref(3)?.as_str_or_null().map_err(rusqlite::Error::from)? else { continue };
-        let draft = if drafts.is_empty() { None } else { drafts.get(part) };
-        if !begins {
-            json.push(b',');
-        }
-        let data = draft.map_or_else(|| text(row, 4), |draft| Ok(draft))?;
-        object(&mut json, Some(part), &of_message, data).map_err(unreadable("part", part))?;
+        _ => None,
+    };
+    let (json, rest) = piece.end(has_more, bounds.before);
+    Ok(Some(MessagesJson { json, next, rest }))
+}
+
+/// What follows a piece of a list.
+pub(super) fn more_messages(connection: &Connection, rest: &Rest) -> Result<(Vec<u8>, Option<Rest>), Fault> {
+    let mut piece = Piece::new(connection, &rest.session)?;
+    piece.goes_on(rest);
+    let mut statement = connection.prepare_cached(MORE_MESSAGES)?;
+    let (session, from, before) = (rest.session.as_str(), &rest.message, &rest.before);
+    let rows = statement.query(params![session, from.0, from.1, before.0, before.1, rest.part])?;
+    let has_more = piece.write(rows)?;
+    Ok(piece.end(has_more, rest.before.clone()))
+}
+
+/// A piece of a list that is being written.
+struct Piece<'a> {
+    session: &'a SessionId,
+    drafts: HashMap<String, String>,
+    json: Vec<u8>,
+    /// The first message that begins here.
+    first: Option<(i64, String)>,
+    /// The message whose parts are being written, with what every one of them says of it.
+    message: (i64, String),
+    of_message: String,
+    /// Its last part so far.
+    part: String,
+}
+
+impl<'a> Piece<'a> {
+    fn new(connection: &Connection, session: &'a SessionId) -> Result<Self, Fault> {
+        Ok(Self {
+            session,
+            drafts: draft::rows(connection, session)?,
+            json: Vec::with_capacity(USUAL_BYTES),
+            first: None,
+            message: (0, String::new()),
+            of_message: String::new(),
+            part: String::new(),
+        })
     }
-    json.extend_from_slice(if message.is_empty() { b"]" } else { b"]}]" });
-    Ok(Some(MessagesJson { json, next }))
+
+    /// Begins within the message that the piece before ended in.
+    fn goes_on(&mut self, rest: &Rest) {
+        self.message.clone_from(&rest.message);
+        self.part.clone_from(&rest.part);
+        self.of_message = of_message(self.session, &rest.message.1);
+    }
+
+    /// Writes rows until there are no more, or until the piece is long enough: then there may be.
+    fn write(&mut self, mut rows: Rows<'_>) -> Result<bool, Fault> {
+        let of_session = format!(r#""sessionID":"{}","#, self.session);
+        while let Some(row) = rows.next()? {
+            let id = text(row, 0)?;
+            if id != self.message.1 {
+                self.json.extend_from_slice(if self.message.1.is_empty() {
+                    br#"{"info":"#
+                } else {
+                    br#"]},{"info":"#
+                });
+                object(&mut self.json, Some(id), &of_session, text(row, 1)?)
+                    .map_err(unreadable("message", id))?;
+                self.json.extend_from_slice(br#","parts":["#);
+                self.message = (row.get(2)?, id.to_owned());
+                self.of_message = of_message(self.session, id);
+                self.part.clear();
+                if self.first.is_none() {
+                    self.first = Some(self.message.clone());
+                }
+            }
+            // A message may have none.
+            if let Some(part) = row.get_ref(3)?.as_str_or_null().map_err(rusqlite::Error::from)? {
+                let draft = if self.drafts.is_empty() { None } else { self.drafts.get(part) };
+                let data = draft.map_or_else(|| text(row, 4), |draft| Ok(draft))?;
+                if !self.part.is_empty() {
+                    self.json.push(b',');
+                }
+                object(&mut self.json, Some(part), &self.of_message, data)
+                    .map_err(unreadable("part", part))?;
+                part.clone_into(&mut self.part);
+            }
+            if self.json.len() >= PIECE_BYTES {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn end(mut self, has_more: bool, before: (i64, String)) -> (Vec<u8>, Option<Rest>) {
+        if has_more {
+            let session = self.session.clone();
+            return (self.json, Some(Rest { session, message: self.message, part: self.part, before }));
+        }
+        self.json.extend_from_slice(if self.message.1.is_empty() { b"]" } else { b"]}]" });
+        (self.json, None)
+    }
+}
+
+fn of_message(session: &SessionId, id: &str) -> String {
+    format!(r#""sessionID":"{session}","messageID":"{id}","#)
 }
 
 /// A session's messages between two with their parts, oldest first. The row's number is asked for because SQLite does not
@@ -65,6 +148,14 @@ pub(super) fn messages(
 pub(super) const MESSAGES: &str = "SELECT message.id, message.data, message.time_created, part.id, part.data
     FROM message LEFT JOIN part ON part.message_id = message.id WHERE message.session_id = ?1
     AND (message.time_created, message.id) > (?2, ?3) AND (message.time_created, message.id) < (?4, ?5)
+    ORDER BY message.time_created, message.id, message.rowid, part.id";
+
+/// The parts that follow one of a message, and the messages that follow it.
+pub(super) const MORE_MESSAGES: &str =
+    "SELECT message.id, message.data, message.time_created, part.id, part.data
+    FROM message LEFT JOIN part ON part.message_id = message.id WHERE message.session_id = ?1
+    AND (message.time_created, message.id) >= (?2, ?3) AND (message.time_created, message.id) < (?4, ?5)
+    AND (message.id <> ?3 OR part.id > ?6)
     ORDER BY message.time_created, message.id, message.rowid, part.id";
 
 /// The newest of the messages before some place that a page has no room for.

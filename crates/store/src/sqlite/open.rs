@@ -28,7 +28,7 @@ const MIGRATIONS: &[&str] = &[
 ];
 
 /// How long a statement waits for another process.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long opening waits for others that are opening.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
@@ -286,7 +286,7 @@ mod tests {
             ["true", "project_id = 'p'", "project_id = 'p' AND directory = '/p'"].map(|condition| {
                 format!("SELECT data FROM session WHERE {condition} ORDER BY time_updated DESC, id LIMIT 9")
             });
-        let pages = [json::MESSAGES, json::LEFT_OUT, query::PARTS].map(str::to_owned);
+        let pages = [json::MESSAGES, json::MORE_MESSAGES, json::LEFT_OUT, query::PARTS].map(str::to_owned);
         for sql in sessions.into_iter().chain(pages) {
             let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let plan: Vec<String> =

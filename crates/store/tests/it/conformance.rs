@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use codewright_proto::{Event, Part, Todo};
+use codewright_proto::{Event, Part, SessionId, Todo};
 use codewright_store::{Claim, Condition, Error, Incoming, Store};
 use serde_json::json;
 
@@ -152,6 +152,81 @@ async fn a_draft_is_seen_and_not_logged(store: Store) {
     assert!(read.contains("final") && !read.contains("one two"), "{read}");
 }
 
+/// A list of messages in its pieces.
+async fn pieces(store: &Store, id: &SessionId, limit: Option<usize>) -> Vec<Vec<u8>> {
+    let page = store.messages_json(id, limit, None).await.expect("readable").expect("there");
+    let (mut pieces, mut rest) = (vec![page.json], page.rest);
+    while let Some(from) = rest {
+        let (piece, more) = store.more_messages_json(from).await.expect("readable");
+        pieces.push(piece);
+        rest = more;
+    }
+    pieces
+}
+
+async fn a_long_list_comes_in_pieces_of_bounded_size(store: Store) {
+    const PART: usize = 100 * 1024;
+    let text = "x".repeat(PART);
+    let mut events = vec![created("ses_1")];
+    for at in 0..8 {
+        events.push(message("ses_1", &format!("msg_{at}"), at / 3));
+        // The third has none, the fifth more than a piece holds.
+        let parts = [2, 1, 0, 3, 14, 1, 5, 0][at as usize];
+        let part_of = |n| part("ses_1", &format!("msg_{at}"), &format!("prt_{at}_{n:02}"), &*text);
+        events.extend((0..parts).map(part_of));
+    }
+    store.append(events).await.expect("stored");
+    let id = session_id("ses_1");
+    let all = store.transcript(&id).await.expect("readable");
+    for limit in [None, Some(1), Some(4), Some(5), Some(8)] {
+        let pieces = pieces(&store, &id, limit).await;
+        let most = pieces.iter().map(Vec::len).max().expect("one at least");
+        assert!(most < 512 * 1024 + PART + 4096, "{limit:?}: {most}");
+        let from = all.len() - limit.unwrap_or(all.len());
+        assert_eq!(parsed(&pieces.concat()), to_value(&all[from..].to_vec()), "{limit:?}");
+    }
+    assert!(pieces(&store, &id, None).await.len() > 4);
+}
+
+async fn what_changes_between_two_pieces_leaves_a_whole_list(store: Store) {
+    let text = "x".repeat(300 * 1024);
+    let mut events = vec![created("ses_1")];
+    for at in 0..3 {
+        events.push(message("ses_1", &format!("msg_{at}"), at));
+        events.extend((0..2).map(|n| part("ses_1", &format!("msg_{at}"), &format!("prt_{at}_{n}"), &*text)));
+    }
+    store.append(events).await.expect("stored");
+    let id = session_id("ses_1");
+    let first = store.messages_json(&id, None, None).await.expect("readable").expect("there");
+    let removed = Event::MessageRemoved { session_id: id.clone(), message_id: message_id("msg_0") };
+    let later = [message("ses_1", "msg_3", 3), part("ses_1", "msg_1", "prt_1_2", "new"), removed];
+    store.append(later.to_vec()).await.expect("stored");
+    let (mut json, mut rest) = (first.json, first.rest);
+    assert!(rest.is_some());
+    while let Some(from) = rest {
+        let (piece, more) = store.more_messages_json(from).await.expect("readable");
+        json.extend(piece);
+        rest = more;
+    }
+    let now = to_value(&store.transcript(&id).await.expect("readable"));
+    let (told, now) = (parsed(&json), now.as_array().expect("a list").clone());
+    assert_eq!(
+        told.as_array().expect("a list")[1..],
+        now[..],
+        "behind what was told already, all is as it is now"
+    );
+
+    let first = store.messages_json(&id, None, None).await.expect("readable").expect("there");
+    store
+        .append(vec![Event::SessionDeleted { session_id: id.clone(), info: session("ses_1") }])
+        .await
+        .expect("stored");
+    let (last, rest) = store.more_messages_json(first.rest.expect("more")).await.expect("readable");
+    assert_eq!(rest, None);
+    let told = parsed(&[first.json, last].concat());
+    assert_eq!(told.as_array().map(Vec::len), Some(1), "what was told is whole");
+}
+
 async fn pages_join_to_the_whole(store: Store) {
     let mut events = vec![created("ses_1")];
     events.extend((0..10).map(|at| message("ses_1", &format!("msg_{at}"), at / 3)));
@@ -253,6 +328,8 @@ macro_rules! backends {
             a_lease_has_one_owner_and_a_fence
             a_draft_is_seen_and_not_logged
             pages_join_to_the_whole
+            a_long_list_comes_in_pieces_of_bounded_size
+            what_changes_between_two_pieces_leaves_a_whole_list
             foreign_events_are_taken_once_and_in_order
             a_place_in_the_log_is_found_without_reading_it
         })*
