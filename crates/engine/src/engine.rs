@@ -17,7 +17,7 @@ use codewright_proto::{
     SessionInput, SessionStatus, Signal,
 };
 use codewright_store::{
-    Claim, Condition, Incoming, Logged, MessagesJson, Rest, Salvage, SessionFilter, Store, Subscription,
+    Claim, Condition, Incoming, Json, Logged, MessagesJson, Rest, Salvage, SessionFilter, Store, Subscription,
 };
 use codewright_telemetry::Tracer;
 use codewright_tools::{Environment, FileLocks, Jobs, SearchEngine, Web};
@@ -321,7 +321,7 @@ impl Engine {
     }
 
     /// The next piece of such a list, and where it goes on.
-    pub async fn more_messages_json(&self, rest: Rest) -> Result<(Vec<u8>, Option<Rest>), Error> {
+    pub async fn more_messages_json(&self, rest: Rest) -> Result<(Json, Option<Rest>), Error> {
         Ok(self.0.store.more_messages_json(rest).await?)
     }
 

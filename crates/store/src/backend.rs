@@ -13,7 +13,9 @@ use codewright_proto::{
     SessionId, Todo,
 };
 
-use crate::{Claim, Condition, Error, Holder, Incoming, Logged, MessagesJson, Rest, Salvage, SessionFilter};
+use crate::{
+    Claim, Condition, Error, Holder, Incoming, Json, Logged, MessagesJson, Rest, Salvage, SessionFilter,
+};
 
 /// An answer that is waited for.
 pub(crate) type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
@@ -111,7 +113,7 @@ pub(crate) trait Backend: Send + Sync {
     ) -> Answer<'a, Option<MessagesJson>>;
 
     /// What follows a piece of them, and what follows that.
-    fn more_messages_json(&self, rest: Rest) -> Answer<'_, (Vec<u8>, Option<Rest>)>;
+    fn more_messages_json(&self, rest: Rest) -> Answer<'_, (Json, Option<Rest>)>;
 
     /// One message with its parts.
     fn message<'a>(

@@ -40,6 +40,7 @@ pub mod inspect;
 mod lease;
 mod node;
 mod record;
+mod spare;
 mod sqlite;
 mod sync;
 mod upcast;
@@ -48,6 +49,7 @@ pub use error::{Cause, Error};
 pub use feed::{Published, Subscription};
 pub use foreign::{Foreign, ForeignRow};
 pub use lease::{Claim, Holder, Lease, StopSignal};
+pub use spare::Json;
 pub use sync::{Incoming, Logged};
 
 use backend::Backend;
@@ -111,10 +113,10 @@ pub(crate) struct Stamps {
 }
 
 /// Messages with their parts as clients receive them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct MessagesJson {
     /// A list of `MessageWithParts`, oldest first, or its first piece.
-    pub json: Vec<u8>,
+    pub json: Json,
     /// The oldest of them, by time of creation and id, if there are older ones.
     pub next: Option<(u64, MessageId)>,
     /// Where the list goes on, if it is too long for one piece.
@@ -416,7 +418,7 @@ impl Store {
 
     /// The piece that follows, and where the list goes on behind it: whoever appends the pieces to the first one has the whole.
     /// What was stored between two pieces is told of in the later one.
-    pub async fn more_messages_json(&self, rest: Rest) -> Result<(Vec<u8>, Option<Rest>), Error> {
+    pub async fn more_messages_json(&self, rest: Rest) -> Result<(Json, Option<Rest>), Error> {
         self.log.more_messages_json(rest).await
     }
 

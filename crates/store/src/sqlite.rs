@@ -21,8 +21,11 @@ use crate::feed::Feed;
 use crate::lease::StopSignal;
 use crate::node::Node;
 use crate::record::Record;
+use crate::spare::Spare;
 use crate::sync::{Incoming, Logged};
-use crate::{Claim, Condition, Error, Holder, Lease, MessagesJson, Rest, Salvage, SessionFilter, Stamps};
+use crate::{
+    Claim, Condition, Error, Holder, Json, Lease, MessagesJson, Rest, Salvage, SessionFilter, Stamps,
+};
 use open::Opened;
 use quick::Quick;
 use tail::Tail;
@@ -78,6 +81,7 @@ struct Inner {
     room: Arc<Semaphore>,
     /// Absent in memory, where the writer's connection is the only one there can be.
     readers: Option<Readers>,
+    spare: Arc<Spare>,
     node: Arc<Node>,
     feed: Arc<Feed>,
     /// Absent in memory, where nobody else can write.
@@ -164,6 +168,7 @@ impl Sqlite {
             commands,
             room,
             readers,
+            spare: Arc::default(),
             node,
             feed: of_store,
             tail,
@@ -488,12 +493,13 @@ impl Sqlite {
         limit: Option<usize>,
         before: Option<(u64, MessageId)>,
     ) -> Result<Option<MessagesJson>, Error> {
-        let session = session.clone();
-        self.read(move |connection| json::messages(connection, &session, limit, before.clone())).await
+        let (session, spare) = (session.clone(), Arc::clone(&self.0.spare));
+        self.read(move |connection| json::messages(connection, &spare, &session, limit, before.clone())).await
     }
 
-    pub(crate) async fn more_messages_json(&self, rest: Rest) -> Result<(Vec<u8>, Option<Rest>), Error> {
-        self.read(move |connection| json::more_messages(connection, &rest)).await
+    pub(crate) async fn more_messages_json(&self, rest: Rest) -> Result<(Json, Option<Rest>), Error> {
+        let spare = Arc::clone(&self.0.spare);
+        self.read(move |connection| json::more_messages(connection, &spare, &rest)).await
     }
 
     pub(crate) async fn message(

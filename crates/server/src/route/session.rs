@@ -13,7 +13,7 @@ use axum::{Extension, Json};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use bytes::Bytes;
-use codewright_engine::{Engine, Rest, SessionFilter};
+use codewright_engine::{Engine, Json as StoredJson, Rest, SessionFilter};
 use codewright_proto::{
     CommandInput, ForkInput, MessageId, MessageWithParts, PromptInput, Session, SessionId, SessionInput,
     SessionPatch, SessionStatus, ShellInput, SummarizeInput,
@@ -178,22 +178,23 @@ pub(super) async fn messages(
 }
 
 /// An answer of JSON that was written elsewhere.
-fn json(text: Vec<u8>) -> Response {
-    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text).into_response()
+fn json(text: impl Into<Body>) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text.into()).into_response()
 }
 
 /// A list that is read while it is sent, so that a long one is never in memory as a whole. A piece that cannot be read ends
 /// the connection: nobody may take half a list for all of it.
-fn pieces(engine: Engine, first: Vec<u8>, rest: Option<Rest>) -> Response {
+fn pieces(engine: Engine, first: StoredJson, rest: Option<Rest>) -> Response {
+    let first = Bytes::from_owner(first);
     let Some(rest) = rest else { return json(first) };
     let more = stream::try_unfold(Some(rest), move |rest| {
         let engine = engine.clone();
         async move {
             let Some(rest) = rest else { return Ok(None) };
-            engine.more_messages_json(rest).await.map(|(piece, rest)| Some((Bytes::from(piece), rest)))
+            engine.more_messages_json(rest).await.map(|(piece, rest)| Some((Bytes::from_owner(piece), rest)))
         }
     });
-    let all = stream::once(future::ready(Ok(Bytes::from(first)))).chain(more);
+    let all = stream::once(future::ready(Ok(first))).chain(more);
     ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], Body::from_stream(all))
         .into_response()
 }

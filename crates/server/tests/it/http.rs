@@ -7,6 +7,7 @@ use codewright_client::{Client, SessionQuery};
 use codewright_proto::SessionInput;
 use codewright_server::{Options, routes};
 use codewright_testkit::Script;
+use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, ask, quick, read, request, says, send};
@@ -380,4 +381,31 @@ async fn every_answer_names_its_request() {
     assert!(first.starts_with("req_") && second.starts_with("req_") && first != second, "{first} {second}");
     // What is no name is not repeated: it would stand in the log.
     assert!(named(Some("a b"), "/session").await.starts_with("req_"));
+}
+
+#[tokio::test]
+async fn a_long_transcript_is_sent_while_it_is_read() {
+    const TEXT_BYTES: usize = 200 * 1024;
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(quick());
+    let session = bench.client().create_session(&SessionInput::default()).await.unwrap();
+    let path = format!("/session/{}/message", session.id);
+    for letter in ["a", "b", "c", "d", "e", "f", "g", "h"] {
+        let part = json!({"type": "text", "text": letter.repeat(TEXT_BYTES)});
+        let body = json!({"noReply": true, "parts": [part]}).to_string();
+        assert_eq!(ask(&router, "POST", &path, &body).await.0, 200);
+    }
+    for (query, from, most) in [("", 0, 700 * 1024), ("?limit=7", 1, 700 * 1024), ("?limit=1", 7, 210 * 1024)]
+    {
+        let request = request("GET", &format!("{path}{query}")).body(Body::empty()).unwrap();
+        let response = send(&router, request).await;
+        let pieces: Vec<_> = response.into_body().into_data_stream().map(Result::unwrap).collect().await;
+        let largest = pieces.iter().map(|piece| piece.len()).max().unwrap();
+        assert!(largest < most, "{query}: a piece of {largest} bytes");
+        let list: Value = serde_json::from_slice(&pieces.concat()).unwrap();
+        let texts =
+            list.as_array().unwrap().iter().map(|message| message["parts"][0]["text"].as_str().unwrap());
+        let letters: String = texts.map(|text| text.get(..1).unwrap()).collect();
+        assert_eq!(letters, "abcdefgh"[from..], "{query}");
+    }
 }

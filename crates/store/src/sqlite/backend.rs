@@ -10,7 +10,7 @@ use codewright_proto::{
 
 use super::Sqlite;
 use crate::backend::{Answer, Backend};
-use crate::{Claim, Condition, Holder, Incoming, Logged, MessagesJson, Rest, Salvage, SessionFilter};
+use crate::{Claim, Condition, Holder, Incoming, Json, Logged, MessagesJson, Rest, Salvage, SessionFilter};
 
 impl Backend for Sqlite {
     fn append(&self, condition: Condition, events: Vec<Event>) -> Answer<'_, Vec<Arc<Envelope>>> {
@@ -125,7 +125,7 @@ impl Backend for Sqlite {
         Box::pin(self.messages_json(session, limit, before))
     }
 
-    fn more_messages_json(&self, rest: Rest) -> Answer<'_, (Vec<u8>, Option<Rest>)> {
+    fn more_messages_json(&self, rest: Rest) -> Answer<'_, (Json, Option<Rest>)> {
         Box::pin(self.more_messages_json(rest))
     }
 

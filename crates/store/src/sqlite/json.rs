@@ -4,15 +4,18 @@
 //! a long transcript costs a fraction of what taking it apart and writing it anew would.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use codewright_proto::{MessageId, SessionId};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension as _, Params, Rows, params};
 
 use super::apply::number;
 use super::draft;
 use super::query::text;
 use crate::error::Fault;
-use crate::{Error, MessagesJson, Rest};
+use crate::spare::Spare;
+use crate::{Error, Json, MessagesJson, Rest};
 
 /// Room for the JSON of most lists.
 const USUAL_BYTES: usize = 64 * 1024;
@@ -23,6 +26,7 @@ const PIECE_BYTES: usize = 512 * 1024;
 /// The newest `limit` messages before one with their parts, oldest first; none for an unknown session.
 pub(super) fn messages(
     connection: &Connection,
+    spare: &Arc<Spare>,
     session: &SessionId,
     limit: Option<usize>,
     before: Option<(u64, MessageId)>,
@@ -31,7 +35,7 @@ pub(super) fn messages(
         return Ok(None);
     }
     let bounds = Bounds::of(connection, session, limit, before)?;
-    let mut piece = Piece::new(connection, session)?;
+    let mut piece = Piece::new(connection, session, spare)?;
     piece.json.push(b'[');
     let mut statement = connection.prepare_cached(MESSAGES)?;
     let has_more = piece.write(statement.query(bounds.params(session))?)?;
@@ -42,18 +46,23 @@ pub(super) fn messages(
         _ => None,
     };
     let (json, rest) = piece.end(has_more, bounds.before);
-    Ok(Some(MessagesJson { json, next, rest }))
+    Ok(Some(MessagesJson { json: Json::new(json, spare), next, rest }))
 }
 
 /// What follows a piece of a list.
-pub(super) fn more_messages(connection: &Connection, rest: &Rest) -> Result<(Vec<u8>, Option<Rest>), Fault> {
-    let mut piece = Piece::new(connection, &rest.session)?;
+pub(super) fn more_messages(
+    connection: &Connection,
+    spare: &Arc<Spare>,
+    rest: &Rest,
+) -> Result<(Json, Option<Rest>), Fault> {
+    let mut piece = Piece::new(connection, &rest.session, spare)?;
     piece.goes_on(rest);
     let mut statement = connection.prepare_cached(MORE_MESSAGES)?;
     let (session, from, before) = (rest.session.as_str(), &rest.message, &rest.before);
     let rows = statement.query(params![session, from.0, from.1, before.0, before.1, rest.part])?;
     let has_more = piece.write(rows)?;
-    Ok(piece.end(has_more, rest.before.clone()))
+    let (json, rest) = piece.end(has_more, rest.before.clone());
+    Ok((Json::new(json, spare), rest))
 }
 
 /// A piece of a list that is being written.
@@ -71,11 +80,11 @@ struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
-    fn new(connection: &Connection, session: &'a SessionId) -> Result<Self, Fault> {
+    fn new(connection: &Connection, session: &'a SessionId, spare: &Arc<Spare>) -> Result<Self, Fault> {
         Ok(Self {
             session,
             drafts: draft::rows(connection, session)?,
-            json: Vec::with_capacity(USUAL_BYTES),
+            json: spare.take(USUAL_BYTES),
             first: None,
             message: (0, String::new()),
             of_message: String::new(),
@@ -101,7 +110,7 @@ impl<'a> Piece<'a> {
                 } else {
                     br#"]},{"info":"#
                 });
-                object(&mut self.json, Some(id), &of_session, text(row, 1)?)
+                object(&mut self.json, Some(id), &of_session, &Data::of(row.get_ref(1)?)?)
                     .map_err(unreadable("message", id))?;
                 self.json.extend_from_slice(br#","parts":["#);
                 self.message = (row.get(2)?, id.to_owned());
@@ -114,11 +123,14 @@ impl<'a> Piece<'a> {
             // A message may have none.
             if let Some(part) = row.get_ref(3)?.as_str_or_null().map_err(rusqlite::Error::from)? {
                 let draft = if self.drafts.is_empty() { None } else { self.drafts.get(part) };
-                let data = draft.map_or_else(|| text(row, 4), |draft| Ok(draft))?;
+                let data = match draft {
+                    Some(draft) => Data::from(draft.as_str()),
+                    None => Data::of(row.get_ref(4)?)?,
+                };
                 if !self.part.is_empty() {
                     self.json.push(b',');
                 }
-                object(&mut self.json, Some(part), &self.of_message, data)
+                object(&mut self.json, Some(part), &self.of_message, &data)
                     .map_err(unreadable("part", part))?;
                 part.clone_into(&mut self.part);
             }
@@ -208,16 +220,45 @@ fn unreadable<E: std::error::Error + Send + Sync + 'static>(kind: &str, id: &str
 #[error("it is not the JSON of an object as this program writes it")]
 pub(super) struct NotOurs;
 
+/// What a row holds, looked at once.
+pub(super) struct Data<'a> {
+    bytes: &'a [u8],
+    /// Whether it is text without control characters.
+    is_text: bool,
+}
+
+impl<'a> Data<'a> {
+    /// The text of a column.
+    pub(super) fn of(value: ValueRef<'a>) -> Result<Self, Fault> {
+        let ValueRef::Text(bytes) = value else {
+            return Ok(Self::from(value.as_str().map_err(rusqlite::Error::from)?));
+        };
+        // Most rows are plain ASCII, and all of a row is looked at, as that goes many bytes at a time.
+        if bytes.iter().fold(true, |so_far, byte| so_far & matches!(byte, b' '..=b'~')) {
+            return Ok(Self { bytes, is_text: true });
+        }
+        Ok(Self::from(value.as_str().map_err(rusqlite::Error::from)?))
+    }
+}
+
+impl<'a> From<&'a str> for Data<'a> {
+    fn from(text: &'a str) -> Self {
+        let is_text = text.bytes().all(|byte| byte >= b' ' || matches!(byte, b'\n' | b'\r' | b'\t'));
+        Self { bytes: text.as_bytes(), is_text }
+    }
+}
+
 /// An object of an id, of others that are written already, and of the fields of a row.
 ///
 /// What this program writes stands between braces, without control characters, and ids are plain. That much is
 /// asked of a row: it tells what a damaged page holds from text, and unlike reading every value it costs next to nothing.
-pub(super) fn object(json: &mut Vec<u8>, id: Option<&str>, others: &str, data: &str) -> Result<(), NotOurs> {
-    let bytes = data.as_bytes();
-    let is_text = |byte: &u8| *byte >= b' ' || matches!(byte, b'\n' | b'\r' | b'\t');
-    // All of it is looked at, as that goes many bytes at a time.
-    let are_text = bytes.iter().fold(true, |so_far, byte| so_far & is_text(byte));
-    let is_ours = are_text && matches!(bytes, [b'{', b'"', .., b'}']);
+pub(super) fn object(
+    json: &mut Vec<u8>,
+    id: Option<&str>,
+    others: &str,
+    data: &Data<'_>,
+) -> Result<(), NotOurs> {
+    let is_ours = data.is_text && matches!(data.bytes, [b'{', b'"', .., b'}']);
     let is_plain = |id: &str| !id.bytes().any(|byte| matches!(byte, b'"' | b'\\' | ..b' '));
     if !is_ours || !id.is_none_or(is_plain) {
         return Err(NotOurs);
@@ -228,6 +269,6 @@ pub(super) fn object(json: &mut Vec<u8>, id: Option<&str>, others: &str, data: &
             json.extend_from_slice(piece.as_bytes());
         }
     }
-    json.extend_from_slice(&bytes[1..]);
+    json.extend_from_slice(&data.bytes[1..]);
     Ok(())
 }

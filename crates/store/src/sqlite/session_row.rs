@@ -3,13 +3,13 @@
 use codewright_proto::{
     CacheUsage, ModelRef, ProjectId, Session, SessionId, SessionSummary, SessionTime, Share, TokenUsage,
 };
-use rusqlite::types::FromSql;
+use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, Row, ToSql, named_params, params_from_iter};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::apply::{Json, number, project_exists, unknown};
-use super::json::object;
+use super::json::{Data, object};
 use super::query::{fetch, text};
 use crate::error::Fault;
 use crate::record::Record;
@@ -117,14 +117,14 @@ pub(super) fn sessions_json(connection: &Connection, filter: &SessionFilter) -> 
         if json.len() > 1 {
             json.push(b',');
         }
-        match row.get_ref(1)?.as_str_or_null().map_err(rusqlite::Error::from)? {
-            Some(data) => object(&mut json, None, "", data)
-                .map_err(|error| Error::unreadable(format!("session `{id}`"), error))?,
-            None => {
+        match row.get_ref(1)? {
+            ValueRef::Null => {
                 let id = SessionId::parse(id).map_err(|error| Error::unreadable("session", error))?;
                 serde_json::to_writer(&mut json, &session(connection, &id)?)
                     .map_err(|error| Error::unreadable(format!("session `{id}`"), error))?;
             }
+            data => object(&mut json, None, "", &Data::of(data)?)
+                .map_err(|error| Error::unreadable(format!("session `{id}`"), error))?,
         }
     }
     json.push(b']');

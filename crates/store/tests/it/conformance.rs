@@ -155,10 +155,10 @@ async fn a_draft_is_seen_and_not_logged(store: Store) {
 /// A list of messages in its pieces.
 async fn pieces(store: &Store, id: &SessionId, limit: Option<usize>) -> Vec<Vec<u8>> {
     let page = store.messages_json(id, limit, None).await.expect("readable").expect("there");
-    let (mut pieces, mut rest) = (vec![page.json], page.rest);
+    let (mut pieces, mut rest) = (vec![page.json.to_vec()], page.rest);
     while let Some(from) = rest {
         let (piece, more) = store.more_messages_json(from).await.expect("readable");
-        pieces.push(piece);
+        pieces.push(piece.to_vec());
         rest = more;
     }
     pieces
@@ -201,11 +201,11 @@ async fn what_changes_between_two_pieces_leaves_a_whole_list(store: Store) {
     let removed = Event::MessageRemoved { session_id: id.clone(), message_id: message_id("msg_0") };
     let later = [message("ses_1", "msg_3", 3), part("ses_1", "msg_1", "prt_1_2", "new"), removed];
     store.append(later.to_vec()).await.expect("stored");
-    let (mut json, mut rest) = (first.json, first.rest);
+    let (mut json, mut rest) = (first.json.to_vec(), first.rest);
     assert!(rest.is_some());
     while let Some(from) = rest {
         let (piece, more) = store.more_messages_json(from).await.expect("readable");
-        json.extend(piece);
+        json.extend_from_slice(&piece);
         rest = more;
     }
     let now = to_value(&store.transcript(&id).await.expect("readable"));
@@ -223,7 +223,7 @@ async fn what_changes_between_two_pieces_leaves_a_whole_list(store: Store) {
         .expect("stored");
     let (last, rest) = store.more_messages_json(first.rest.expect("more")).await.expect("readable");
     assert_eq!(rest, None);
-    let told = parsed(&[first.json, last].concat());
+    let told = parsed(&[&first.json[..], &last].concat());
     assert_eq!(told.as_array().map(Vec::len), Some(1), "what was told is whole");
 }
 
