@@ -295,7 +295,7 @@ impl Engine {
     }
 
     /// [`Engine::sessions`] as clients receive them.
-    pub async fn sessions_json(&self, filter: SessionFilter) -> Result<Vec<u8>, Error> {
+    pub async fn sessions_json(&self, filter: SessionFilter) -> Result<Json, Error> {
         Ok(self.0.store.sessions_json(filter).await?)
     }
 

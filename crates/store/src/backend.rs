@@ -84,7 +84,7 @@ pub(crate) trait Backend: Send + Sync {
     fn sessions(&self, filter: SessionFilter) -> Answer<'_, Vec<Session>>;
 
     /// The same as clients receive it.
-    fn sessions_json(&self, filter: SessionFilter) -> Answer<'_, Vec<u8>>;
+    fn sessions_json(&self, filter: SessionFilter) -> Answer<'_, Json>;
 
     /// All messages of a session with the last `seq` of its log.
     fn transcript<'a>(&'a self, session: &'a SessionId) -> Answer<'a, (u64, Vec<MessageWithParts>)>;

@@ -363,7 +363,7 @@ impl Store {
     }
 
     /// [`Store::sessions`] as the JSON that clients receive.
-    pub async fn sessions_json(&self, filter: SessionFilter) -> Result<Vec<u8>, Error> {
+    pub async fn sessions_json(&self, filter: SessionFilter) -> Result<Json, Error> {
         self.log.sessions_json(filter).await
     }
 

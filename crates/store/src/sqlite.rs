@@ -463,8 +463,9 @@ impl Sqlite {
         self.read(move |connection| session_row::sessions(connection, &filter)).await
     }
 
-    pub(crate) async fn sessions_json(&self, filter: SessionFilter) -> Result<Vec<u8>, Error> {
-        self.read(move |connection| session_row::sessions_json(connection, &filter)).await
+    pub(crate) async fn sessions_json(&self, filter: SessionFilter) -> Result<Json, Error> {
+        let spare = Arc::clone(&self.0.spare);
+        self.read(move |connection| session_row::sessions_json(connection, &spare, &filter)).await
     }
 
     pub(crate) async fn messages(

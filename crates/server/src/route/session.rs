@@ -61,7 +61,9 @@ pub(super) async fn list(
         limit: path.is_none().then_some(limit),
         ..SessionFilter::default()
     };
-    let Some(path) = path else { return Ok(json(app.engine.sessions_json(filter).await?)) };
+    let Some(path) = path else {
+        return Ok(json(Bytes::from_owner(app.engine.sessions_json(filter).await?)));
+    };
     let mut sessions = app.engine.sessions(filter).await?;
     sessions.retain(|session| {
         session.path.as_deref().is_some_and(|at| std::path::Path::new(at).starts_with(&path))

@@ -91,7 +91,7 @@ impl Backend for Sqlite {
         Box::pin(self.sessions(filter))
     }
 
-    fn sessions_json(&self, filter: SessionFilter) -> Answer<'_, Vec<u8>> {
+    fn sessions_json(&self, filter: SessionFilter) -> Answer<'_, Json> {
         Box::pin(self.sessions_json(filter))
     }
 

@@ -18,7 +18,7 @@ use crate::spare::Spare;
 use crate::{Error, Json, MessagesJson, Rest};
 
 /// Room for the JSON of most lists.
-const USUAL_BYTES: usize = 64 * 1024;
+pub(super) const USUAL_BYTES: usize = 64 * 1024;
 
 /// How long a piece of a list is before it ends with a part.
 const PIECE_BYTES: usize = 512 * 1024;

@@ -1,5 +1,7 @@
 //! Sessions as rows: one column a field, so that lists can be filtered and sorted, and one with it all.
 
+use std::sync::Arc;
+
 use codewright_proto::{
     CacheUsage, ModelRef, ProjectId, Session, SessionId, SessionSummary, SessionTime, Share, TokenUsage,
 };
@@ -9,10 +11,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::apply::{Json, number, project_exists, unknown};
-use super::json::{Data, object};
+use super::json::{Data, USUAL_BYTES, object};
 use super::query::{fetch, text};
 use crate::error::Fault;
 use crate::record::Record;
+use crate::spare::Spare;
 use crate::{Error, MAX_SESSIONS, SessionFilter};
 
 const COLUMNS: &str = "id, project_id, workspace_id, parent_id, slug, directory, path, title, version, share_url, \
@@ -106,12 +109,17 @@ pub(super) fn sessions(connection: &Connection, filter: &SessionFilter) -> Resul
 }
 
 /// [`sessions`] as clients receive them.
-pub(super) fn sessions_json(connection: &Connection, filter: &SessionFilter) -> Result<Vec<u8>, Fault> {
+pub(super) fn sessions_json(
+    connection: &Connection,
+    spare: &Arc<Spare>,
+    filter: &SessionFilter,
+) -> Result<crate::Json, Fault> {
     let (condition, values) = condition(filter);
     let mut statement =
         connection.prepare_cached(&format!("SELECT id, data FROM session WHERE {condition}"))?;
     let mut rows = statement.query(params_from_iter(values))?;
-    let mut json = vec![b'['];
+    let mut json = spare.take(USUAL_BYTES);
+    json.push(b'[');
     while let Some(row) = rows.next()? {
         let id = text(row, 0)?;
         if json.len() > 1 {
@@ -128,7 +136,7 @@ pub(super) fn sessions_json(connection: &Connection, filter: &SessionFilter) -> 
         }
     }
     json.push(b']');
-    Ok(json)
+    Ok(crate::Json::new(json, spare))
 }
 
 /// What a filter says in SQL, with its order and its limit.
