@@ -16,8 +16,9 @@ use crate::error::Fault;
 /// How long a read may keep the thread that asks.
 const BUDGET: Duration = Duration::from_millis(2);
 
-/// How many steps of the database lie between two looks at the clock; they take some ten microseconds.
-const STEPS: i32 = 500;
+/// How many steps of the database lie between two looks at the clock. A row is some ten steps, and what is made of it
+/// may take far longer than they do.
+const STEPS: i32 = 50;
 
 /// A read that takes longer in spite of its budget has waited for the disk.
 const SLOW: Duration = Duration::from_millis(10);
@@ -96,6 +97,29 @@ mod tests {
         // Without a budget the same connection reads to the end.
         assert_eq!(number(&connection, LONG).expect("read"), 3_000_000);
         assert!(matches!(read(&mut connection, "SELECT no_such_column"), Some(Err(Fault::Sql(_)))));
+    }
+
+    #[test]
+    fn large_rows_are_few_before_the_clock_is_looked_at() {
+        let mut connection = Connection::open_in_memory().expect("opens");
+        connection
+            .execute_batch(
+                "CREATE TABLE t (a, b, c); WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+                 INSERT INTO t SELECT i, i, i FROM n",
+            )
+            .expect("filled");
+        let mut rows = 0;
+        let answer = Quick::default().read(&mut connection, |connection| {
+            let mut statement = connection.prepare("SELECT a, b, c FROM t")?;
+            let mut found = statement.query([])?;
+            while found.next()?.is_some() {
+                rows += 1;
+                // What is made of a row takes its time, too.
+                std::thread::sleep(BUDGET);
+            }
+            Ok(())
+        });
+        assert!(answer.is_none() && rows <= 20, "{rows} rows were read");
     }
 
     #[test]
