@@ -1,14 +1,13 @@
 //! What kind of content a file has, by its name.
 
-/// Endings of names, and the media types of such files. A model is shown them as they are; others are read as text.
-const KNOWN: [(&str, &str); 12] = [
+/// Endings of names, and the media types of such files. A model is shown them as they are; others are read as text, and
+/// so are pictures that providers refuse: one that was sent would stay in the session and fail every later turn.
+const KNOWN: [(&str, &str); 10] = [
     ("png", "image/png"),
     ("jpg", "image/jpeg"),
     ("jpeg", "image/jpeg"),
     ("gif", "image/gif"),
     ("webp", "image/webp"),
-    ("bmp", "image/bmp"),
-    ("avif", "image/avif"),
     ("pdf", "application/pdf"),
     ("mp3", "audio/mpeg"),
     ("wav", "audio/wav"),
@@ -38,6 +37,8 @@ mod tests {
             ("/a/b.txt", "text/plain"),
             ("B.PNG", "image/png"),
             ("a.jpg", "image/jpeg"),
+            ("a.bmp", "text/plain"),
+            ("a.AVIF", "text/plain"),
             ("/a.png/b", "text/plain"),
             ("/a/b/", "application/x-directory"),
             ("/a/README", "text/plain"),
