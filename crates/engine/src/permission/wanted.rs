@@ -41,7 +41,7 @@ impl Engine {
         wanted: Wanted,
     ) -> Result<(PermissionId, Action), Error> {
         let inner = &self.0;
-        let session = inner.session(id).await?;
+        let session = inner.session_in_use(id).await?;
         let place = inner.place(std::path::Path::new(&session.directory)).await?;
         let own = wanted.id.unwrap_or_else(|| inner.ids.permission());
         // An agent that is not there has no rules that would allow anything.

@@ -1,9 +1,9 @@
 //! What becomes of sessions between their prompts.
 
-use codewright_engine::{Engine, Error, Published};
+use codewright_engine::{Engine, Error, Published, Wanted};
 use codewright_proto::{
-    Event, FileAttachment, Message, MessageWithParts, Part, PartBody, PartInput, PromptInput, Session,
-    SessionId, SessionInput, SessionPatch, TextPart, TimePatch, ToolState,
+    Action, Event, FileAttachment, Map, Message, MessageWithParts, Part, PartBody, PartInput, PromptInput,
+    Session, SessionId, SessionInput, SessionPatch, TextPart, TimePatch, ToolState,
 };
 use codewright_scripted::{Script, Turn};
 use serde_json::json;
@@ -211,6 +211,28 @@ async fn a_fork_has_nothing_of_its_own_before_its_first_prompt_and_goes_on_as_it
     assert_eq!((used.agent.as_deref(), &used.model), (Some("plan"), &origin.model));
     assert_eq!(used.tokens.input, 2 * origin.tokens.input);
     desk.assert_clean();
+}
+
+#[tokio::test]
+async fn a_client_that_asks_in_a_fresh_fork_is_judged_by_the_agent_of_its_origin() {
+    let desk = Desk::new(Script::new()).await;
+    let session = desk.session().await;
+    let planning = PromptInput { agent: Some("plan".to_owned()), no_reply: Some(true), ..prompt("look") };
+    desk.engine.prompt(&session.id, planning).await.unwrap();
+    let fork = desk.engine.fork_session(&session.id, None).await.unwrap();
+    for id in [&session.id, &fork.id] {
+        let wanted = Wanted {
+            id: None,
+            permission: "edit".to_owned(),
+            patterns: vec!["src/a.rs".to_owned()],
+            always: Vec::new(),
+            metadata: Map::new(),
+            tool: None,
+            agent: None,
+        };
+        let (_, action) = desk.engine.want_permission(id, wanted).await.unwrap();
+        assert_eq!(action, Action::Deny, "{id}");
+    }
 }
 
 #[tokio::test]
