@@ -133,9 +133,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let begun = self.0.sign_ins.lock().remove(provider);
         let Some((_, begun, _)) = begun.filter(|(begun, ..)| *begun == method) else {
-            return Err(Error::invalid(format!(
-                "no sign-in to `{provider}` by method {method} has been begun"
-            )));
+            return Err(Error::not_found("Sign-in that was begun", &provider));
         };
         let pasted = async {
             match code {

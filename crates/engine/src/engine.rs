@@ -33,10 +33,11 @@ use crate::models::source::Source;
 use crate::outputs::Outputs;
 use crate::permission::gate::Gate;
 use crate::place::Place;
+use crate::place::head::{Following, Heads};
 use crate::pty::Terminals;
 use crate::question::Questions;
 use crate::request::system::civil;
-use crate::run::{Runs, Turn, describe, recover};
+use crate::run::{Runs, Turn, describe, recover, tell_idle};
 use crate::session::doors::{Doors, Entered};
 use crate::subagent::Subagents;
 use crate::toolbox::Toolbox;
@@ -128,6 +129,7 @@ pub(crate) struct Inner {
     pub(crate) cancel: CancellationToken,
     pub(crate) tasks: TaskTracker,
     directory: PathBuf,
+    heads: Arc<Heads>,
     places: tokio::sync::Mutex<HashMap<PathBuf, (u64, PlaceCell)>>,
     /// The credentials that the places were opened with.
     seen: Mutex<Seen>,
@@ -198,6 +200,7 @@ impl Engine {
             cancel: CancellationToken::new(),
             tasks: TaskTracker::new(),
             directory,
+            heads: Arc::default(),
             places: tokio::sync::Mutex::default(),
             seen: Mutex::default(),
             sessions: tokio::sync::Mutex::default(),
@@ -225,6 +228,11 @@ impl Engine {
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
         self.0.store.subscribe()
+    }
+
+    /// Has what only a follower of events is told watched, until the returned value is dropped.
+    pub async fn follow(&self) -> Following {
+        self.0.heads.follow(&self.0.store).await
     }
 
     /// Stored events after a position, oldest first.
@@ -415,7 +423,11 @@ impl Engine {
 
     /// Stops a session's turn, in whatever process, and waits until it has ended; none is no error.
     pub async fn abort(&self, id: &SessionId) -> Result<bool, Error> {
-        self.stop(id).await?;
+        let was_at_work = self.stop(id).await?;
+        if !was_at_work && self.0.store.session(id).await?.is_some() && !self.0.runs.is_running(id) {
+            // Whoever waits for the end of a turn hears that there is none.
+            tell_idle(&self.0, id);
+        }
         Ok(true)
     }
 
@@ -514,22 +526,25 @@ impl Engine {
         Err(Error::busy(id))
     }
 
-    pub(crate) async fn stop(&self, id: &SessionId) -> Result<(), Error> {
+    /// Stops what a session does; whether it did anything.
+    pub(crate) async fn stop(&self, id: &SessionId) -> Result<bool, Error> {
         // Downwards only: what works for a session ends with it, and never the other way.
         for child in self.0.subagents.silence(id) {
             Box::pin(self.stop(&child)).await?;
         }
         let turn = self.0.runs.cancel(id);
         let asked = self.0.store.ask_to_stop(id).await;
+        let was_running = turn.is_some();
         // The turn was told to end; if it cannot, the caller need not wait for it.
         if let Some(turn) = turn {
             let _ = tokio::time::timeout(ABORT_WAIT, turn.ended()).await;
         }
-        if asked? {
+        let asked = asked?;
+        if asked {
             let free = tokio::time::timeout(ABORT_WAIT, self.0.store.wait_until_free(id)).await;
             free.unwrap_or(Ok(()))?;
         }
-        Ok(())
+        Ok(asked || was_running)
     }
 }
 
@@ -602,7 +617,11 @@ impl Inner {
     pub(crate) async fn place(&self, directory: &Path) -> Result<Arc<Place>, Error> {
         self.notice_credentials().await;
         let cell = self.place_cell(directory).await;
-        let open = async { Place::open(self, directory).await.map(Arc::new) };
+        let open = async {
+            let place = Place::open(self, directory).await?;
+            self.heads.open(&place).await;
+            Ok(Arc::new(place))
+        };
         cell.get_or_try_init(|| open).await.cloned()
     }
 
@@ -629,16 +648,20 @@ impl Inner {
 
     /// Opens directories anew from now on; whoever holds one keeps it as it was.
     pub(crate) async fn forget_places(&self) {
-        self.places.lock().await.clear();
+        let mut places = self.places.lock().await;
+        places.clear();
+        self.heads.put_all_away();
     }
 
     /// Opens one directory anew from now on.
     pub(crate) async fn forget_place(&self, directory: &Path) {
+        let mut places = self.places.lock().await;
         // It may have been named by other paths too.
-        self.places.lock().await.retain(|named, cell| {
+        places.retain(|named, cell| {
             let (_, cell) = cell;
             named != directory && cell.get().is_none_or(|place| place.directory != directory)
         });
+        self.heads.put_away(&directory.to_string_lossy());
     }
 
     async fn place_cell(&self, directory: &Path) -> PlaceCell {
@@ -652,7 +675,10 @@ impl Inner {
             && let Some(oldest) =
                 places.iter().min_by_key(|(_, (used, _))| *used).map(|(path, _)| path.clone())
         {
-            places.remove(&oldest);
+            let put_away = places.remove(&oldest);
+            if let Some(place) = put_away.as_ref().and_then(|(_, cell)| cell.get()) {
+                self.heads.put_away(&place.path().directory);
+            }
         }
         let cell = PlaceCell::default();
         places.insert(directory.to_owned(), (now, cell.clone()));

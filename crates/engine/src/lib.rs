@@ -54,6 +54,7 @@ pub use generate::Generated;
 pub use journal::Level;
 pub use permission::wanted::Wanted;
 pub use place::Place;
+pub use place::head::Following;
 pub use place::vcs::Against;
 pub use projects::ProjectPatch;
 pub use pty::Attached;

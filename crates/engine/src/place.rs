@@ -3,6 +3,7 @@
 //! Opened once and then only read; what a place says never changes while it is held.
 
 pub(crate) mod files;
+pub(crate) mod head;
 mod settled;
 pub(crate) mod vcs;
 

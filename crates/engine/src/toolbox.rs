@@ -5,6 +5,7 @@
 //! it was called with and however it fails.
 
 mod batch;
+mod changed;
 mod grant;
 mod host;
 mod selection;
@@ -19,7 +20,8 @@ use codewright_config::env::{
 use codewright_config::{AgentMode, Env};
 use codewright_llm::ToolSpec;
 use codewright_proto::{
-    Action, Event, FileAttachment, Map, MessageId, SessionId, Signal, Span, ToolRef, ToolSpan, ToolState,
+    Action, Event, FileAttachment, FileChange, Map, MessageId, SessionId, Signal, Span, ToolRef, ToolSpan,
+    ToolState,
 };
 use codewright_telemetry::{Kind, within as within_span};
 use codewright_tools::{
@@ -440,21 +442,18 @@ impl CallCx {
         })
     }
 
-    /// Tells clients which files a call changed; one that is gone is no edited file.
+    /// Tells clients which files a call changed.
     fn edited(&self, tool: &str, output: &Output) {
-        let fact = |key: &str| output.metadata.get(key);
-        let files: Vec<&Value> = match tool {
-            "apply_patch" => fact("files").and_then(Value::as_array).into_iter().flatten().collect(),
-            "edit" | "multiedit" => fact("filediff").and_then(|diff| diff.get("file")).into_iter().collect(),
-            "write" => fact("filepath").into_iter().collect(),
-            _ => Vec::new(),
-        };
-        let is_there = |file: &&Value| file.get("type").and_then(Value::as_str) != Some("delete");
-        for file in files.into_iter().filter(is_there) {
-            let file = file.get("movePath").or_else(|| file.get("filePath")).unwrap_or(file);
-            if let Some(file) = file.as_str() {
-                self.inner.store.signal(Signal::FileEdited { file: file.to_owned() });
-            }
+        let directory = self.place.directory_text();
+        let signal = |signal| self.inner.store.signal(signal);
+        let changes = changed::changed(tool, output);
+        // One that is gone is no edited file.
+        for (file, _) in changes.iter().filter(|(_, event)| *event != FileChange::Unlink) {
+            signal(Signal::FileEdited { directory: directory.clone(), file: (*file).to_owned() });
+        }
+        for (file, event) in changes {
+            let (directory, file) = (directory.clone(), file.to_owned());
+            signal(Signal::FileWatcherUpdated { directory, file, event });
         }
     }
 

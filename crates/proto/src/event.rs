@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::pty::Pty;
 use crate::{
-    EventId, FileDiff, Message, MessageError, MessageId, Part, PartId, PermissionId, PermissionReply,
-    PermissionRequest, Project, PtyId, QuestionId, QuestionRequest, Session, SessionId, SessionStatus, Toast,
-    Todo,
+    EventId, FileChange, FileDiff, Message, MessageError, MessageId, Part, PartId, PermissionId,
+    PermissionReply, PermissionRequest, Project, PtyId, QuestionId, QuestionRequest, Session, SessionId,
+    SessionStatus, Toast, Todo,
 };
 
 /// A fact that is stored and never changes. Matched without a wildcard everywhere.
@@ -163,7 +163,7 @@ impl Event {
 }
 
 /// The names of all signals.
-const SIGNALS: [&str; 26] = [
+const SIGNALS: [&str; 28] = [
     "server.connected",
     "server.heartbeat",
     "message.part.delta",
@@ -173,6 +173,8 @@ const SIGNALS: [&str; 26] = [
     "session.diff",
     "session.compacted",
     "file.edited",
+    "file.watcher.updated",
+    "vcs.branch.updated",
     "project.updated",
     "server.instance.disposed",
     "global.disposed",
@@ -263,8 +265,32 @@ pub enum Signal {
     /// A tool changed a file.
     #[serde(rename = "file.edited")]
     FileEdited {
+        /// Where it was at work; the stream says it, not the signal.
+        #[serde(skip)]
+        directory: String,
         /// The file, absolute.
         file: String,
+    },
+    /// A file came, was written or is gone.
+    #[serde(rename = "file.watcher.updated")]
+    FileWatcherUpdated {
+        /// Where it matters; the stream says it, not the signal.
+        #[serde(skip)]
+        directory: String,
+        /// The file, absolute.
+        file: String,
+        /// What happened to it.
+        event: FileChange,
+    },
+    /// The repository is on another branch.
+    #[serde(rename = "vcs.branch.updated")]
+    VcsBranchUpdated {
+        /// Where; the stream says it, not the signal.
+        #[serde(skip)]
+        directory: String,
+        /// The branch; none on a commit that is no branch's end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<String>,
     },
     /// A project has a new value.
     #[serde(rename = "project.updated")]
@@ -416,6 +442,8 @@ impl Signal {
             Self::ServerConnected {}
             | Self::ServerHeartbeat {}
             | Self::FileEdited { .. }
+            | Self::FileWatcherUpdated { .. }
+            | Self::VcsBranchUpdated { .. }
             | Self::ProjectUpdated(_)
             | Self::InstanceDisposed { .. }
             | Self::GlobalDisposed {}
@@ -559,7 +587,13 @@ mod tests {
                 answers: vec![vec!["a".into()]],
             },
             Signal::QuestionRejected { session_id, request_id: ids.question() },
-            Signal::FileEdited { file: "/a".into() },
+            Signal::FileEdited { directory: String::new(), file: "/a".into() },
+            Signal::FileWatcherUpdated {
+                directory: String::new(),
+                file: "/a".into(),
+                event: FileChange::Change,
+            },
+            Signal::VcsBranchUpdated { directory: String::new(), branch: Some("x".into()) },
             Signal::ProjectUpdated(project()),
             Signal::InstanceDisposed { directory: "/a".into() },
             Signal::GlobalDisposed {},

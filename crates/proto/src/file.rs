@@ -13,6 +13,18 @@ pub enum FileKind {
     Directory,
 }
 
+/// What happened to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FileChange {
+    /// It is there now.
+    Add,
+    /// It holds something else now.
+    Change,
+    /// It is gone.
+    Unlink,
+}
+
 /// One entry of a directory, as `GET /file` lists it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileNode {

@@ -30,7 +30,7 @@ pub use clock::Clock;
 pub use command::CommandInput;
 pub use error::MessageError;
 pub use event::{Envelope, Event, Fact, Notice, Signal};
-pub use file::{ContentKind, FileContent, FileKind, FileNode, Submatch, Text, TextMatch};
+pub use file::{ContentKind, FileChange, FileContent, FileKind, FileNode, Submatch, Text, TextMatch};
 pub use id::{
     AttemptId, EventId, Ids, MessageId, ParseIdError, PartId, PermissionId, ProjectId, PtyId, QuestionId,
     SessionId, ToolOutputId,

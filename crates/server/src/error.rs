@@ -15,6 +15,8 @@ const PERMISSION: &str = "Permission request";
 const PROJECT: &str = "Project";
 /// What the engine calls a terminal that is not there.
 const PTY: &str = "PTY session";
+/// The engine's name for what a code is brought for.
+const BEGUN: &str = "Sign-in that was begun";
 /// The engine's name for what an answer to a question is about.
 const QUESTION: &str = "Question request";
 
@@ -205,6 +207,8 @@ impl Error {
 
     fn status(&self) -> StatusCode {
         match self {
+            // What is missing is no thing that the address names.
+            Self::Engine(engine::Error::NotFound { what: BEGUN, .. }) => StatusCode::BAD_REQUEST,
             Self::Engine(engine::Error::NotFound { .. })
             | Self::NoRoute { .. }
             | Self::Missing { .. }
@@ -241,6 +245,10 @@ impl Error {
         }
         if let Self::Engine(engine::Error::NotFound { what: PROJECT, id }) = self {
             return json!({"_tag": "ProjectNotFoundError", "projectID": id, "message": self.to_string()});
+        }
+        if let Self::Engine(engine::Error::NotFound { what: BEGUN, id }) = self {
+            let data = json!({"providerID": id, "message": format!("no sign-in to `{id}` has been begun")});
+            return json!({"name": "ProviderAuthOauthMissing", "data": data});
         }
         if let Self::Missing { tag, key, id, .. } = self {
             return json!({"_tag": tag, *key: id, "message": self.to_string()});

@@ -208,7 +208,7 @@ mod tests {
         let payloads = Payloads::default();
         let edited = |file: &str| Published::Signal {
             id: ids.event(),
-            signal: Arc::new(Signal::FileEdited { file: file.to_owned() }),
+            signal: Arc::new(Signal::FileEdited { directory: String::new(), file: file.to_owned() }),
         };
         let first = edited("/a");
         let written = payloads.of(&first);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use codewright_engine::{Published, Subscription};
+use codewright_engine::{Following, Published, Subscription};
 use codewright_proto::{Envelope, SessionId, Signal};
 use futures_util::stream;
 use http::{HeaderValue, header};
@@ -48,6 +48,7 @@ struct Reader {
     app: App,
     scope: Scope,
     subscription: Subscription,
+    _following: Following,
     /// While the log is being read: the last event that was read, or that the reader named.
     replay: Option<u64>,
     /// The last event from the log or the feed. What the reader named does not count: it may
@@ -62,10 +63,11 @@ struct Reader {
 }
 
 /// Opens a stream: after this, nothing that happens is missed.
-pub(crate) fn open(app: App, scope: Scope, after: Option<u64>, closing: CancellationToken) -> Response {
+pub(crate) async fn open(app: App, scope: Scope, after: Option<u64>, closing: CancellationToken) -> Response {
     let heartbeat = beating(&app);
     let reader = Reader {
         subscription: app.engine.subscribe(),
+        _following: app.engine.follow().await,
         app,
         scope,
         replay: after,
@@ -257,6 +259,9 @@ fn place(signal: &Signal) -> Option<&str> {
         | Signal::TuiPromptAppend { directory, .. }
         | Signal::TuiCommandExecute { directory, .. }
         | Signal::TuiToastShow { directory, .. }
+        | Signal::FileEdited { directory, .. }
+        | Signal::FileWatcherUpdated { directory, .. }
+        | Signal::VcsBranchUpdated { directory, .. }
         | Signal::LspUpdated { directory }
         | Signal::McpToolsChanged { directory, .. } => Some(directory),
         Signal::PartDelta { .. }
@@ -265,7 +270,6 @@ fn place(signal: &Signal) -> Option<&str> {
         | Signal::SessionError { .. }
         | Signal::SessionDiff { .. }
         | Signal::SessionCompacted { .. }
-        | Signal::FileEdited { .. }
         | Signal::ProjectUpdated(_)
         | Signal::GlobalDisposed {}
         | Signal::PtyCreated { .. }
@@ -285,15 +289,16 @@ fn place(signal: &Signal) -> Option<&str> {
 /// Whether a signal that speaks of no session concerns a directory.
 fn is_here(signal: &Signal, directory: &str) -> bool {
     match signal {
-        Signal::FileEdited { file } => std::path::Path::new(file).starts_with(directory),
         Signal::InstanceDisposed { directory: at }
         | Signal::TuiPromptAppend { directory: at, .. }
         | Signal::TuiCommandExecute { directory: at, .. }
         | Signal::TuiToastShow { directory: at, .. }
+        | Signal::FileEdited { directory: at, .. }
+        | Signal::FileWatcherUpdated { directory: at, .. }
+        | Signal::VcsBranchUpdated { directory: at, .. }
         | Signal::LspUpdated { directory: at }
         | Signal::McpToolsChanged { directory: at, .. } => at == directory,
         Signal::SessionError { session_id: None, .. }
-        | Signal::ProjectUpdated(_)
         | Signal::GlobalDisposed {}
         | Signal::PtyCreated { .. }
         | Signal::PtyUpdated { .. }
@@ -310,6 +315,7 @@ fn is_here(signal: &Signal, directory: &str) -> bool {
         | Signal::QuestionAsked(_)
         | Signal::QuestionReplied { .. }
         | Signal::QuestionRejected { .. }
+        | Signal::ProjectUpdated(_)
         | Signal::ServerConnected {}
         | Signal::ServerHeartbeat {} => false,
     }

@@ -118,6 +118,7 @@ fn noticed(state: &mut State, notice: Notice) -> Vec<Cmd> {
         Fact::Signal(Signal::InstanceDisposed { .. } | Signal::GlobalDisposed {}) => {
             cmds.extend([start(state), Cmd::LoadServers]);
         }
+        Fact::Signal(Signal::VcsBranchUpdated { branch, .. }) => state.mirror.branch.clone_from(branch),
         Fact::Signal(Signal::LspUpdated { .. } | Signal::McpToolsChanged { .. }) => {
             cmds.push(Cmd::LoadServers);
         }

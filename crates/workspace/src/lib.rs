@@ -11,6 +11,7 @@ mod path;
 mod process;
 mod reading;
 mod search;
+mod watch;
 
 pub use diff::{Diff, unified};
 pub use error::Error;
@@ -24,3 +25,4 @@ pub use reading::{Entries, Kind, MAX_LINE_CHARS, Page, Window, list, read_lines,
 pub use search::{
     Entry, Files, Glob, Grep, Line, MAX_SEARCH, Matches, closest, entries, glob, grep, names, spans,
 };
+pub use watch::{Change, Changed, Folder, Watch};

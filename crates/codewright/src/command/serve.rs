@@ -147,7 +147,11 @@ async fn listen(server: &Server, wanted: &Wanted) -> anyhow::Result<Place> {
     }
     let listener = bind(wanted.ip, wanted.port).await?;
     let socket = listener.local_addr().context("the listening address is unknown")?;
-    Ok(Place { listener: listener.into(), address: format!("http://{socket}"), socket: Some(socket) })
+    let address = match &wanted.name {
+        Some(name) => format!("http://{name}:{}", socket.port()),
+        None => format!("http://{socket}"),
+    };
+    Ok(Place { listener: listener.into(), address, socket: Some(socket) })
 }
 
 async fn bind(ip: IpAddr, port: u16) -> anyhow::Result<TcpListener> {

@@ -67,8 +67,7 @@ fn recorded_events_are_read_and_written_without_loss() {
             let Some(notice) = Notice::parse(line) else {
                 let kind = theirs["type"].as_str().unwrap_or_default();
                 // Rooms that are not built yet speak of these.
-                let later =
-                    ["catalog.updated", "reference.updated", "integration.updated", "file.watcher.updated"];
+                let later = ["catalog.updated", "reference.updated", "integration.updated"];
                 assert!(later.contains(&kind), "`{kind}` is not understood in {name}: {line}");
                 continue;
             };

@@ -28,16 +28,17 @@ pub(super) async fn local(
 ) -> Result<Response, Error> {
     let session = wanted.session_id.as_deref().map(SessionId::parse).transpose()?;
     let directory = here.place.path().directory;
-    Ok(open(app, Scope::Directory { directory, session }, last_event(&headers)?, Closing::token(closing)))
+    let after = last_event(&headers)?;
+    Ok(open(app, Scope::Directory { directory, session }, after, Closing::token(closing)).await)
 }
 
 pub(super) async fn global(State(app): State<App>, closing: Option<Extension<Closing>>) -> Response {
-    open(app, Scope::Global, None, Closing::token(closing))
+    open(app, Scope::Global, None, Closing::token(closing)).await
 }
 
 /// What happens everywhere, as the newer routes tell it.
 pub(super) async fn newer(State(app): State<App>, closing: Option<Extension<Closing>>) -> Response {
-    open(app, Scope::Newer, None, Closing::token(closing))
+    open(app, Scope::Newer, None, Closing::token(closing)).await
 }
 
 /// The position behind which a reader continues.

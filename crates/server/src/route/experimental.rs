@@ -79,7 +79,15 @@ pub(super) struct For {
 
 pub(super) async fn tools(State(app): State<App>, _here: Here, Params(of): Params<For>) -> Json<Vec<Value>> {
     let told = |(name, description, parameters): (String, String, Value)| json!({"id": name, "description": description, "parameters": parameters});
-    Json(app.engine.tools(Some(&of.model)).into_iter().map(told).collect())
+    // Under this name calls are recorded that cannot be understood; no model is shown it.
+    let text = json!({"type": "string"});
+    let parameters = json!({
+        "type": "object",
+        "properties": {"tool": text, "error": text},
+        "required": ["tool", "error"],
+    });
+    let invalid = ("invalid".to_owned(), "Stands for calls that cannot be understood".to_owned(), parameters);
+    Json(std::iter::once(invalid).chain(app.engine.tools(Some(&of.model))).map(told).collect())
 }
 
 #[derive(Deserialize)]

@@ -177,7 +177,8 @@ async fn publish(app: &App, here: &Here, published: Published) -> Result<Json<bo
         }
         Published::Toast(toast) => Signal::TuiToastShow { directory, toast },
         Published::Select(Select { session_id }) => {
-            let session_id = SessionId::parse(&session_id)?;
+            let session_id =
+                SessionId::parse(&session_id).map_err(|error| Error::payload(error.to_string()))?;
             app.engine.session(&session_id).await?;
             Signal::TuiSessionSelect { session_id }
         }

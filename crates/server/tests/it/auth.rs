@@ -77,6 +77,10 @@ async fn ways_to_sign_in_are_listed_and_led_through() {
     let (status, error) = ask(&bench, "POST", "/provider/poe/oauth/callback", Some(denied)).await;
     assert_eq!(status, 400);
     assert!(error["data"]["message"].as_str().unwrap().contains("has been begun"), "{error}");
+    assert_eq!(
+        (&error["name"], &error["data"]["providerID"]),
+        (&json!("ProviderAuthOauthMissing"), &json!("poe"))
+    );
     for (provider, method) in [("poe", 1), ("poe", 7), ("groq", 0)] {
         let path = format!("/provider/{provider}/oauth/authorize");
         assert_eq!(

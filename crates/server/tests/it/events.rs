@@ -241,3 +241,71 @@ async fn stopping_the_server_ends_its_streams() {
     timeout(PATIENCE, listening.task.join_next()).await.unwrap().unwrap().unwrap().unwrap();
     assert!(client.health().await.is_err(), "nobody listens any more");
 }
+
+#[tokio::test]
+async fn readers_are_told_of_another_branch() {
+    let bench = Bench::git().await;
+    let git = |args: &[&str]| bench.project.run_git(args).unwrap();
+    let branch = git(&["symbolic-ref", "--short", "HEAD"]).trim().to_owned();
+    let router = bench.router(Options::default());
+    let mut here = Raw::open(&router, "/event", None).await;
+    let mut everywhere = Raw::open(&router, "/global/event", None).await;
+    let mut newer = Raw::open(&router, "/api/event", None).await;
+    let directory = bench.project.directory().to_str().unwrap();
+    let head = format!("{directory}/.git/HEAD");
+    for (args, said) in [
+        (&["checkout", "--quiet", "-b", "x/y"][..], json!({"branch": "x/y"})),
+        (&["checkout", "--quiet", "--detach"], json!({})),
+        (&["checkout", "--quiet", &branch], json!({"branch": branch})),
+    ] {
+        git(args);
+        let (_, touched) = here.next_event().await;
+        assert_eq!(touched["type"], "file.watcher.updated");
+        assert_eq!(touched["properties"], json!({"file": head, "event": "add"}));
+        let (_, branch) = here.next_event().await;
+        assert_eq!((&branch["type"], &branch["properties"]), (&json!("vcs.branch.updated"), &said));
+        for told in [touched, branch] {
+            let (_, wrapped) = everywhere.next_event().await;
+            assert_eq!(wrapped, json!({"directory": directory, "payload": told}));
+            let (_, newer) = newer.next_event().await;
+            assert_eq!((&newer["type"], &newer["data"]), (&told["type"], &told["properties"]));
+            assert_eq!(newer["location"], json!({"directory": directory}));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_linked_worktree_has_a_branch_of_its_own() {
+    let bench = Bench::git().await;
+    let git = |args: &[&str]| bench.project.run_git(args).unwrap();
+    git(&["worktree", "add", "--quiet", "-b", "l", "linked"]);
+    let linked = bench.project.path("linked");
+    let router = bench.router(Options::default());
+    let mut there = Raw::open(&router, &format!("/event?directory={}", linked.display()), None).await;
+    let mut here = Raw::open(&router, "/event", None).await;
+    git(&["-C", "linked", "checkout", "--quiet", "-b", "m"]);
+    git(&["checkout", "--quiet", "-b", "n"]);
+    for (stream, branch) in [(&mut there, "m"), (&mut here, "n")] {
+        stream.next_event().await;
+        let (_, told) = stream.next_event().await;
+        assert_eq!(told["properties"], json!({"branch": branch}));
+    }
+}
+
+#[tokio::test]
+async fn stopping_a_session_that_rests_says_that_it_rests() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(Options::default());
+    let session = bench.client().create_session(&SessionInput::default()).await.unwrap();
+    let mut raw = Raw::open(&router, "/event", None).await;
+    for path in ["/session/ses_00000000000000000000000000/abort", &format!("/session/{}/abort", session.id)] {
+        assert_eq!(crate::bench::ask(&router, "POST", path, "").await, (200, json!(true)));
+    }
+    let (_, status) = raw.next_event().await;
+    assert_eq!(status["properties"], json!({"sessionID": session.id, "status": {"type": "idle"}}));
+    let (_, idle) = raw.next_event().await;
+    assert_eq!(
+        (&idle["type"], &idle["properties"]),
+        (&json!("session.idle"), &json!({"sessionID": session.id}))
+    );
+}

@@ -189,6 +189,7 @@ async fn rooms_that_are_not_built_are_empty_and_say_so() {
     let shown: Vec<&Value> = tools.as_array().unwrap().iter().map(|tool| &tool["id"]).collect();
     let listed: Vec<&Value> = ids.as_array().unwrap().iter().filter(|id| shown.contains(id)).collect();
     assert_eq!(shown, listed, "both lists have one order");
+    assert_eq!(shown[0], "invalid");
 }
 
 #[tokio::test]

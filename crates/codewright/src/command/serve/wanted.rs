@@ -12,6 +12,8 @@ use crate::connection::explained;
 
 /// Where a server listens if nothing else is wanted.
 const LOOPBACK: &str = "127.0.0.1";
+/// What people call it.
+const LOCALHOST: &str = "localhost";
 /// Where it listens if it is announced and no address is wanted.
 const EVERYWHERE: &str = "0.0.0.0";
 /// The name that it is announced under if no other is wanted.
@@ -20,6 +22,8 @@ const DOMAIN: &str = "opencode.local";
 /// Where a server is wanted, and whose pages may use it.
 pub(super) struct Wanted {
     pub(super) ip: IpAddr,
+    /// What was said instead of the address, as clients are told it.
+    pub(super) name: Option<String>,
     pub(super) port: u16,
     pub(super) cors: Vec<String>,
     /// The name that it is announced under, if it is.
@@ -52,6 +56,7 @@ impl Wanted {
         let more = server["cors"].as_array().into_iter().flatten().filter_map(Value::as_str);
         Ok(Self {
             ip: ip(hostname)?,
+            name: (hostname == LOCALHOST).then(|| hostname.to_owned()),
             port,
             cors: args.cors.iter().cloned().chain(more.map(str::to_owned)).collect(),
             domain: is_announced.then(|| domain.to_owned()),
@@ -61,7 +66,7 @@ impl Wanted {
 }
 
 fn ip(hostname: &str) -> anyhow::Result<IpAddr> {
-    if hostname == "localhost" {
+    if hostname == LOCALHOST {
         return Ok(IpAddr::from([127, 0, 0, 1]));
     }
     hostname.parse().with_context(|| format!("`--hostname {hostname}` is not an IP address or `localhost`"))
