@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use codewright_testkit::Script;
 use mdns_sd::{Receiver, ResolvedService, ServiceDaemon, ServiceEvent};
 
-use crate::support::{DEADLINE, Stage, check_code, check_has, program, serve};
+use crate::support::{DEADLINE, Stage, check_code, check_has, program, serve, wait_until};
 
 /// Whether what is sent to a group of the network comes back to whoever listens here.
 fn has_multicast() -> Result<()> {
@@ -77,9 +77,12 @@ fn a_server_is_not_announced_without_a_password_nor_where_nobody_reaches_it() ->
     check_has(&done.stderr, &["0.0.0.0", "without a password", "--mdns", "OPENCODE_SERVER_PASSWORD"]);
     let (server, url) = serve(program(&stage.project, ["serve", "--mdns", "--hostname", "127.0.0.1"]))?;
     check_has(&url, &["http://127.0.0.1:"]);
-    check_has(&server.so_far(), &["this machine alone: the server is not announced"]);
+    // What is said on standard error comes on a pipe of its own.
+    let local = "this machine alone: the server is not announced";
+    wait_until("the reason", || server.so_far().contains(local))?;
     let run = program(&stage.project, ["serve", "--port", "0", "--mdns", "--mdns-domain", "two words"]);
     let (server, _) = serve(run.env("OPENCODE_SERVER_PASSWORD", "secret"))?;
-    check_has(&server.so_far(), &["is not announced: `two words`", "ends with `.local`"]);
+    wait_until("the reason", || server.so_far().contains("ends with `.local`"))?;
+    check_has(&server.so_far(), &["is not announced: `two words`"]);
     Ok(())
 }
