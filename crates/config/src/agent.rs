@@ -14,7 +14,7 @@ use codewright_proto::{
 };
 use serde::Serialize;
 
-use crate::{AgentConfig, Config, Dirs, Error, Map, merge, nearest, parse_model};
+use crate::{AgentConfig, Config, Dirs, Error, Loaded, Map, Trust, merge, nearest, parse_model, request};
 
 /// How many names an unknown agent is answered with.
 const NEAREST_NAMES: usize = 3;
@@ -83,6 +83,18 @@ pub struct AgentSpec {
     /// How many steps it may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
+    /// The user's own rules, where a repository has rules as well.
+    #[serde(skip)]
+    pub limits: Option<RuleLimits>,
+}
+
+/// The rules that a repository's rules cannot loosen, and the exceptions that the user accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RuleLimits {
+    /// The agent's rules without the repository's.
+    pub user: Vec<Rule>,
+    /// Rules of the repository that may allow what the user's rules ask about.
+    pub exceptions: Vec<Rule>,
 }
 
 /// The rules every agent begins with where there are no skills.
@@ -140,6 +152,38 @@ pub fn agents(
     }
     let first = config.default_agent.as_deref().unwrap_or("build");
     Ok(listed(finished(agents, dirs), first))
+}
+
+/// The agents of a directory, each with the user's own rules where the repository adds to them.
+///
+/// # Errors
+///
+/// As [`agents`].
+pub fn limited_agents(
+    loaded: &Loaded,
+    dirs: &Dirs,
+    worktree: &Path,
+    skills: &[PathBuf],
+) -> Result<Vec<AgentSpec>, Error> {
+    let mut merged = agents(&loaded.config, dirs, worktree, skills)?;
+    let Some(parts) = &loaded.parts else { return Ok(merged) };
+    let own = agents(&parts.user, dirs, worktree, skills)?;
+    let general = [first_rules(dirs, skills), parts.user.permission.clone()].concat();
+    for agent in &mut merged {
+        let user = own.iter().find(|own| own.name == agent.name).map(|own| own.permission.clone());
+        let user = user.unwrap_or_else(|| {
+            let base = AgentSpec { permission: general.clone(), ..agent.clone() };
+            finished(vec![base], dirs).pop().map(|agent| agent.permission).unwrap_or_default()
+        });
+        let of_agent = parts.repository.agent.get(&agent.name).map(|agent| agent.permission.as_slice());
+        let rules = [parts.repository.permission.as_slice(), of_agent.unwrap_or_default()].concat();
+        let exceptions = match parts.trust {
+            Trust::Full => request::exceptions(&rules),
+            Trust::Inert => Vec::new(),
+        };
+        agent.limits = Some(RuleLimits { user, exceptions });
+    }
+    Ok(merged)
 }
 
 /// The agent a new session begins with: the configured one, else `build`, else the first that a user
@@ -243,6 +287,7 @@ fn plain(name: &str, mode: AgentMode, permission: Vec<Rule>) -> AgentSpec {
         prompt: None,
         options: Map::new(),
         steps: None,
+        limits: None,
     }
 }
 

@@ -15,7 +15,7 @@ use jsonc_parser::{
 };
 use serde_json::{Number, Value};
 
-pub(crate) use insert::Inserter;
+pub(crate) use insert::{Inserter, references, variables};
 use schema::{Fault, Shape};
 
 use crate::{Error, Map, Place};

@@ -119,6 +119,8 @@ pub const CONFIG_CONTENT: &str = "OPENCODE_CONFIG_CONTENT";
 pub const PERMISSION: &str = "OPENCODE_PERMISSION";
 /// Whether the project's own configuration files are left alone.
 pub const DISABLE_PROJECT_CONFIG: &str = "OPENCODE_DISABLE_PROJECT_CONFIG";
+/// Whether repositories are trusted without a question: `all`, `ask` or `none`.
+pub const TRUST: &str = "OPENCODE_TRUST";
 /// Credentials as JSON, used in place of the files.
 pub const AUTH_CONTENT: &str = "OPENCODE_AUTH_CONTENT";
 /// The password clients of the server must send.
@@ -196,6 +198,7 @@ pub const OWN: &[(&str, &str)] = &[
     (CONFIG_CONTENT, "a configuration text, over all files"),
     (PERMISSION, "the `permission` key as JSON, over all else"),
     (DISABLE_PROJECT_CONFIG, "leave the project's files alone"),
+    (TRUST, "trust every repository (`all`), ask (`ask`, the default), or trust none (`none`)"),
     (AUTH_CONTENT, "credentials as JSON, instead of the files"),
     (SERVER_PASSWORD, "the password of the server"),
     (SERVER_USERNAME, "the user name that goes with it"),
@@ -346,10 +349,7 @@ impl Env {
     /// Everything else is passed on, as commands expect.
     #[must_use]
     pub fn child_removals(&self) -> Vec<&str> {
-        let secret = |name: &str| {
-            let stem = name.strip_prefix(OWN_PREFIX).or_else(|| name.strip_prefix(ORIGINAL_PREFIX));
-            stem.is_some_and(|stem| OWN_SECRETS.contains(&stem)) || PROVIDER_KEYS.contains(&name)
-        };
+        let secret = |name: &str| is_own_secret(name) || PROVIDER_KEYS.contains(&name);
         self.values.keys().map(String::as_str).filter(|name| secret(name)).collect()
     }
 
@@ -363,6 +363,19 @@ impl Env {
     fn exact(&self, name: &str) -> Option<(&str, &str)> {
         self.values.get_key_value(name).map(|(name, value)| (name.as_str(), value.as_str()))
     }
+}
+
+/// Whether a variable holds a credential that belongs to one provider, or a secret of this program.
+#[must_use]
+pub fn is_credential(name: &str) -> bool {
+    const CLOUD: [&str; 4] =
+        ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"];
+    is_own_secret(name) || PROVIDER_KEYS.contains(&name) || CLOUD.contains(&name)
+}
+
+fn is_own_secret(name: &str) -> bool {
+    let stem = name.strip_prefix(OWN_PREFIX).or_else(|| name.strip_prefix(ORIGINAL_PREFIX));
+    stem.is_some_and(|stem| OWN_SECRETS.contains(&stem))
 }
 
 /// Whether a variable decides what programs do, and is no mere token.

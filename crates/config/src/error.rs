@@ -113,6 +113,12 @@ pub enum FileProblem {
     /// The bytes are not UTF-8.
     #[error("is not UTF-8 text")]
     NotText,
+    /// The file's owner is not the user who runs the program.
+    #[error("belongs to another user")]
+    Foreign,
+    /// The path leads out of the directory that it has to stay inside.
+    #[error("is a link out of the worktree")]
+    Outside,
     /// There is more than we are willing to hold.
     #[error("exceeds the limit of {limit_bytes} bytes")]
     TooLarge {
@@ -125,11 +131,27 @@ pub enum FileProblem {
 }
 
 impl FileProblem {
+    /// A copy of the problem, for a file that is read once and reported more than once.
+    pub(crate) fn copy(&self) -> Self {
+        match self {
+            Self::Missing => Self::Missing,
+            Self::Directory => Self::Directory,
+            Self::Special => Self::Special,
+            Self::NotText => Self::NotText,
+            Self::Foreign => Self::Foreign,
+            Self::Outside => Self::Outside,
+            Self::TooLarge { limit_bytes } => Self::TooLarge { limit_bytes: *limit_bytes },
+            Self::Unreadable(error) => Self::Unreadable(io::Error::new(error.kind(), error.to_string())),
+        }
+    }
+
     fn hint(&self) -> Option<String> {
         let text = match self {
             Self::Missing => "create the file, or correct the path",
             Self::Directory | Self::Special => "put a regular file there, or remove what is there",
             Self::NotText => "save the file as UTF-8",
+            Self::Foreign => "only files of your own are read: copy the file, or change its owner",
+            Self::Outside => "put a regular file into the worktree",
             Self::TooLarge { .. } => "move what is not configuration out of the file",
             Self::Unreadable(_) => "check the permissions of the file and of the directories above it",
         };

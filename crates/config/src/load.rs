@@ -7,21 +7,28 @@
 //! `OPENCODE_CONFIG_DIR`, the text in `OPENCODE_CONFIG_CONTENT`, the rules in
 //! `OPENCODE_PERMISSION`. That the outer `.opencode` wins over the inner one is the original's way,
 //! and existing projects rely on it.
+//!
+//! Project files are a repository's. They are read through [`ControlFiles`], and how much of them takes
+//! effect depends on the user's trust; everything else is the user's own.
 
 use std::path::{Path, PathBuf};
 
+use codewright_proto::{Action, Rule};
 use serde_json::{Value, json};
 use strsim::damerau_levenshtein;
 
 use crate::{
-    Config, Dirs, Env, Error, FileProblem, Map,
+    Config, ControlFiles, Dirs, Env, Error, FileProblem, Map, Trust,
+    class::{self, Class},
+    control::{self, Ground},
+    default_rules,
     document::{
         Inserter, Node, Origin,
         schema::{self, CONFIG_KEYS},
     },
     env, file, markdown, merge, nearest,
     origins::Origins,
-    permission,
+    permission, request,
 };
 
 /// The address of the published schema, which editors look for in a document.
@@ -38,8 +45,9 @@ const CHARS_PER_SLIP: usize = 3;
 
 const GLOBAL_FILES: [&str; 3] = ["config.json", "opencode.json", "opencode.jsonc"];
 const OWN_FILES: [&str; 2] = ["codewright.json", "codewright.jsonc"];
-const PROJECT_FILES: [&str; 4] = ["opencode.json", "opencode.jsonc", "codewright.json", "codewright.jsonc"];
-const DOT_FILES: [&str; 3] = ["config.json", "opencode.json", "opencode.jsonc"];
+pub(crate) const PROJECT_FILES: [&str; 4] =
+    ["opencode.json", "opencode.jsonc", "codewright.json", "codewright.jsonc"];
+pub(crate) const DOT_FILES: [&str; 3] = ["config.json", "opencode.json", "opencode.jsonc"];
 /// Keys that have no effect yet, and why.
 const UNUSED: [(&str, &str); 10] = [
     ("mcp", "tool servers are not connected"),
@@ -111,6 +119,19 @@ pub struct Loaded {
     pub origins: Origins,
     /// The folders that hold configuration, the strongest last: what else lies there counts too.
     pub folders: Vec<PathBuf>,
+    /// The same documents apart, if the repository has any.
+    pub parts: Option<Box<Parts>>,
+}
+
+/// The configuration of the user and that of the repository, before they are merged.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    /// The user's own.
+    pub user: Config,
+    /// The part of the repository's that takes effect.
+    pub repository: Config,
+    /// How much of the repository's takes effect.
+    pub trust: Trust,
 }
 
 /// Where a part of the configuration came from.
@@ -124,42 +145,59 @@ pub enum Source {
     Remote(String),
 }
 
-/// Reads, checks and merges the configuration that holds in a directory.
+/// Reads, checks and merges the configuration that holds in a trusted directory.
 pub fn load(input: LoadInput<'_>) -> Result<Loaded, Error> {
     load_over(input, &[])
 }
 
 /// Reads, checks and merges as [`load`] does, over what organisations serve.
 pub fn load_over(input: LoadInput<'_>, remote: &[Remote]) -> Result<Loaded, Error> {
-    let LoadInput { env, dirs, .. } = input;
-    let mut layers = Layers::new(input);
-    remote.iter().for_each(|remote| layers.remote(remote));
-    layers.files(&dirs.config, &GLOBAL_FILES)?;
-    layers.files(&dirs.own_config, &OWN_FILES)?;
-    layers.named_file()?;
-    let levels = match env.is_on(env::DISABLE_PROJECT_CONFIG) {
-        true => Vec::new(),
-        false => levels(input.worktree, input.directory),
-    };
-    levels.iter().try_for_each(|level| layers.files(level, &PROJECT_FILES))?;
-    layers.folder(&dirs.config, &[])?;
-    layers.folder(&dirs.own_config, &[])?;
-    for level in levels.into_iter().rev().chain([dirs.home.as_path()]) {
-        layers.folder(&level.join(".opencode"), &DOT_FILES)?;
-        layers.folder(&level.join(".codewright"), &OWN_FILES)?;
+    open(input, remote, |_| Trust::Full).map(|(loaded, _)| loaded)
+}
+
+/// Reads, checks and merges the configuration that holds in a directory, with as much of the
+/// repository's as `decide` says. It is called at most once, with the repository's control files.
+///
+/// A repository whose control files exceed a limit stays inert, whatever the decision.
+pub fn open(
+    input: LoadInput<'_>,
+    remote: &[Remote],
+    decide: impl FnOnce(&ControlFiles) -> Trust,
+) -> Result<(Loaded, ControlFiles), Error> {
+    let LoadInput { directory, worktree, env, dirs } = input;
+    if env.is_on(env::DISABLE_PROJECT_CONFIG) {
+        let control = ControlFiles::default();
+        return Ok((Layers::new(input, &control, Trust::Inert).all(remote)?, control));
     }
-    if let Some(dir) = env.filled(env::CONFIG_DIR) {
-        layers.folder(&layers.resolved(dir), &PROJECT_FILES)?;
+    let mut control = ControlFiles::read(Ground { directory, worktree, dirs });
+    if control.is_empty() {
+        return Ok((Layers::new(input, &control, Trust::Inert).all(remote)?, control));
     }
-    if let Some((name, text)) = env.lookup(env::CONFIG_CONTENT) {
-        layers.variable(name, text)?;
+    let nothing = ControlFiles::default();
+    let user = Layers::new(input, &nothing, Trust::Inert).all(remote)?.config;
+    let rules = [default_rules(dirs), user.permission.clone()].concat();
+    control.collect_requests(&|rule| is_looser(rule, &rules));
+    let trust = if control.limit().is_some() { Trust::Inert } else { decide(&control) };
+    let mut layers = Layers::new(input, &control, trust);
+    layers.warnings.extend(control.warnings().iter().cloned());
+    let mut loaded = layers.all(remote)?;
+    if let Some(parts) = &mut loaded.parts {
+        parts.user = user;
     }
-    layers.finish()
+    Ok((loaded, control))
+}
+
+/// Whether a rule may allow something that the user's rules do not.
+fn is_looser(rule: &Rule, user: &[Rule]) -> bool {
+    let is_about =
+        |other: &Rule| other.permission.contains(['*', '?']) || other.permission == rule.permission;
+    user.iter().any(|other| other.action != Action::Allow && is_about(other))
 }
 
 /// What the files of the user say that hold in every directory, as they say it.
 pub fn global(input: LoadInput<'_>) -> Result<Value, Error> {
-    let mut layers = Layers::new(input);
+    let control = ControlFiles::default();
+    let mut layers = Layers::new(input, &control, Trust::Inert);
     layers.files(&input.dirs.config, &GLOBAL_FILES)?;
     layers.files(&input.dirs.own_config, &OWN_FILES)?;
     let mut raw = layers.merged;
@@ -182,12 +220,19 @@ pub fn checked(mut change: Map) -> Result<Map, Error> {
     Ok(change)
 }
 
-/// The directories from `top` down to `directory`; `directory` alone when it lies elsewhere.
-fn levels<'a>(top: &Path, directory: &'a Path) -> Vec<&'a Path> {
-    if !directory.starts_with(top) {
-        return vec![directory];
+/// The directories whose files count, from the outermost down to `directory`. The search goes up to
+/// `top`, and ends below the home directory and at a mount point.
+pub(crate) fn levels<'a>(top: &Path, directory: &'a Path, home: &Path) -> Vec<&'a Path> {
+    let mut levels = vec![directory];
+    let mut below = directory;
+    while let Some(above) = below.parent() {
+        let is_inside = above.starts_with(top) && above != home && below != home;
+        if !is_inside || !control::is_same_mount(below, above) {
+            break;
+        }
+        levels.push(above);
+        below = above;
     }
-    let mut levels: Vec<_> = directory.ancestors().take_while(|level| level.starts_with(top)).collect();
     levels.reverse();
     levels
 }
@@ -196,24 +241,66 @@ fn levels<'a>(top: &Path, directory: &'a Path) -> Vec<&'a Path> {
 struct Layers<'a> {
     input: LoadInput<'a>,
     merged: Map,
+    repository: Map,
     sources: Vec<Source>,
     looked_for: Vec<PathBuf>,
     warnings: Vec<String>,
     origins: Origins,
     folders: Vec<PathBuf>,
+    control: &'a ControlFiles,
+    trust: Trust,
+}
+
+/// Whose document it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    User,
+    Repository,
 }
 
 impl<'a> Layers<'a> {
-    fn new(input: LoadInput<'a>) -> Self {
+    fn new(input: LoadInput<'a>, control: &'a ControlFiles, trust: Trust) -> Self {
         Self {
             input,
             merged: Map::new(),
+            repository: Map::new(),
             sources: Vec::new(),
             looked_for: Vec::new(),
             warnings: Vec::new(),
             origins: Origins::default(),
             folders: Vec::new(),
+            control,
+            trust,
         }
+    }
+
+    /// Reads everything, in order.
+    fn all(mut self, remote: &[Remote]) -> Result<Loaded, Error> {
+        let LoadInput { env, dirs, .. } = self.input;
+        remote.iter().for_each(|remote| self.remote(remote));
+        self.files(&dirs.config, &GLOBAL_FILES)?;
+        self.files(&dirs.own_config, &OWN_FILES)?;
+        self.named_file()?;
+        let levels = match env.is_on(env::DISABLE_PROJECT_CONFIG) {
+            true => Vec::new(),
+            false => levels(self.input.worktree, self.input.directory, &dirs.home),
+        };
+        levels.iter().try_for_each(|level| self.repository_files(level, &PROJECT_FILES))?;
+        self.folder(&dirs.config, &[])?;
+        self.folder(&dirs.own_config, &[])?;
+        for level in levels.into_iter().rev().filter(|level| *level != dirs.home) {
+            self.repository_folder(&level.join(".opencode"), &DOT_FILES)?;
+            self.repository_folder(&level.join(".codewright"), &OWN_FILES)?;
+        }
+        self.folder(&dirs.home.join(".opencode"), &DOT_FILES)?;
+        self.folder(&dirs.home.join(".codewright"), &OWN_FILES)?;
+        if let Some(dir) = env.filled(env::CONFIG_DIR) {
+            self.folder(&self.resolved(dir), &PROJECT_FILES)?;
+        }
+        if let Some((name, text)) = env.lookup(env::CONFIG_CONTENT) {
+            self.variable(name, text)?;
+        }
+        self.finish()
     }
 
     /// The documents of a folder of configuration, and the Markdown files in it.
@@ -227,14 +314,120 @@ impl<'a> Layers<'a> {
         self.warnings.extend(found.warnings);
         for (key, name, entry, path) in found.entries {
             let document = Map::from_iter([(key.to_owned(), json!({ name: entry }))]);
-            self.lay(normal(document), &path.display().to_string());
+            self.lay(normal(document), &path.display().to_string(), Owner::User);
         }
         self.folders.push(dir.to_owned());
         Ok(())
     }
 
-    fn lay(&mut self, document: Map, origin: &str) {
+    /// The documents of a repository's folder, and the Markdown files in it if the user trusts them.
+    fn repository_folder(&mut self, dir: &Path, names: &[&str]) -> Result<(), Error> {
+        self.repository_files(dir, names)?;
+        if self.trust == Trust::Full {
+            for (name, key) in markdown::FOLDERS {
+                let found = markdown::entries_of(self.control, &dir.join(name), key);
+                self.warnings.extend(found.warnings);
+                for (key, name, entry, path) in found.entries {
+                    let document = Map::from_iter([(key.to_owned(), json!({ name: entry }))]);
+                    self.lay(normal(document), &path.display().to_string(), Owner::Repository);
+                }
+            }
+        }
+        self.folders.push(dir.to_owned());
+        Ok(())
+    }
+
+    fn repository_files(&mut self, dir: &Path, names: &[&str]) -> Result<(), Error> {
+        names.iter().try_for_each(|name| self.repository_file(dir.join(name)))
+    }
+
+    /// A document of the repository. A broken one is an error only where it would take effect.
+    fn repository_file(&mut self, path: PathBuf) -> Result<(), Error> {
+        self.looked_for.push(path.clone());
+        let control = self.control;
+        let read = match control.text(&path) {
+            None => return Ok(()),
+            Some(Ok(text)) => self.repository_document(&path, text),
+            Some(Err(problem)) => Err(Error::File { path: path.clone(), problem }),
+        };
+        match read {
+            Err(error) if self.trust == Trust::Inert || is_foreign(&error) => {
+                self.warnings.push(format!("{error}; the file is left out"));
+                Ok(())
+            }
+            Err(error) => Err(error),
+            Ok(()) => {
+                self.sources.push(Source::File(path));
+                Ok(())
+            }
+        }
+    }
+
+    fn repository_document(&mut self, path: &Path, text: &str) -> Result<(), Error> {
+        let origin = Origin::new(path.display().to_string(), text);
+        let mut document = match self.trust {
+            Trust::Full => {
+                let mut inserter = Inserter::of_repository(self.input.env, self.control, path);
+                let node = origin.read(&schema::CONFIG, Some(&mut inserter))?;
+                let refused = inserter.refused.iter().map(|reference| {
+                    format!(
+                        "`{}`: `{}` is left empty: a repository cannot use it",
+                        path.display(),
+                        request::plain(reference)
+                    )
+                });
+                self.warnings.extend(refused);
+                self.warn_of_strangers(&origin, &node);
+                node.into_map()
+            }
+            // Nothing is inserted. Keys that wait may hold anything.
+            Trust::Inert => inert(normal(origin.read(&schema::Shape::Any, None)?.into_map()))?,
+        };
+        let removed = remove_user_only(&mut document);
+        self.warnings.extend(removed.into_iter().map(|key| {
+            format!(
+                "`{}`: `{key}` has no effect: only the user's own configuration can set it",
+                path.display()
+            )
+        }));
+        let mut document = normal(document);
+        let outside = self.keep_inside(&mut document);
+        self.warnings.extend(outside.into_iter().map(|entry| {
+            format!(
+                "`{}`: `{}` lies outside the worktree and is left out",
+                path.display(),
+                request::plain(&entry)
+            )
+        }));
+        self.lay(document, &origin.name(), Owner::Repository);
+        Ok(())
+    }
+
+    /// Removes the paths of a repository's document that lead out of its worktree.
+    fn keep_inside(&self, document: &mut Map) -> Vec<String> {
+        let is_full = self.trust == Trust::Full;
+        let mut outside = Vec::new();
+        let mut filter = |entries: Option<&mut Value>, urls: bool| {
+            let Some(Value::Array(entries)) = entries else { return };
+            entries.retain(|entry| {
+                let entry = entry.as_str().unwrap_or_default();
+                let is_kept = if request::is_url(entry) { urls } else { is_inside(entry) };
+                if !is_kept {
+                    outside.push(entry.to_owned());
+                }
+                is_kept
+            });
+        };
+        filter(document.get_mut("instructions"), is_full);
+        filter(document.get_mut("skills").and_then(|skills| skills.get_mut("paths")), false);
+        outside
+    }
+
+    fn lay(&mut self, document: Map, origin: &str, owner: Owner) {
         self.origins.lay(&self.merged, &document, origin);
+        if owner == Owner::Repository {
+            merge::lay(&mut self.repository, document.clone());
+        }
         merge::lay(&mut self.merged, document);
     }
 
@@ -295,7 +488,7 @@ impl<'a> Layers<'a> {
             self.warnings.push(format!("`{url}` serves `{others}`, which only your own files may set"));
         }
         document.retain(|key, _| REMOTE_KEYS.contains(&key.as_str()));
-        self.lay(normal(document), url);
+        self.lay(normal(document), url, Owner::User);
         self.sources.push(Source::Remote(url.clone()));
     }
 
@@ -312,7 +505,7 @@ impl<'a> Layers<'a> {
         let mut inserter = Inserter::new(self.input.env, &self.input.dirs.home, base);
         let node = origin.read(&schema::CONFIG, Some(&mut inserter))?;
         self.warn_of_strangers(origin, &node);
-        self.lay(normal(node.into_map()), &origin.name());
+        self.lay(normal(node.into_map()), &origin.name(), Owner::User);
         Ok(())
     }
 
@@ -340,8 +533,7 @@ impl<'a> Layers<'a> {
         let LoadInput { env, dirs, .. } = self.input;
         let mut raw = self.merged;
         fold_modes(&mut raw);
-        let mut rules = permission::from_tools(&taken(&raw, "tools"));
-        merge::merge_maps(&mut rules, taken(&raw, "permission"));
+        let mut rules = rules_of(&raw);
         if let Some((name, text)) = env.lookup(env::PERMISSION).filter(|(_, text)| !text.trim().is_empty()) {
             let written = Origin::new(name, text).read(&schema::PERMISSION, None)?;
             let written = permission::as_map(written.into_value());
@@ -365,6 +557,17 @@ impl<'a> Layers<'a> {
         for key in ["command", "mode", "agent"] {
             raw.entry(key).or_insert_with(|| json!({}));
         }
+        let parts = (!self.repository.is_empty()).then(|| {
+            let mut repository = self.repository;
+            fold_modes(&mut repository);
+            let rules = rules_of(&repository);
+            if !rules.is_empty() {
+                repository.insert("permission".to_owned(), Value::Object(rules));
+            }
+            // The caller puts the user's own configuration in: it has been read already.
+            let repository = Config::read(repository, &dirs.home);
+            Box::new(Parts { user: Config::default(), repository, trust: self.trust })
+        });
         Ok(Loaded {
             config: Config::read(arranged(raw, CONFIG_KEYS), &dirs.home),
             sources: self.sources,
@@ -372,7 +575,97 @@ impl<'a> Layers<'a> {
             warnings: self.warnings,
             origins: self.origins,
             folders: self.folders,
+            parts,
         })
+    }
+}
+
+/// The rules of a document, those of the older `tools` map first.
+fn rules_of(raw: &Map) -> Map {
+    let mut rules = permission::from_tools(&taken(raw, "tools"));
+    merge::merge_maps(&mut rules, taken(raw, "permission"));
+    rules
+}
+
+/// Whether a file is left out for its owner or its place, which no decision changes.
+fn is_foreign(error: &Error) -> bool {
+    matches!(error, Error::File { problem: FileProblem::Foreign | FileProblem::Outside, .. })
+}
+
+/// Whether an entry of a list of paths stays inside the directory that it starts from.
+fn is_inside(entry: &str) -> bool {
+    let is_up = |part: &str| part == "..";
+    !entry.starts_with(['/', '~', '$']) && !entry.contains(['{', '\\']) && !entry.split('/').any(is_up)
+}
+
+/// The part of a repository's document that cannot hurt, without trust.
+fn inert(document: Map) -> Result<Map, Error> {
+    let mut kept = Map::new();
+    for (key, value) in document {
+        if class::class_of(&key) != Class::Inert || has_reference(&value) {
+            continue;
+        }
+        let value = match key.as_str() {
+            "tools" => only(&value, |on| *on == false),
+            "share" if value == "auto" => continue,
+            _ => value,
+        };
+        kept.insert(key, value);
+    }
+    let node = Node::from(&Value::Object(kept.clone()));
+    schema::check(&node, &schema::CONFIG).map_err(|fault| {
+        let schema::Fault { key, expected, found, .. } = fault;
+        Error::Permission { key, expected, found }
+    })?;
+    Ok(kept)
+}
+
+/// The entries of an object whose values pass.
+fn only(value: &Value, passes: impl Fn(&Value) -> bool) -> Value {
+    let entries = value.as_object().into_iter().flatten().filter(|(_, value)| passes(value));
+    Value::Object(entries.map(|(key, value)| (key.clone(), value.clone())).collect())
+}
+
+/// Whether a value inserts a variable or a file.
+fn has_reference(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains("{env:") || text.contains("{file:"),
+        Value::Array(entries) => entries.iter().any(has_reference),
+        Value::Object(entries) => entries.values().any(has_reference),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Removes the keys that no repository may set; their names.
+fn remove_user_only(document: &mut Map) -> Vec<String> {
+    let mut removed = Vec::new();
+    let keys: Vec<_> =
+        document.keys().filter(|key| class::class_of(key) == Class::UserOnly).cloned().collect();
+    for key in keys {
+        document.shift_remove(&key);
+        removed.push(key);
+    }
+    for part in class::user_only_parts() {
+        let names: Vec<&str> = part.split('.').collect();
+        if remove_part(document, &names) {
+            removed.push(part.to_owned());
+        }
+    }
+    removed
+}
+
+fn remove_part(map: &mut Map, names: &[&str]) -> bool {
+    match names {
+        [] => false,
+        [last] => map.shift_remove(*last).is_some(),
+        ["*", rest @ ..] => {
+            let inner = map.iter_mut().filter_map(|(_, value)| value.as_object_mut());
+            // Every entry is visited.
+            inner.fold(false, |removed, map| remove_part(map, rest) | removed)
+        }
+        [name, rest @ ..] => {
+            map.get_mut(*name).and_then(Value::as_object_mut).is_some_and(|map| remove_part(map, rest))
+        }
     }
 }
 
@@ -405,7 +698,7 @@ fn warn_of_unused(raw: &Map, origins: &Origins, warnings: &mut Vec<String>) {
 }
 
 /// A document in the shape in which documents can be merged.
-fn normal(mut document: Map) -> Map {
+pub(crate) fn normal(mut document: Map) -> Map {
     fold_newer(&mut document);
     if let Some(written) = document.get_mut("permission") {
         *written = Value::Object(permission::as_map(written.take()));

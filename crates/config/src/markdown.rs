@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    Map,
+    ControlFiles, FileProblem, Map,
     document::{
         Node,
         schema::{self, Shape},
@@ -35,32 +35,62 @@ pub(crate) struct Found {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Reads the files below a folder of configuration.
+/// The subfolders of a folder of configuration, and the key that the files in each define.
+pub(crate) const FOLDERS: [(&str, &str); 6] = [
+    ("agent", "agent"),
+    ("agents", "agent"),
+    ("mode", "mode"),
+    ("modes", "mode"),
+    ("command", "command"),
+    ("commands", "command"),
+];
+
+/// Reads the files below a folder of the user's configuration.
 pub(crate) fn read(folder: &Path) -> Found {
     let mut found = Found::default();
-    for (key, spellings) in
-        [("agent", ["agent", "agents"]), ("mode", ["mode", "modes"]), ("command", ["command", "commands"])]
-    {
-        for spelling in spellings {
-            let root = folder.join(spelling);
-            let mut files = Vec::new();
-            collect(&root, MAX_DEPTH, &mut files);
-            files.sort();
-            if files.len() > MAX_FILES {
-                let warning =
-                    format!("`{}` has more than {MAX_FILES} files; the rest is left out", root.display());
-                found.warnings.push(warning);
-                files.truncate(MAX_FILES);
-            }
-            for path in files {
-                let name = name(&root, &path);
-                if let Some(entry) = entry(key, &name, &path, &mut found.warnings) {
-                    found.entries.push((key, name, entry, path));
-                }
+    for (spelling, key) in FOLDERS {
+        let root = folder.join(spelling);
+        let mut files = Vec::new();
+        collect(&root, MAX_DEPTH, &mut files);
+        files.sort();
+        let files = files.into_iter().map(|path| (file::read(&path), path)).collect();
+        found.add(&root, key, files);
+    }
+    found
+}
+
+/// The files of a repository below `root`, which define entries of `key`.
+pub(crate) fn entries_of(control: &ControlFiles, root: &Path, key: &'static str) -> Found {
+    let mut found = Found::default();
+    let paths = control.below(root, ".md").map(Path::to_owned);
+    let files = paths.filter_map(|path| {
+        let text = control.text(&path)?.map(str::to_owned);
+        Some((text, path))
+    });
+    found.add(root, key, files.collect());
+    found
+}
+
+impl Found {
+    fn add(
+        &mut self,
+        root: &Path,
+        key: &'static str,
+        mut files: Vec<(Result<String, FileProblem>, PathBuf)>,
+    ) {
+        if files.len() > MAX_FILES {
+            let warning =
+                format!("`{}` has more than {MAX_FILES} files; the rest is left out", root.display());
+            self.warnings.push(warning);
+            files.truncate(MAX_FILES);
+        }
+        for (text, path) in files {
+            let name = name(root, &path);
+            if let Some(entry) = entry(key, &name, (&path, text), &mut self.warnings) {
+                self.entries.push((key, name, entry, path));
             }
         }
     }
-    found
 }
 
 fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
@@ -86,9 +116,14 @@ fn name(root: &Path, path: &Path) -> String {
     below.to_string_lossy().replace('\\', "/")
 }
 
-fn entry(key: &str, name: &str, path: &Path, warnings: &mut Vec<String>) -> Option<Map> {
+fn entry(
+    key: &str,
+    name: &str,
+    (path, text): (&Path, Result<String, FileProblem>),
+    warnings: &mut Vec<String>,
+) -> Option<Map> {
     let shown = path.display();
-    let text = match file::read(path) {
+    let text = match text {
         Ok(text) => text,
         Err(problem) => {
             warnings.push(format!("`{shown}` {problem}; it is left out"));
@@ -168,25 +203,17 @@ pub(crate) fn split(text: &str) -> Document<'_> {
 /// Name, description and template of a command.
 pub type FoundCommand = (String, Option<String>, String);
 
-/// The commands in a folder of Markdown files: name, description and template, and what was wrong with some.
+/// The commands that a repository keeps in a folder of Markdown files.
 #[must_use]
-pub fn commands_below(folder: &Path) -> (Vec<FoundCommand>, Vec<String>) {
-    let (mut files, mut found, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
-    collect(folder, MAX_DEPTH, &mut files);
-    files.sort();
-    files.truncate(MAX_FILES);
-    for path in files {
-        match file::read(&path) {
-            Ok(text) => {
-                // Other keys there are for another program.
-                let Document { front, body, .. } = split(&text);
-                let description = front.get("description").and_then(Value::as_str).map(str::to_owned);
-                found.push((name(folder, &path), description, body.to_owned()));
-            }
-            Err(problem) => warnings.push(format!("`{}` {problem}; it is left out", path.display())),
-        }
-    }
-    (found, warnings)
+pub fn repository_commands(control: &ControlFiles, folder: &Path) -> Vec<FoundCommand> {
+    let paths = control.below(folder, ".md").take(MAX_FILES);
+    let command = |path: &Path| {
+        let text = control.text(path)?.ok()?;
+        let Document { front, body, .. } = split(text);
+        let description = front.get("description").and_then(Value::as_str).map(str::to_owned);
+        Some((name(folder, path), description, body.to_owned()))
+    };
+    paths.filter_map(command).collect()
 }
 
 /// The front matter and the text of a Markdown file, and what had to be left out.

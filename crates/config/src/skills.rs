@@ -12,7 +12,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::{Dirs, Env, env, file, yaml};
+use crate::{ControlFiles, Dirs, Env, env, file, load, yaml};
 
 /// Skills of one directory; more would fill every request.
 const MAX_SKILLS: usize = 200;
@@ -60,6 +60,10 @@ pub struct SkillInput<'a> {
     pub dirs: &'a Dirs,
     /// The merged configuration.
     pub config: &'a Value,
+    /// The repository's files, if the user trusts them.
+    pub control: Option<&'a ControlFiles>,
+    /// The folders that the repository's configuration names.
+    pub repository_paths: &'a [String],
 }
 
 /// Finds the skills of a directory, and says what was left out.
@@ -67,7 +71,10 @@ pub struct SkillInput<'a> {
 pub fn skills(input: SkillInput<'_>) -> (Vec<Skill>, Vec<String>) {
     let mut found = Found { skills: vec![customize()], warnings: Vec::new() };
     for folder in folders(input) {
-        found.folder(&folder);
+        match folder {
+            Folder::User(folder) => found.folder(&folder),
+            Folder::Repository(folder) => found.repository_folder(input.control, &folder),
+        }
     }
     let urls = input.config.pointer("/skills/urls").and_then(Value::as_array);
     if urls.is_some_and(|urls| !urls.is_empty()) {
@@ -88,9 +95,16 @@ fn customize() -> Skill {
     }
 }
 
+/// A folder with skills, and whose it is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Folder {
+    User(PathBuf),
+    Repository(PathBuf),
+}
+
 /// The folders with skills, the nearest to the project last.
-fn folders(input: SkillInput<'_>) -> Vec<PathBuf> {
-    let SkillInput { directory, worktree, env, dirs, config } = input;
+fn folders(input: SkillInput<'_>) -> Vec<Folder> {
+    let SkillInput { directory, worktree, env, dirs, config, .. } = input;
     let is_off = |name| env.is_on(name);
     let mut others = Vec::new();
     if !is_off(env::DISABLE_EXTERNAL_SKILLS) {
@@ -100,30 +114,35 @@ fn folders(input: SkillInput<'_>) -> Vec<PathBuf> {
         others.push(".agents/skills");
     }
     let own = |root: &Path| ["skill", "skills"].map(|name| root.join(name));
-    // From the outermost folder of the project inwards.
-    let mut levels: Vec<&Path> = match directory.starts_with(worktree) && worktree.parent().is_some() {
-        true => directory.ancestors().take_while(|level| level.starts_with(worktree)).collect(),
-        false => vec![directory],
-    };
-    levels.reverse();
+    let mut levels = load::levels(worktree, directory, &dirs.home);
+    levels.retain(|level| *level != dirs.home);
     if is_off(env::DISABLE_PROJECT_CONFIG) {
         levels.clear();
     }
-    let mut folders: Vec<PathBuf> = others.iter().map(|name| dirs.home.join(name)).collect();
-    folders.extend(levels.iter().flat_map(|level| others.iter().map(|name| level.join(name))));
-    folders.extend(own(&dirs.config));
-    folders.extend(own(&dirs.own_config));
-    folders.extend(own(&dirs.home.join(".opencode")));
-    folders.extend(levels.iter().flat_map(|level| own(&level.join(".opencode"))));
-    folders.extend(env.filled(env::CONFIG_DIR).into_iter().flat_map(|root| own(&directory.join(root))));
+    let mut folders: Vec<_> = others.iter().map(|name| Folder::User(dirs.home.join(name))).collect();
+    let of_levels = levels.iter().flat_map(|level| others.iter().map(|name| level.join(name)));
+    folders.extend(of_levels.map(Folder::Repository));
+    for root in [&dirs.config, &dirs.own_config, &dirs.home.join(".opencode")] {
+        folders.extend(own(root).map(Folder::User));
+    }
+    folders.extend(levels.iter().flat_map(|level| own(&level.join(".opencode"))).map(Folder::Repository));
+    let named = env.filled(env::CONFIG_DIR).into_iter().flat_map(|root| own(&directory.join(root)));
+    folders.extend(named.map(Folder::User));
     let named = config.pointer("/skills/paths").and_then(Value::as_array).into_iter().flatten();
     folders.extend(named.filter_map(Value::as_str).map(|path| match path.strip_prefix("~/") {
-        Some(below) => dirs.home.join(below),
-        None => directory.join(path),
+        Some(below) => Folder::User(dirs.home.join(below)),
+        // A repository names no folder outside its worktree, and inside it only what was read counts.
+        None if is_repository(input, path) => Folder::Repository(directory.join(path)),
+        None => Folder::User(directory.join(path)),
     }));
     let mut seen = std::collections::HashSet::new();
     folders.retain(|folder| seen.insert(folder.clone()));
     folders
+}
+
+/// Whether the repository names a folder of skills.
+fn is_repository(input: SkillInput<'_>, path: &str) -> bool {
+    input.repository_paths.iter().any(|named| named == path)
 }
 
 struct Found {
@@ -145,6 +164,22 @@ impl Found {
         files.sort();
         for path in files {
             match read(&path) {
+                Ok(skill) => self.add(skill),
+                Err(why) => self.warn(format!("the skill `{}` is left out: {why}", path.display())),
+            }
+        }
+    }
+
+    /// The skills of a repository; none without its files.
+    fn repository_folder(&mut self, control: Option<&ControlFiles>, root: &Path) {
+        let Some(control) = control else { return };
+        for path in control.below(root, "SKILL.md").filter(|path| path.ends_with(FILE)) {
+            let skill = match control.text(path) {
+                Some(Ok(text)) => parse(path, text),
+                Some(Err(problem)) => Err(problem.to_string()),
+                None => continue,
+            };
+            match skill {
                 Ok(skill) => self.add(skill),
                 Err(why) => self.warn(format!("the skill `{}` is left out: {why}", path.display())),
             }
@@ -182,8 +217,11 @@ fn collect(folder: &Path, depth: usize, left: &mut usize, files: &mut Vec<PathBu
 }
 
 fn read(path: &Path) -> Result<Skill, String> {
-    let text = file::read(path).map_err(|problem| problem.to_string())?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    parse(path, &file::read(path).map_err(|problem| problem.to_string())?)
+}
+
+fn parse(path: &Path, text: &str) -> Result<Skill, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.len() > MAX_BYTES {
         return Err(format!("it is larger than {} KiB", MAX_BYTES / 1024));
     }

@@ -4,13 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::{Dirs, Env, env, find_worktree};
+use crate::{Dirs, Env, FileProblem, beneath, env, file, find_worktree, load};
 
 const NAMES: [&str; 2] = ["tui.json", "tui.jsonc"];
 const THEMES: &str = "themes";
 const DOT: &str = ".opencode";
-/// The longest file that is read.
-const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 /// What holds for the terminal client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,42 +25,44 @@ pub struct TerminalConfig {
 #[must_use]
 pub fn terminal_config(dirs: &Dirs, env: &Env, directory: &Path) -> TerminalConfig {
     let mut found = TerminalConfig { value: Value::Object(crate::Map::new()), ..TerminalConfig::default() };
-    let mut folders = vec![dirs.config.clone(), dirs.own_config.clone()];
+    let mut folders = vec![(dirs.config.clone(), None), (dirs.own_config.clone(), None)];
     if !env.is_on(env::DISABLE_PROJECT_CONFIG) {
         let worktree = find_worktree(directory);
-        let within = |above: &&Path| worktree.git && above.starts_with(&worktree.root);
-        let mut above: Vec<&Path> = directory.ancestors().take_while(within).collect();
-        if above.is_empty() {
-            above.push(directory);
-        }
-        for place in above.into_iter().rev() {
-            folders.extend([place.to_owned(), place.join(DOT)]);
+        let top = if worktree.git { &worktree.root } else { directory };
+        for level in load::levels(top, directory, &dirs.home) {
+            let boundary = Some(if worktree.git { worktree.root.clone() } else { level.to_owned() });
+            folders.extend([(level.to_owned(), boundary.clone()), (level.join(DOT), boundary)]);
         }
     }
-    folders.extend(env.filled(env::CONFIG_DIR).map(PathBuf::from));
-    let mut files: Vec<PathBuf> =
-        folders.iter().flat_map(|folder| NAMES.map(|name| folder.join(name))).collect();
-    files.extend(env.filled(env::TUI_CONFIG).map(PathBuf::from));
-    for file in files {
-        match read(&file) {
+    folders.extend(env.filled(env::CONFIG_DIR).map(|folder| (PathBuf::from(folder), None)));
+    let in_folder = |(folder, boundary): &(PathBuf, Option<PathBuf>)| {
+        NAMES.map(|name| (folder.join(name), boundary.clone()))
+    };
+    let mut files: Vec<_> = folders.iter().flat_map(in_folder).collect();
+    files.extend(env.filled(env::TUI_CONFIG).map(|file| (PathBuf::from(file), None)));
+    for (file, boundary) in files {
+        match read(&file, boundary.as_deref()) {
             Ok(Some(value)) => lay_over(&mut found.value, value),
             Ok(None) => {}
             Err(reason) => found.wrong.push(format!("`{}` is passed over: {reason}", file.display())),
         }
     }
-    found.themes = folders.into_iter().map(|folder| folder.join(THEMES)).collect();
+    found.themes = folders.into_iter().map(|(folder, _)| folder.join(THEMES)).collect();
     found
 }
 
-fn read(file: &Path) -> Result<Option<Value>, String> {
-    let Ok(about) = std::fs::metadata(file) else { return Ok(None) };
-    if !about.is_file() {
-        return Ok(None);
-    }
-    if about.len() > MAX_FILE_BYTES {
-        return Err(format!("it has more than {} KiB", MAX_FILE_BYTES / 1024));
-    }
-    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+/// Reads a file of the user, or one of a repository, which must not lead out of its boundary.
+fn read(file: &Path, boundary: Option<&Path>) -> Result<Option<Value>, String> {
+    let text = match boundary.and_then(|boundary| Some((boundary, file.strip_prefix(boundary).ok()?))) {
+        Some((boundary, inside)) => beneath::read(boundary, inside, file::MAX_FILE_BYTES)
+            .and_then(|bytes| String::from_utf8(bytes).map_err(|_| FileProblem::NotText)),
+        None => file::read(file),
+    };
+    let text = match text {
+        Ok(text) => text,
+        Err(FileProblem::Missing | FileProblem::Directory | FileProblem::Special) => return Ok(None),
+        Err(problem) => return Err(problem.to_string()),
+    };
     let parsed = jsonc_parser::cst::CstRootNode::parse(&text, &jsonc_parser::ParseOptions::default());
     let parsed = parsed.map_err(|error| error.to_string())?;
     let Some(value) = parsed.to_serde_value() else { return Ok(None) };

@@ -5,8 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::{Kind, Node};
-use crate::{Env, FileProblem, file};
+use crate::{ControlFiles, Env, FileProblem, Map, env, file};
 
 /// The most bytes that one document may have filled in.
 const MAX_INSERTED_BYTES: u64 = 4 * file::MAX_FILE_BYTES;
@@ -14,9 +16,18 @@ const MAX_INSERTED_BYTES: u64 = 4 * file::MAX_FILE_BYTES;
 /// Where the values come from, and how much more they may bring.
 pub(crate) struct Inserter<'a> {
     env: &'a Env,
-    home: &'a Path,
-    base: &'a Path,
+    files: Files<'a>,
     left_bytes: u64,
+    /// References that a repository cannot use; each stands for an empty string.
+    pub(crate) refused: Vec<String>,
+}
+
+/// The files that may be inserted.
+enum Files<'a> {
+    /// Any, relative to the home or to a folder.
+    Any { home: &'a Path, base: &'a Path },
+    /// Those of a repository that were read with its document.
+    Repository { control: &'a ControlFiles, document: &'a Path },
 }
 
 /// A reference that could not be filled in.
@@ -29,7 +40,18 @@ pub(crate) struct Unfilled {
 impl<'a> Inserter<'a> {
     /// Fills in from `env`, and from files relative to `base`.
     pub(crate) fn new(env: &'a Env, home: &'a Path, base: &'a Path) -> Self {
-        Self { env, home, base, left_bytes: MAX_INSERTED_BYTES }
+        Self { env, files: Files::Any { home, base }, left_bytes: MAX_INSERTED_BYTES, refused: Vec::new() }
+    }
+
+    /// Fills in the document of a trusted repository: variables that hold no credentials, and files inside
+    /// the worktree.
+    pub(crate) fn of_repository(env: &'a Env, control: &'a ControlFiles, document: &'a Path) -> Self {
+        Self {
+            env,
+            files: Files::Repository { control, document },
+            left_bytes: MAX_INSERTED_BYTES,
+            refused: Vec::new(),
+        }
     }
 
     /// Fills in every string at or below `node`; keys stay as they are.
@@ -66,18 +88,45 @@ impl<'a> Inserter<'a> {
         Ok(expanded)
     }
 
-    fn value(&self, reference: Reference<'_>) -> Result<String, FileProblem> {
+    fn value(&mut self, reference: Reference<'_>) -> Result<String, FileProblem> {
         match reference {
+            Reference::Env(name) if self.is_repository() && env::is_credential(name) => {
+                self.refused.push(format!("{{env:{name}}}"));
+                Ok(String::new())
+            }
             Reference::Env(name) => Ok(self.env.get(name).unwrap_or_default().to_owned()),
             Reference::File(path) => {
-                let text = file::read(&self.path(path))?;
+                let Some(text) = self.file(path)? else {
+                    self.refused.push(format!("{{file:{path}}}"));
+                    return Ok(String::new());
+                };
                 Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).trim().to_owned())
             }
         }
     }
 
+    fn is_repository(&self) -> bool {
+        matches!(self.files, Files::Repository { .. })
+    }
+
+    /// The text of a file; `None` if a repository cannot read it.
+    fn file(&self, written: &str) -> Result<Option<String>, FileProblem> {
+        match self.files {
+            Files::Any { home, base } => file::read(&self.path(written, home, base)).map(Some),
+            Files::Repository { control, document } => {
+                let path = control.inserted_path(document, written);
+                let text = path.and_then(|path| control.text(&path));
+                match text {
+                    Some(Ok(text)) => Ok(Some(text.to_owned())),
+                    None | Some(Err(FileProblem::Outside | FileProblem::Foreign)) => Ok(None),
+                    Some(Err(problem)) => Err(problem),
+                }
+            }
+        }
+    }
+
     /// A path may itself be built from variables: `{file:{env:SECRETS}/key}`.
-    fn path(&self, written: &str) -> PathBuf {
+    fn path(&self, written: &str, home: &Path, base: &Path) -> PathBuf {
         let mut path = String::new();
         let mut rest = written;
         while let Some((before, from)) = rest.split_once("{env:") {
@@ -88,10 +137,49 @@ impl<'a> Inserter<'a> {
         }
         path.push_str(rest);
         match path.trim().strip_prefix("~/") {
-            Some(below) => self.home.join(below),
-            None => self.base.join(path.trim()),
+            Some(below) => home.join(below),
+            None => base.join(path.trim()),
         }
     }
+}
+
+/// The variables that a document inserts, each once.
+pub(crate) fn variables(document: &Map) -> Vec<String> {
+    collected(document, |reference| match reference {
+        Reference::Env(name) => Some(name),
+        Reference::File(_) => None,
+    })
+}
+
+/// The files that a document inserts, as they are written, each once.
+pub(crate) fn references(document: &Map) -> Vec<String> {
+    collected(document, |reference| match reference {
+        Reference::Env(_) => None,
+        Reference::File(path) => Some(path),
+    })
+}
+
+fn collected(document: &Map, choose: impl Fn(Reference<'_>) -> Option<&str>) -> Vec<String> {
+    let mut open: Vec<&Value> = document.values().collect();
+    let mut found = Vec::new();
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) => {
+                for (start, end) in pairs(text) {
+                    let reference = text.get(start..end).and_then(Reference::parse);
+                    if let Some(name) = reference.and_then(&choose)
+                        && !found.iter().any(|known| known == name)
+                    {
+                        found.push(name.to_owned());
+                    }
+                }
+            }
+            Value::Array(entries) => open.extend(entries),
+            Value::Object(entries) => open.extend(entries.values()),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    found
 }
 
 enum Reference<'a> {

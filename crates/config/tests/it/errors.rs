@@ -146,11 +146,15 @@ fn a_device_is_not_waited_for() {
 
 #[test]
 fn a_missing_inserted_file_is_named_with_the_document_and_the_path() {
-    let place = project("{\n  \"username\": \"{file:secrets/{env:WHICH}.txt}\"\n}");
+    let place = Place::new();
+    place.write(
+        "home/.config/opencode/opencode.json",
+        "{\n  \"username\": \"{file:secrets/{env:WHICH}.txt}\"\n}",
+    );
     let error = place.load().unwrap_err();
     assert_eq!(
         place.told(&error),
-        "`project/opencode.json` line 2, column 15: `{file:secrets/{env:WHICH}.txt}` refers to a file that does not exist"
+        "`home/.config/opencode/opencode.json` line 2, column 15: `{file:secrets/{env:WHICH}.txt}` refers to a file that does not exist"
     );
     assert!(error.hint().unwrap().contains("relative path"));
 }

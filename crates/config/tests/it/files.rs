@@ -20,11 +20,12 @@ fn a_file_is_looked_for_beside_the_document() {
 
 #[test]
 fn a_file_may_be_named_from_the_home_or_the_root() {
-    let place = project(r#"{"username": "{file:~/name}"}"#);
+    let place = Place::new();
+    place.write("home/.config/opencode/opencode.json", r#"{"username": "{file:~/name}"}"#);
     place.write("home/name", " home \n");
     assert_eq!(username(&place), "home");
     let absolute = place.path("home/name").display().to_string();
-    place.write("project/opencode.json", format!(r#"{{"username": "<{{file:{absolute}}}>"}}"#));
+    place.write("home/.config/opencode/opencode.json", format!(r#"{{"username": "<{{file:{absolute}}}>"}}"#));
     assert_eq!(username(&place), "<home>");
 }
 

@@ -114,7 +114,9 @@ fn a_directory_outside_the_worktree_has_its_own_files_only() {
 
 #[test]
 fn providers_and_models_are_read_whole() {
-    let place = project(
+    let place = Place::new();
+    place.write(
+        "home/.config/opencode/opencode.json",
         r##"{
         // A provider that speaks a known protocol.
         "provider": {"acme": {

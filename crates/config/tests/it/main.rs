@@ -10,6 +10,7 @@ mod markdown;
 mod robust;
 mod schema;
 mod skills;
+mod trust;
 mod variables;
 
 use std::{

@@ -1,6 +1,6 @@
 //! Skills where they lie.
 
-use codewright_config::{Skill, SkillInput, skills};
+use codewright_config::{LoadInput, Skill, SkillInput, Trust, open, skills};
 use serde_json::{Value, json};
 
 use crate::Place;
@@ -12,7 +12,18 @@ fn skill(name: &str, body: &str) -> String {
 fn found(place: &Place, config: &Value) -> (Vec<Skill>, Vec<String>) {
     let (directory, worktree, env) = (place.path("project/sub"), place.path("project"), place.env());
     let dirs = place.dirs();
-    skills(SkillInput { directory: &directory, worktree: &worktree, env: &env, dirs: &dirs, config })
+    let input = LoadInput { directory: &directory, worktree: &worktree, env: &env, dirs: &dirs };
+    let (_, control) = open(input, &[], |_| Trust::Full).unwrap();
+    let paths = Vec::new();
+    skills(SkillInput {
+        directory: &directory,
+        worktree: &worktree,
+        env: &env,
+        dirs: &dirs,
+        config,
+        control: Some(&control),
+        repository_paths: &paths,
+    })
 }
 
 fn names(place: &Place, config: &Value) -> Vec<String> {

@@ -1,0 +1,308 @@
+//! The actions of a repository's configuration that wait for trust, as a person reads them.
+
+use codewright_proto::{Action, Rule};
+use serde_json::Value;
+
+use crate::{
+    Map,
+    class::{self, Class},
+    document::variables,
+    permission,
+};
+
+/// Characters of one text that are shown.
+const MAX_CHARS: usize = 200;
+
+/// Extensions of files that a JavaScript runtime loads.
+const CODE: [&str; 8] = [".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"];
+
+/// One action that waits for trust.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrustRequest {
+    /// The file that asks for it, relative to the root.
+    pub source: String,
+    /// The key of the configuration, with dots.
+    pub key: String,
+    /// The action: "start the MCP server `x`: …".
+    pub text: String,
+}
+
+impl TrustRequest {
+    fn new(source: &str, key: &str, text: String) -> Self {
+        Self { source: source.to_owned(), key: plain(key), text }
+    }
+}
+
+/// The requests of one document, in its merged form. `looser` tells whether a rule would loosen the user's.
+pub(crate) fn of_document(document: &Map, source: &str, looser: &dyn Fn(&Rule) -> bool) -> Vec<TrustRequest> {
+    let mut requests = Vec::new();
+    for (key, value) in document {
+        match key.as_str() {
+            "permission" => requests.extend(of_rules(value, source, "permission", looser)),
+            "agent" | "mode" => requests.extend(of_agents(key, value, source, looser)),
+            "instructions" => requests.extend(of_urls(value, source)),
+            "share" if value == "auto" => {
+                requests.push(TrustRequest::new(source, key, "share every session".to_owned()));
+            }
+            "tools" => requests.extend(of_tools(value, source, looser)),
+            _ if class::class_of(key) != Class::NeedsTrust => {}
+            _ => requests.extend(of_key(key, value, source)),
+        }
+    }
+    let names = variables(document);
+    requests.extend(names.into_iter().map(|name| {
+        let name = plain(&name);
+        TrustRequest::new(source, "{env}", format!("read the environment variable `{name}`"))
+    }));
+    requests
+}
+
+/// The request of a file with code that is loaded by its place alone.
+pub(crate) fn of_code(path: &str) -> Option<TrustRequest> {
+    let folder = path.rsplit('/').nth(1)?;
+    let key = match folder {
+        "plugin" | "plugins" => "plugin",
+        "tool" | "tools" => "tool",
+        _ => return None,
+    };
+    let is_configuration = [".opencode/", ".codewright/"].iter().any(|name| path.contains(name));
+    let is_code = CODE.iter().any(|extension| path.ends_with(extension));
+    (is_configuration && is_code).then(|| TrustRequest::new(path, key, format!("run the code of `{path}`")))
+}
+
+/// The request of a skill.
+pub(crate) fn of_skill(path: &str) -> TrustRequest {
+    TrustRequest::new(path, "skills", format!("offer the skill `{path}` to the model"))
+}
+
+/// The folders that `skills.paths` of a document names.
+pub(crate) fn skill_folders(document: &Map) -> Vec<String> {
+    let paths = document.get("skills").and_then(|skills| skills.get("paths")).and_then(Value::as_array);
+    paths.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// The rules of a repository that allow something by name. A rule for every permission at once is no
+/// exception from the user's rules: nobody can have read in it which of them it would overrule.
+pub(crate) fn exceptions(rules: &[Rule]) -> Vec<Rule> {
+    let is_named = |rule: &&Rule| rule.action == Action::Allow && !rule.permission.contains(['*', '?']);
+    rules.iter().filter(is_named).cloned().collect()
+}
+
+fn of_rules(value: &Value, source: &str, key: &str, looser: &dyn Fn(&Rule) -> bool) -> Vec<TrustRequest> {
+    // The home directory is not needed: a pattern is shown as it is written.
+    let rules = permission::rules(value, std::path::Path::new("~"));
+    let asks = exceptions(&rules).into_iter().filter(looser);
+    let text = |rule: Rule| {
+        let pattern = plain(&rule.pattern);
+        let key = format!("{key}.{}", rule.permission);
+        TrustRequest::new(
+            source,
+            &key,
+            format!("allow `{} {pattern}` without asking", plain(&rule.permission)),
+        )
+    };
+    asks.map(text).collect()
+}
+
+fn of_tools(value: &Value, source: &str, looser: &dyn Fn(&Rule) -> bool) -> Vec<TrustRequest> {
+    let Value::Object(tools) = value else { return Vec::new() };
+    let on: Map =
+        tools.iter().filter(|(_, on)| **on == true).map(|(tool, on)| (tool.clone(), on.clone())).collect();
+    of_rules(&Value::Object(permission::from_tools(&on)), source, "tools", looser)
+}
+
+fn of_agents(key: &str, value: &Value, source: &str, looser: &dyn Fn(&Rule) -> bool) -> Vec<TrustRequest> {
+    let mut requests = Vec::new();
+    for (name, agent) in value.as_object().into_iter().flatten() {
+        let key = format!("{key}.{name}");
+        requests.push(TrustRequest::new(source, &key, format!("define the agent `{}`", plain(name))));
+        let rules = agent.get("permission").unwrap_or(&Value::Null);
+        requests.extend(of_rules(rules, source, &format!("{key}.permission"), looser));
+    }
+    requests
+}
+
+fn of_urls(value: &Value, source: &str) -> Vec<TrustRequest> {
+    let entries = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+    let urls = entries.filter(|entry| is_url(entry));
+    urls.map(|url| {
+        TrustRequest::new(source, "instructions", format!("fetch instructions from {}", plain(url)))
+    })
+    .collect()
+}
+
+pub(crate) fn is_url(entry: &str) -> bool {
+    entry.starts_with("http://") || entry.starts_with("https://")
+}
+
+/// The requests of a key whose entries have names of their own, or of the key as a whole.
+fn of_key(key: &str, value: &Value, source: &str) -> Vec<TrustRequest> {
+    let named = |describe: &dyn Fn(&str, &Value) -> String| -> Vec<TrustRequest> {
+        let entries = value.as_object().into_iter().flatten();
+        let request = |(name, entry): (&String, &Value)| {
+            TrustRequest::new(source, &format!("{key}.{name}"), describe(&plain(name), entry))
+        };
+        entries.map(request).collect()
+    };
+    match key {
+        "provider" => named(&provider),
+        "mcp" => named(&|name, entry| format!("start the MCP server `{name}`{}", target(entry))),
+        "lsp" => named(&|name, entry| format!("start the language server `{name}`{}", target(entry))),
+        "formatter" => named(&|name, entry| format!("start the formatter `{name}`{}", target(entry))),
+        "command" => named(&command),
+        "plugin" => {
+            let plugins = value.as_array().into_iter().flatten();
+            let text = |plugin: &Value| format!("run the plugin `{}`", shown(plugin));
+            plugins.map(|plugin| TrustRequest::new(source, key, text(plugin))).collect()
+        }
+        "shell" => {
+            vec![TrustRequest::new(source, key, format!("run commands in the shell `{}`", shown(value)))]
+        }
+        _ if is_empty(value) => Vec::new(),
+        _ => vec![TrustRequest::new(source, key, format!("set `{key}` to `{}`", shown(value)))],
+    }
+}
+
+fn provider(name: &str, entry: &Value) -> String {
+    let url = entry.pointer("/options/baseURL").or_else(|| entry.get("api")).and_then(Value::as_str);
+    match url {
+        Some(url) => format!("send the prompts of the provider `{name}` to {}", plain(url)),
+        None => format!("change the provider `{name}`"),
+    }
+}
+
+fn command(name: &str, entry: &Value) -> String {
+    let template = entry.get("template").and_then(Value::as_str).unwrap_or_default();
+    let shells: Vec<String> = shells(template).map(|shell| format!("`{}`", plain(shell))).collect();
+    if shells.is_empty() {
+        return format!("define the command `/{name}`");
+    }
+    format!("define the command `/{name}`, which runs {}", shells.join(", "))
+}
+
+/// The shell commands of a template.
+fn shells(template: &str) -> impl Iterator<Item = &str> {
+    template.split("!`").skip(1).filter_map(|rest| rest.split('`').next())
+}
+
+/// The program or the address that an entry names.
+fn target(entry: &Value) -> String {
+    let command = entry.get("command").and_then(Value::as_array).map(|words| {
+        let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+        words.join(" ")
+    });
+    let url = || entry.get("url").and_then(Value::as_str).map(str::to_owned);
+    command.or_else(url).map_or_else(String::new, |target| format!(": {}", plain(&target)))
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(entries) => entries.is_empty(),
+        Value::Object(entries) => entries.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => plain(text),
+        other => plain(&other.to_string()),
+    }
+}
+
+/// One line without control characters and marks that change the direction of text, of bounded length.
+/// Backquotes are replaced, because texts stand between them.
+pub(crate) fn plain(text: &str) -> String {
+    let is_hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    let mut plain: String =
+        text.chars().take(MAX_CHARS + 1).map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect();
+    if plain.chars().count() > MAX_CHARS {
+        plain = plain.chars().take(MAX_CHARS).collect::<String>() + "\u{2026}";
+    }
+    plain.replace('`', "'")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(document: Value, expected: &[&str]) {
+        let Value::Object(document) = document else { panic!("an object") };
+        let document = crate::load::normal(document);
+        let looser = |rule: &Rule| rule.permission != "todowrite";
+        let texts: Vec<_> =
+            of_document(&document, "f", &looser).into_iter().map(|request| request.text).collect();
+        assert_eq!(texts, expected);
+    }
+
+    #[test]
+    fn harmless_keys_ask_for_nothing() {
+        check(
+            json!({
+                "$schema": "s", "model": "a/b", "theme": "x", "tools": {"bash": false}, "share": "disabled",
+                "instructions": ["docs/*.md"], "permission": {"bash": "deny", "edit": {"*": "ask"}, "todowrite": "allow"},
+                "plugin": [], "mcp": {}, "server": {"port": 1},
+            }),
+            &[],
+        );
+    }
+
+    #[test]
+    fn each_action_is_named() {
+        check(
+            json!({
+                "provider": {"p": {"options": {"baseURL": "http://h", "apiKey": "{env:KEY}"}}, "q": {"name": "Q"}},
+                "mcp": {"m": {"command": ["npx", "x"]}, "n": {"url": "https://n"}},
+                "command": {"c": {"template": "a !`ls` b !`rm x`"}, "d": {"template": "text"}},
+                "agent": {"a": {"permission": {"bash": {"git *": "allow"}, "*": "allow"}}},
+                "plugin": ["one"], "shell": "./x.sh", "share": "auto", "snapshot": false,
+                "permission": {"read": "allow"}, "tools": {"write": true, "read": false},
+                "instructions": ["https://i"],
+            }),
+            &[
+                "send the prompts of the provider `p` to http://h",
+                "change the provider `q`",
+                "start the MCP server `m`: npx x",
+                "start the MCP server `n`: https://n",
+                "define the command `/c`, which runs `ls`, `rm x`",
+                "define the command `/d`",
+                "define the agent `a`",
+                "allow `bash git *` without asking",
+                "run the plugin `one`",
+                "run commands in the shell `./x.sh`",
+                "share every session",
+                "set `snapshot` to `false`",
+                "allow `read *` without asking",
+                "allow `edit *` without asking",
+                "fetch instructions from https://i",
+                "read the environment variable `KEY`",
+            ],
+        );
+    }
+
+    #[test]
+    fn code_is_named_by_its_place() {
+        for (path, expected) in [
+            (".opencode/plugin/a.ts", true),
+            ("sub/.codewright/tools/b.js", true),
+            (".opencode/plugins/readme.md", false),
+            ("src/plugin/a.ts", false),
+            (".opencode/lib/a.ts", false),
+        ] {
+            assert_eq!(of_code(path).is_some(), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_text_cannot_hide_a_part_of_itself() {
+        assert_eq!(plain("a\u{1b}[2K\nb`c\u{202e}"), "a\u{fffd}[2K\u{fffd}b'c\u{fffd}");
+        assert_eq!(plain(&"x".repeat(500)).chars().count(), MAX_CHARS + 1);
+    }
+}
