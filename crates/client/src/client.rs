@@ -17,7 +17,7 @@ use codewright_proto::{
     ApiError, CommandInput, FileDiff, HealthReply, KeptFile, MessageId, MessageWithParts, Part, PartId,
     PathReply, PermissionAnswer, PermissionId, PermissionRequest, Project, PromptInput, QuestionAnswers,
     QuestionId, QuestionRequest, RevertInput, Session, SessionId, SessionInput, SessionPatch, SessionStatus,
-    ShellInput, SummarizeInput, Todo, UnrevertInput, VcsFile, VcsReply,
+    ShellInput, SummarizeInput, Todo, TrustInput, TrustRecord, TrustReply, UnrevertInput, VcsFile, VcsReply,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
@@ -436,6 +436,26 @@ impl Client {
         answer: &PermissionAnswer,
     ) -> Result<bool, Error> {
         self.post(&format!("/permission/{}/reply", escape(id.as_str())), answer).await
+    }
+
+    /// The trust of the directory.
+    pub async fn trust(&self) -> Result<TrustReply, Error> {
+        self.get("/trust").await
+    }
+
+    /// Decides whether the directory is trusted.
+    pub async fn decide_trust(&self, input: &TrustInput) -> Result<TrustReply, Error> {
+        self.post("/trust", input).await
+    }
+
+    /// The stored trust decisions, the newest first.
+    pub async fn trust_decisions(&self) -> Result<Vec<TrustRecord>, Error> {
+        self.get("/trust/decisions").await
+    }
+
+    /// Removes the trust decision about a directory; whether there was one.
+    pub async fn remove_trust(&self, path: &str) -> Result<bool, Error> {
+        self.0.value(Call::new(Method::DELETE, &format!("/trust/decisions?path={}", escape(path)))).await
     }
 
     /// The questions that wait for a user.

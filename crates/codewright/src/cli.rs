@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Db(DbArgs),
     /// List the agents, make a new one
     Agent(AgentArgs),
+    /// Show and change which directories are trusted
+    Trust(TrustArgs),
     /// See how the program is set up
     Debug(DebugArgs),
     /// See the agent fix a bug, without a key and without a network
@@ -206,8 +208,42 @@ pub(crate) struct RunArgs {
     /// Allow every call that would ask for permission; denials still hold
     #[arg(long)]
     pub(crate) auto: bool,
+    /// Trust the directory for this run: its configuration takes effect
+    #[arg(long)]
+    pub(crate) trust: bool,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    #[command(subcommand)]
+    pub(crate) command: TrustCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TrustCommand {
+    /// List the decisions
+    List(TrustListArgs),
+    /// Show what a directory's configuration asks for
+    Show(TrustDirectoryArgs),
+    /// Trust a directory until one of its control files changes
+    Add(TrustDirectoryArgs),
+    /// Remove the decision about a directory
+    Remove(TrustDirectoryArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustListArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustDirectoryArgs {
+    /// The directory; the current one by default
+    pub(crate) directory: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

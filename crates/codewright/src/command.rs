@@ -12,4 +12,5 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod session;
 pub(crate) mod stats;
+pub(crate) mod trust;
 pub(crate) mod tui;

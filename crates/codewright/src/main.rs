@@ -62,6 +62,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Db(args) => command::db::main(&args),
         Command::Agent(args) => command::agent::main(&args),
         Command::Debug(args) => command::debug::main(&args),
+        Command::Trust(args) => command::trust::main(&args),
         Command::Demo(args) => command::demo::main(args),
     }
 }

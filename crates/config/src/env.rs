@@ -338,6 +338,14 @@ impl Env {
         Self { values }
     }
 
+    /// These variables, with every repository trusted.
+    #[must_use]
+    pub fn trusting(&self) -> Self {
+        let mut values = self.values.clone();
+        values.insert("CODEWRIGHT_TRUST".to_owned(), "all".to_owned());
+        Self { values }
+    }
+
     /// Whether a switch is on: `1` or `true`, in any case.
     #[must_use]
     pub fn is_on(&self, name: &str) -> bool {

@@ -8,7 +8,7 @@ pub(crate) mod template;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use codewright_config::{Config, parse_model};
+use codewright_config::{Config, ControlFiles, parse_model};
 use codewright_proto::{
     CommandInput, MessageWithParts, ModelRef, PartInput, PromptInput, PromptModel, Session, SessionId,
     Signal, media_type,
@@ -20,7 +20,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::{Engine, Inner};
+use crate::permission::gate::Asker;
+use crate::permission::law::law;
 use crate::place::Place;
+use crate::toolbox::check_command;
 use crate::{Error, prompts};
 use template::Piece;
 
@@ -54,6 +57,9 @@ pub(crate) struct Command {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) subtask: Option<bool>,
     pub(crate) hints: Vec<String>,
+    /// Whether the repository has written any part of it.
+    #[serde(skip)]
+    pub(crate) is_of_repository: bool,
 }
 
 impl Command {
@@ -73,12 +79,17 @@ impl Command {
             hints: template::hints(&template),
             template,
             subtask: None,
+            is_of_repository: false,
         }
     }
 }
 
 /// The commands that a configuration makes, the built-in ones first.
-pub(crate) fn commands(config: &Config, worktree: &Path, directory: &Path) -> Vec<Command> {
+pub(crate) fn commands(
+    config: &Config,
+    repository: Option<&Config>,
+    (worktree, directory): (&Path, &Path),
+) -> Vec<Command> {
     // Outside a repository the directory is all there is to work on.
     let path = if worktree.parent().is_none() { directory } else { worktree };
     let path = path.display().to_string();
@@ -97,6 +108,7 @@ pub(crate) fn commands(config: &Config, worktree: &Path, directory: &Path) -> Ve
             model: written.model.clone(),
             variant: written.variant.clone(),
             subtask: written.subtask,
+            is_of_repository: repository.is_some_and(|config| config.command.get(name).is_some()),
             ..Command::new(name, written.description.clone(), "command", written.template.clone())
         };
         match commands.iter_mut().find(|known| known.name == command.name) {
@@ -107,13 +119,16 @@ pub(crate) fn commands(config: &Config, worktree: &Path, directory: &Path) -> Ve
     commands
 }
 
-/// The commands that another program keeps in a project, but those whose names are taken.
-pub(crate) fn claude(root: &Path, known: &[Command], warnings: &mut Vec<String>) -> Vec<Command> {
-    let (found, problems) = codewright_config::commands_below(&root.join(".claude/commands"));
-    warnings.extend(problems);
+/// The commands that another program keeps in a trusted repository, but those whose names are taken.
+pub(crate) fn claude(control: &ControlFiles, folder: &Path, known: &[Command]) -> Vec<Command> {
     let is_new = |name: &str| known.iter().all(|known| known.name != name);
+    let found = codewright_config::repository_commands(control, folder);
     let found = found.into_iter().filter(|(name, ..)| is_new(name));
-    found.map(|(name, description, template)| Command::new(&name, description, "command", template)).collect()
+    let command = |(name, description, template): (String, Option<String>, String)| Command {
+        is_of_repository: true,
+        ..Command::new(&name, description, "command", template)
+    };
+    found.map(command).collect()
 }
 
 /// The skills as commands, but those whose names are taken: a user calls a skill without asking the model to.
@@ -177,7 +192,10 @@ impl Engine {
         // What a skill says about shells, places and names is an example to its reader.
         let mut parts = match command.source {
             SKILL => vec![PartInput::text(asked_of(&command.template, &input.arguments))],
-            _ => self.parts(place, &command.template, &input.arguments).await?,
+            _ => {
+                let asker = Template { session, agent: &agent.name, command: &command };
+                self.parts(place, asker, &input.arguments).await?
+            }
         };
         let is_subagent = agent.mode == codewright_config::AgentMode::Subagent;
         if (is_subagent && command.subtask != Some(false)) || command.subtask == Some(true) {
@@ -228,7 +246,13 @@ impl Engine {
     }
 
     /// The text of a filled template, and the files and agents that it names.
-    async fn parts(&self, place: &Place, template: &str, arguments: &str) -> Result<Vec<PartInput>, Error> {
+    async fn parts(
+        &self,
+        place: &Place,
+        asker: Template<'_>,
+        arguments: &str,
+    ) -> Result<Vec<PartInput>, Error> {
+        let template = asker.command.template.as_str();
         let pieces = template::filled(template, arguments);
         let shells = pieces.iter().filter(|piece| matches!(piece, Piece::Shell(_))).count();
         if shells > MAX_SHELLS {
@@ -245,6 +269,7 @@ impl Engine {
                     text.push_str(&piece);
                 }
                 Piece::Shell(command) => {
+                    self.check_template(place, asker, &command).await?;
                     text.push_str(&shell(&self.0, place, command, (&parameters, arguments)).await);
                 }
             }
@@ -255,11 +280,51 @@ impl Engine {
             if seen.contains(&name) || parts.len() > MAX_REFERENCES {
                 continue;
             }
-            parts.extend(referred(&self.0, place, &name));
+            // What the user wrote is the user's; a repository's template names only files of its worktree.
+            let is_users = !asker.command.is_of_repository || arguments.contains(&format!("@{name}"));
+            parts.extend(referred(&self.0, place, &name).filter(|part| is_users || is_inside(place, part)));
             seen.push(name);
         }
         Ok(parts)
     }
+
+    /// Holds a shell command of a repository's template to the rules that hold for the model's commands.
+    ///
+    /// # Errors
+    ///
+    /// If a rule or the user forbids it.
+    async fn check_template(&self, place: &Place, asker: Template<'_>, command: &str) -> Result<(), Error> {
+        if !asker.command.is_of_repository {
+            return Ok(());
+        }
+        let law = law(&self.0, place, asker.session, asker.agent).await?;
+        let cancel = self.0.cancel.child_token();
+        let for_session = Asker { session_id: &asker.session.id, law: &law, tool: None, cancel: &cancel };
+        let checked = check_command((&self.0, place), &for_session, command).await;
+        checked.map_err(|why| {
+            Error::invalid(format!(
+                "the command `{}` runs `{command}`, which is not allowed: {why}",
+                asker.command.name
+            ))
+        })
+    }
+}
+
+/// A command's template, and for whom it is filled in.
+#[derive(Clone, Copy)]
+struct Template<'a> {
+    session: &'a Session,
+    agent: &'a str,
+    command: &'a Command,
+}
+
+/// Whether a file that a template names lies inside the worktree, after links are resolved.
+fn is_inside(place: &Place, part: &PartInput) -> bool {
+    let PartInput::File { url, .. } = part else { return true };
+    let path = url::Url::parse(url).ok().and_then(|url| url.to_file_path().ok());
+    let root = if place.worktree.git { &place.worktree.root } else { &place.directory };
+    let real = path.and_then(|path| path.canonicalize().ok());
+    real.zip(root.canonicalize().ok()).is_some_and(|(real, root)| real.starts_with(root))
 }
 
 /// A skill, and what the user wants with it.

@@ -101,7 +101,7 @@ impl Engine {
         let agent = place.agent(&place.agent_name(agent)?)?.clone();
         let model = chosen(place, &agent, model)?;
         let prompt = prompt(&self.0, &agent, &model);
-        let law = Law::of(agent.permission.clone());
+        let law = Law::of_agent(&agent, &[]);
         let (tools, _) = step::offer(&self.0, place, (&model, &law), &prompt);
         let tools = if model.capabilities.tool_call { tools } else { Vec::new() };
         let found = place.instructions(&self.0).await;

@@ -41,6 +41,7 @@ use crate::run::{Runs, Turn, describe, recover, tell_idle};
 use crate::session::doors::{Doors, Entered};
 use crate::subagent::Subagents;
 use crate::toolbox::Toolbox;
+use crate::trust::TrustState;
 use crate::web::Network;
 use crate::{Error, admit, session, telemetry};
 
@@ -110,6 +111,7 @@ pub(crate) struct Inner {
     pub(crate) doors: Doors,
     pub(crate) gate: Gate,
     pub(crate) questions: Questions,
+    pub(crate) trust: TrustState,
     pub(crate) subagents: Subagents,
     pub(crate) toolbox: Toolbox,
     pub(crate) search: SearchEngine,
@@ -171,6 +173,7 @@ impl Engine {
             untold,
             gate: Gate::new(store.clone(), ids.clone()),
             questions: Questions::new(store.clone(), ids.clone()),
+            trust: TrustState::new(&env, &dirs),
             subagents: Subagents::default(),
             sign_in: sign_in(llm.clone(), &dirs, &env, &wall),
             sign_ins: SignIns::default(),
@@ -616,6 +619,9 @@ impl Inner {
     /// Opened by the first who needs it; others wait for that directory only.
     pub(crate) async fn place(&self, directory: &Path) -> Result<Arc<Place>, Error> {
         self.notice_credentials().await;
+        if self.trust.has_changed() {
+            self.forget_places().await;
+        }
         let cell = self.place_cell(directory).await;
         let open = async {
             let place = Place::open(self, directory).await?;
@@ -644,6 +650,11 @@ impl Inner {
         if changed {
             self.forget_places().await;
         }
+    }
+
+    /// Whether a client reads events, so that it can show a question.
+    pub(crate) fn has_followers(&self) -> bool {
+        self.heads.has_followers()
     }
 
     /// Opens directories anew from now on; whoever holds one keeps it as it was.

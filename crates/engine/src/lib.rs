@@ -37,6 +37,7 @@ mod toolbox;
 mod transfer;
 #[cfg(any(test, feature = "trial"))]
 pub mod trial;
+mod trust;
 mod web;
 
 pub use attempt::{Attempt, Progress};

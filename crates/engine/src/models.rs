@@ -9,7 +9,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use codewright_config::{Config, Env, ModelConfig, Ordered, ProviderConfig, Timeout, parse_model};
+use codewright_config::{
+    Config, Env, ModelConfig, Ordered, Parts, ProviderConfig, ProviderOptions, Timeout, parse_model,
+};
 use codewright_llm::catalog::{self, Catalog, ModelFacts, ProviderFacts, ProviderRow};
 use codewright_llm::{Auth, Model, Protocol, Secret};
 use serde_json::{Map, Value, json};
@@ -115,14 +117,79 @@ struct Ground {
     catalog: Arc<Catalog>,
 }
 
+/// The configuration of a directory: merged, and the parts it was merged from.
+#[derive(Clone, Copy)]
+pub(crate) struct Configs<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) parts: Option<&'a Parts>,
+}
+
+impl<'a> Configs<'a> {
+    /// The repository's own entry of a provider, if it may send requests to an origin that is not the one of
+    /// the user's configuration or the catalog.
+    fn redirected(
+        self,
+        id: &str,
+        catalog: &Arc<Catalog>,
+        credentials: (&Credentials, &Env),
+    ) -> Option<&'a ProviderConfig> {
+        let parts = self.parts?;
+        let own = parts.repository.provider.get(id)?;
+        if !chooses_address(own) {
+            return None;
+        }
+        let user = provider(id, parts.user.provider.get(id), catalog, credentials);
+        let users = user.template.ok().and_then(|model| origin_of(&model.base_url));
+        let plain = ProviderConfig { options: ProviderOptions::default(), api: None, ..own.clone() };
+        let is_same = |url: &String| users.is_some() && origin_of(url) == users;
+        let urls = || own.options.base_url.iter().chain(&own.api).filter(|url| !url.is_empty());
+        // Anything but a whole address of the same origin may lead elsewhere.
+        let only_urls = has_plain_options(&own.options) && !chooses_address(&plain);
+        (!only_urls || !urls().all(is_same)).then_some(own)
+    }
+}
+
+/// Whether an entry says anything about where a provider is, or how it is asked.
+fn chooses_address(written: &ProviderConfig) -> bool {
+    let ProviderConfig { id, npm, api, env, options, models, .. } = written;
+    let is_elsewhere = |model: &ModelConfig| !model.headers.is_empty() || model.rest.contains_key("provider");
+    id.is_some()
+        || npm.is_some()
+        || api.is_some()
+        || !env.is_empty()
+        || options.base_url.is_some()
+        || !has_plain_options(options)
+        || models.iter().any(|(_, model)| is_elsewhere(model))
+}
+
+/// Whether no option can become a part of the address or of the credentials.
+fn has_plain_options(options: &ProviderOptions) -> bool {
+    const PLAIN: [&str; 7] = [
+        "includeUsage",
+        "reasoningEffort",
+        "reasoningSummary",
+        "setCacheKey",
+        "store",
+        "textVerbosity",
+        "useCompletionUrls",
+    ];
+    options.headers.is_empty() && options.rest.keys().all(|key| PLAIN.contains(&key.as_str()))
+}
+
+/// The scheme, host and port of an address.
+fn origin_of(address: &str) -> Option<url::Origin> {
+    url::Url::parse(address).ok().map(|url| url.origin()).filter(url::Origin::is_tuple)
+}
+
 impl Models {
     /// Looks at what is configured, and for local servers when that is nothing.
     pub(crate) async fn open(
         inner: &Inner,
-        config: &Config,
+        configs: Configs<'_>,
         (auth, env): (&Credentials, &Env),
         looked_for: &[PathBuf],
     ) -> Self {
+        let config = configs.config;
         let catalog = inner.catalog.open().catalog;
         let mut looked_for: Vec<_> = looked_for.iter().map(|path| path.display().to_string()).collect();
         let variables = catalog::providers().iter().flat_map(|row| row.env).copied().collect::<Vec<_>>();
@@ -142,7 +209,7 @@ impl Models {
             small: config.small_model.clone(),
             looked_for,
         };
-        models.providers = models.configured(config, auth, env);
+        models.providers = models.configured(configs, auth, env);
         if models.providers.iter().all(Provider::is_ambient)
             && !inner.env.is_on(codewright_config::env::DISABLE_LOCAL_SERVERS)
         {
@@ -154,12 +221,19 @@ impl Models {
     }
 
     /// The providers that the configuration names, then those that a key was found for.
-    fn configured(&self, config: &Config, auth: &Credentials, env: &Env) -> Vec<Provider> {
+    fn configured(&self, configs: Configs<'_>, auth: &Credentials, env: &Env) -> Vec<Provider> {
+        let config = configs.config;
         let mut providers: Vec<_> = config
             .provider
             .iter()
             .filter(|(id, _)| self.choice.allows(id))
-            .map(|(id, written)| provider(id, Some(written), &self.catalog, (auth, env)))
+            .map(|(id, written)| match configs.redirected(id, &self.catalog, (auth, env)) {
+                None => provider(id, Some(written), &self.catalog, (auth, env)),
+                // The repository chose where the requests go, so they carry none of the user's credentials.
+                Some(own) => {
+                    provider(id, Some(own), &self.catalog, (&Credentials::default(), &Env::default()))
+                }
+            })
             .collect();
         let rows = catalog::providers().iter().filter(|row| !row.local);
         let of_rows = rows.map(|row| (row.id, row.env.to_vec()));
@@ -173,6 +247,32 @@ impl Models {
             }
         }
         providers
+    }
+
+    /// Puts the user's choice of models back where the repository's cannot be used; says so.
+    pub(crate) fn keep_usable(&mut self, user: &Config) -> Vec<String> {
+        let unusable = |models: &Self, chosen: &Option<String>| {
+            let chosen = chosen.as_deref()?;
+            let model = parse_model(chosen);
+            let is_usable =
+                model.is_some_and(|model| models.find(&model.provider_id, &model.model_id).is_ok());
+            (!is_usable)
+                .then(|| format!("the repository chooses the model `{chosen}`, which cannot be used here"))
+        };
+        let mut warnings = Vec::new();
+        if self.default != user.model
+            && let Some(warning) = unusable(self, &self.default)
+        {
+            self.default.clone_from(&user.model);
+            warnings.push(warning);
+        }
+        if self.small != user.small_model
+            && let Some(warning) = unusable(self, &self.small)
+        {
+            self.small.clone_from(&user.small_model);
+            warnings.push(warning);
+        }
+        warnings
     }
 
     fn provider(&self, id: &str) -> Option<&Provider> {

@@ -14,9 +14,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use codewright_config::{
-    AgentSpec, Config, Env, LoadInput, Loaded, Origins, PromptConfig, SkillInput, Worktree, env,
+    AgentSpec, Config, ControlFiles, LoadInput, Loaded, Origins, PromptConfig, SkillInput, Trust, Worktree,
+    env,
 };
-use codewright_proto::{Action, MessagePath, PathReply, Project, ProjectId, ProjectTime, Session};
+use codewright_proto::{
+    Action, MessagePath, PathReply, Project, ProjectId, ProjectTime, Session, TrustStatus,
+};
 use codewright_snapshot::Snapshots;
 use codewright_tools::Skill;
 use serde_json::Value;
@@ -24,14 +27,15 @@ use tokio_util::task::TaskTracker;
 
 use crate::commands::{self, Command};
 use crate::engine::Inner;
-use crate::models::Models;
 use crate::models::signed_in::Credentials;
+use crate::models::{Configs, Models};
 use crate::permission::law::Law;
 use crate::prompts::{self, Family};
 use crate::request::instructions::addresses::Addresses;
 use crate::request::instructions::{Found, Sources};
 use crate::request::skills::location;
 use crate::toolbox::Switches;
+use crate::trust::Standing;
 use crate::{Error, remote};
 use settled::Settled;
 
@@ -64,6 +68,8 @@ pub struct Place {
     addresses: Addresses,
     plans_into_files: bool,
     pub(crate) settled: Settled,
+    /// Whether the repository's configuration takes effect.
+    pub(crate) trust: Standing,
     skills: Vec<Skill>,
     raw_config: Value,
     path: PathReply,
@@ -86,25 +92,35 @@ impl Place {
         let (served, unserved) = remote::served(inner, &stored).await;
         let input =
             LoadInput { directory: &directory, worktree: &worktree.root, env: &variables, dirs: &inner.dirs };
-        let Loaded { config, looked_for, mut warnings, origins, .. } =
-            codewright_config::load_over(input, &served)?;
+        let root = if worktree.git { &worktree.root } else { &directory };
+        let decide = |control: &ControlFiles| inner.trust.level(root, control);
+        let (loaded, control) = codewright_config::open(input, &served, decide)?;
+        let trust = inner.trust.standing(root, &control);
+        let trusted = (trust.status == TrustStatus::Trusted).then_some(&control);
         let credentials = Credentials { stored, sign_in: Some(inner.sign_in.clone()) };
-        let (skills, unskilled) = skills(inner, &worktree, &directory, (&variables, &config.raw));
-        let mut agents = codewright_config::agents(&config, &inner.dirs, &worktree.root, &folders(&skills))?;
+        let (skills, unskilled) = skills((input, trusted), &loaded);
+        let mut agents =
+            codewright_config::limited_agents(&loaded, &inner.dirs, &worktree.root, &folders(&skills))?;
+        let Loaded { config, looked_for, mut warnings, origins, parts, .. } = loaded;
+        warnings.extend(trust.warning.clone());
         for agent in agents.iter_mut().filter(|agent| agent.native && agent.prompt.is_none()) {
             agent.prompt = prompts::of_agent(&agent.name).map(str::to_owned);
         }
-        let mut commands = commands::commands(&config, &worktree.root, &directory);
-        if config.prompt.claude && !variables.is_on(env::DISABLE_PROJECT_CONFIG) {
-            let root = if worktree.git { &worktree.root } else { &directory };
-            commands.extend(commands::claude(root, &commands, &mut warnings));
+        let of_repository = parts.as_ref().map(|parts| &parts.repository);
+        let mut commands = commands::commands(&config, of_repository, (&worktree.root, &directory));
+        if let Some(control) = trusted.filter(|_| config.prompt.claude) {
+            commands.extend(commands::claude(control, &root.join(".claude/commands"), &commands));
         }
         commands.extend(commands::of_skills(&skills, &commands));
         let on = |name| variables.is_on(name) || variables.is_on(env::EXPERIMENTAL);
         let plans_into_files = on(env::EXPERIMENTAL_PLAN_MODE);
         let instructions = Sources::new(&config, &variables, &inner.dirs);
         let default_agent = first_agent(&config, &agents, &mut warnings);
-        let models = Models::open(inner, &config, (&credentials, &variables), &looked_for).await;
+        let configs = Configs { config: &config, parts: parts.as_deref() };
+        let mut models = Models::open(inner, configs, (&credentials, &variables), &looked_for).await;
+        if let Some(parts) = parts.as_ref().filter(|parts| parts.trust == Trust::Inert) {
+            warnings.extend(models.keep_usable(&parts.user));
+        }
         warnings.extend(missing(&agents, &commands, &models, &origins));
         let settled = Settled::read(&config.raw, &variables, &mut warnings);
         let warnings =
@@ -138,6 +154,7 @@ impl Place {
             path,
             warnings: Mutex::new(warnings),
             names: files::Names::default(),
+            trust,
             directory,
             worktree,
         })
@@ -280,6 +297,9 @@ impl Place {
     /// The instructions as they are now, and what was left out.
     pub(crate) async fn instructions(&self, inner: &Inner) -> Found {
         let mut found = self.instructions.read(&self.worktree.root, &self.directory);
+        if self.trust.status != TrustStatus::Trusted {
+            found.mark_untrusted();
+        }
         let asked = self.addresses.read(&inner.llm, &self.instructions.rules, self.instructions.addresses());
         let (fetched, warnings) = asked.await;
         found.listed.extend(fetched);
@@ -358,13 +378,23 @@ fn missing(agents: &[AgentSpec], commands: &[Command], models: &Models, origins:
 
 /// The skills of a directory, and what of them was left out.
 fn skills(
-    inner: &Inner,
-    worktree: &Worktree,
-    directory: &Path,
-    (env, config): (&Env, &Value),
+    (input, control): (LoadInput<'_>, Option<&ControlFiles>),
+    loaded: &Loaded,
 ) -> (Vec<Skill>, Vec<String>) {
-    let input = SkillInput { directory, worktree: &worktree.root, env, dirs: &inner.dirs, config };
-    let (found, warnings) = codewright_config::skills(input);
+    let LoadInput { directory, worktree, env, dirs } = input;
+    let of_repository = loaded.parts.as_ref().and_then(|parts| parts.repository.raw.pointer("/skills/paths"));
+    let paths = of_repository.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let repository_paths: Vec<_> = paths.map(str::to_owned).collect();
+    let config = &loaded.config.raw;
+    let (found, warnings) = codewright_config::skills(SkillInput {
+        directory,
+        worktree,
+        env,
+        dirs,
+        config,
+        control,
+        repository_paths: &repository_paths,
+    });
     let skills = found.into_iter().map(|skill| {
         let codewright_config::Skill { name, description, location, content } = skill;
         Skill { name, description, location, content }

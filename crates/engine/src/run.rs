@@ -33,9 +33,9 @@ use codewright_telemetry::{Kind, within};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::Error;
 use crate::engine::Inner;
 use crate::error::is_fenced;
+use crate::{Error, trust};
 use next::{Next, WhenRefused, next, was_refused};
 
 /// The runs of this process, by session.
@@ -234,6 +234,9 @@ impl Run {
         if let (true, Some((_, transcript))) = (is_late, &known) {
             self.tell_failure(transcript);
         }
+        if let Err(error) = self.ask_for_trust().await {
+            return self.report(&error);
+        }
         loop {
             let at = match self.turns(&lease, known.take(), seen).await {
                 Ok(at) => at,
@@ -248,6 +251,12 @@ impl Run {
                 Err(error) => return self.report(&error.into()),
             }
         }
+    }
+
+    /// Asks whether the directory is trusted, before the first step.
+    async fn ask_for_trust(&self) -> Result<(), Error> {
+        let session = self.inner.session(&self.id).await?;
+        trust::ask(&self.inner, &session, &self.cancel).await
     }
 
     /// Takes steps until there is nothing left to do; `seen` counts the prompts it knew of.

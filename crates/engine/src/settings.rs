@@ -25,8 +25,10 @@ impl Engine {
     /// Lays a change over a directory's configuration; what of it was taken.
     pub async fn change_config(&self, place: &Place, change: Value) -> Result<Value, Error> {
         let change = self.taken(change)?;
-        lay(place.directory.join(FILE), &change).await?;
+        let path = place.directory.join(FILE);
+        lay(path.clone(), &change).await?;
         self.dispose(place).await;
+        self.keep_trust(place, &path).await?;
         Ok(Value::Object(change))
     }
 

@@ -565,6 +565,27 @@ async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<(), Failure
     }
 }
 
+/// Holds a shell command to the rules as if the model had written it; the reason if it is not allowed.
+pub(crate) async fn check_command(
+    (inner, place): (&Inner, &Place),
+    asker: &Asker<'_>,
+    command: &str,
+) -> Result<(), String> {
+    let reason = |failure: Failure| match failure {
+        Failure::Told(reason) => reason,
+        Failure::Aborted => "the question was withdrawn".to_owned(),
+    };
+    let tool = inner.toolbox.tools.iter().find(|tool| tool.name() == "bash");
+    let tool = tool.ok_or_else(|| "there is no tool that runs commands".to_owned())?;
+    let cx = tool_cx(inner, place, asker.cancel.clone(), Progress::none());
+    let input = serde_json::json!({ "command": command, "description": "shell command of a template" });
+    let asks = tool.asks(&input, &cx).await.map_err(|error| reason(failure(error)))?;
+    for ask in &asks {
+        gate(inner, ask, asker).await.map_err(reason)?;
+    }
+    Ok(())
+}
+
 /// A tool as the model is shown it.
 pub(crate) fn spec(tool: &dyn AnyTool, place: &Place, law: &Law) -> ToolSpec {
     let mut description = tool.description();

@@ -24,6 +24,7 @@ mod request;
 mod session;
 mod size;
 mod toast;
+mod trust;
 mod vcs;
 
 pub use clock::Clock;
@@ -55,6 +56,9 @@ pub use session::{
 };
 pub use size::json_bytes;
 pub use toast::{Toast, ToastVariant};
+pub use trust::{
+    TrustChange, TrustChangeKind, TrustChoice, TrustInput, TrustRecord, TrustReply, TrustRequest, TrustStatus,
+};
 pub use vcs::{VcsFile, VcsReply, VcsStatus};
 
 /// A JSON object whose keys keep the order they were written in.

@@ -32,6 +32,7 @@ mod pty;
 mod question;
 mod session;
 mod sync;
+mod trust;
 mod tui;
 mod vcs;
 
@@ -89,6 +90,10 @@ fn instances() -> Vec<Route> {
         route("GET", "/global", get(config::read_global)),
         route("GET", "/global/config", get(config::read_global)),
         route("PATCH", "/global/config", patch(config::change_global)),
+        route("GET", "/trust", get(trust::read)),
+        route("POST", "/trust", post(trust::decide)),
+        route("GET", "/trust/decisions", get(trust::list)),
+        route("DELETE", "/trust/decisions", delete(trust::remove)),
         route("GET", "/config/providers", get(instance::providers)),
         route("GET", "/provider", get(instance::all_providers)),
         route("GET", "/agent", get(instance::agents)),

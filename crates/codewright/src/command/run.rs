@@ -18,7 +18,7 @@ use codewright_config::Env;
 use codewright_proto::{
     Action, CommandInput, Event, Fact, Message, ModelRef, Notice, PartInput, PermissionAnswer,
     PermissionReply, PermissionRequest, PromptInput, PromptModel, QuestionAnswers, QuestionRequest, Rule,
-    Session, SessionId, SessionInput, SessionStatus, Signal,
+    Session, SessionId, SessionInput, SessionStatus, Signal, TrustChoice, TrustInput, TrustStatus,
 };
 use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
 
@@ -30,6 +30,8 @@ use crate::style;
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
 /// How long the end of an answer is waited for after the session is said to be idle.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Parts of an untrusted configuration that a warning names.
+const MAX_NAMED: usize = 5;
 /// The longest title made from a prompt.
 const MAX_TITLE_CHARS: usize = 50;
 /// How many sessions may have begun each other, one for the next.
@@ -55,9 +57,47 @@ async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
                 Credentials { username: args.username.clone(), password: args.password.clone() };
             Connection::remote(&env, url, credentials, args.dir.clone())?
         }
-        None => Connection::local(env, &working_directory(args.dir.as_deref())?).await?,
+        None => {
+            // Only this run trusts the directory; `trust add` stores a decision.
+            let env = if args.trust { env.trusting() } else { env };
+            Connection::local(env, &working_directory(args.dir.as_deref())?).await?
+        }
     };
     turn_and_close(connection, &args, text).await
+}
+
+/// Decides about the directory of an attached server if that is wanted, and warns of the parts that wait.
+async fn settle_trust(client: &Client, args: &RunArgs) {
+    // Servers of other versions have no such route.
+    let Ok(mut trust) = client.trust().await else { return };
+    if args.trust && trust.status != TrustStatus::Trusted {
+        let input = TrustInput { decision: TrustChoice::Trust, fingerprint: trust.fingerprint.clone() };
+        match client.decide_trust(&input).await {
+            Ok(reply) => trust = reply,
+            Err(error) => style::warning(&format!("the directory is not trusted: {error}")),
+        }
+    }
+    let is_waiting = matches!(trust.status, TrustStatus::Undecided | TrustStatus::Restricted);
+    if !is_waiting || trust.requests.is_empty() {
+        return;
+    }
+    let named: Vec<_> = trust.requests.iter().take(MAX_NAMED).map(|request| request.text.as_str()).collect();
+    let more = trust.requests.len().saturating_sub(MAX_NAMED);
+    let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+    let how = match &trust.limit {
+        Some(limit) => format!("It cannot be trusted: {limit}"),
+        None => "To let it take effect, use `--trust` or `codewright trust add`".to_owned(),
+    };
+    style::warning(&format!(
+        "`{}` is not trusted, so its configuration does not: {}{more}. {how}",
+        trust.root,
+        named.join("; ")
+    ));
+}
+
+/// Whether a question asks for the trust of a directory; a warning has named it already.
+fn is_about_trust(request: &QuestionRequest) -> bool {
+    request.tool.is_none() && request.questions.first().is_some_and(|question| question.header == "Trust")
 }
 
 /// Runs a turn over a connection and ends the connection, whatever came of the turn.
@@ -96,6 +136,9 @@ pub(crate) async fn turn(
     let client = &connection.client;
     // Before anything else is done, so that an interrupt at any moment is heard.
     let mut signals = Signals::new()?;
+    if lines.is_none() {
+        settle_trust(client, args).await;
+    }
     let is_unsaid = text.trim().is_empty() && args.command.is_none();
     let text = if is_unsaid { go_on(client, args).await? } else { text };
     let parts = prompt::parts(args, text.clone())?;
@@ -356,7 +399,9 @@ impl Watch<'_> {
                 other => other.map(|_| ()).map_err(client_error),
             };
         }
-        drop(self.output.question(request));
+        if !is_about_trust(request) {
+            drop(self.output.question(request));
+        }
         match self.client.reject_question(&request.id).await {
             // Another client was faster, or the turn has ended meanwhile.
             Err(error) if error.is_not_found() => Ok(()),

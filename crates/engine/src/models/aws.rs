@@ -56,6 +56,7 @@ fn sources(env: &Env) -> Sources {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Configs;
     use super::super::signed_in::Credentials;
     use super::super::tests::{models, set_up};
     use super::*;
@@ -99,8 +100,11 @@ mod tests {
             ("AWS_WEB_IDENTITY_TOKEN_FILE", None),
         ] {
             let env = Env::from_pairs([(variable, "x")]);
-            let mut providers =
-                models(Vec::new()).configured(&Config::default(), &Credentials::default(), &env);
+            let mut providers = models(Vec::new()).configured(
+                Configs { config: &Config::default(), parts: None },
+                &Credentials::default(),
+                &env,
+            );
             // There for everybody.
             providers.retain(|provider| !provider.is_free);
             let found: Vec<&str> = providers.iter().map(|provider| provider.id.as_str()).collect();

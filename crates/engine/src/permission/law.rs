@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use codewright_config::AgentSpec;
 use codewright_proto::{Action, Rule, Session};
 use codewright_tools::Implied;
 
@@ -19,7 +20,68 @@ const MAX_ABOVE: usize = 64;
 
 /// Rules in layers: one's own, then those of whoever handed down the work, up to the user.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Law(Arc<[Arc<[Rule]>]>);
+pub(crate) struct Law(Arc<[Layer]>);
+
+/// The rules of one session's agent.
+#[derive(Debug, Clone, PartialEq)]
+struct Layer {
+    /// All rules, the repository's among them.
+    rules: Arc<[Rule]>,
+    /// The rules without the repository's, if it has any.
+    limits: Option<Limits>,
+}
+
+/// The bounds of a layer to which a repository has added rules.
+#[derive(Debug, Clone, PartialEq)]
+struct Limits {
+    user: Arc<[Rule]>,
+    /// Rules of the repository that the user accepted as exceptions from questions.
+    exceptions: Arc<[Rule]>,
+}
+
+impl Layer {
+    /// The stricter of the decision by all rules and that by the user's own. The user's question is saved
+    /// only if the deciding rule is an accepted exception; the user's denial always holds.
+    fn decide(&self, permission: &str, pattern: &str, counts: impl Fn(&&Rule) -> bool) -> Action {
+        let find = |rules: &'_ [Rule]| {
+            let rule = evaluate(rules.iter().filter(&counts), permission, pattern);
+            rule.cloned()
+        };
+        let rule = find(&self.rules);
+        let action = rule.as_ref().map_or(Action::Ask, |rule| rule.action);
+        let Some(limits) = &self.limits else { return action };
+        let own = find(&limits.user).map_or(Action::Ask, |rule| rule.action);
+        limits.combine(action, own, rule.as_ref())
+    }
+
+    fn judge(&self, implied: &Implied) -> Action {
+        let action = judge(&self.rules, implied);
+        let Some(limits) = &self.limits else { return action };
+        let rule = evaluate(self.rules.iter(), &implied.permission, &implied.pattern);
+        limits.combine(action, judge(&limits.user, implied), rule)
+    }
+
+    fn is_off(&self, permission: &str) -> bool {
+        let user = self.limits.as_ref().map(|limits| &limits.user);
+        is_off(&self.rules, permission) || user.is_some_and(|user| is_off(user, permission))
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Rule> {
+        let user = self.limits.iter().flat_map(|limits| limits.user.iter());
+        self.rules.iter().chain(user)
+    }
+}
+
+impl Limits {
+    /// The action that holds, of the one by all rules and the user's own.
+    fn combine(&self, action: Action, own: Action, decided_by: Option<&Rule>) -> Action {
+        let is_exception = decided_by.is_some_and(|rule| self.exceptions.contains(rule));
+        match (action, own) {
+            (Action::Allow, Action::Ask) if is_exception => Action::Allow,
+            (action, own) => strictest([action, own].into_iter()),
+        }
+    }
+}
 
 impl Default for Law {
     /// The law of one who has no rules: everything is asked.
@@ -31,46 +93,48 @@ impl Default for Law {
 impl Law {
     /// The law of one whom nobody handed anything.
     pub(crate) fn of(rules: Vec<Rule>) -> Self {
-        Self([rules.into()].into())
+        Self([Layer { rules: rules.into(), limits: None }].into())
+    }
+
+    /// The law of an agent, with further rules after its own. Those are a user's or a client's.
+    pub(crate) fn of_agent(agent: &AgentSpec, more: &[Rule]) -> Self {
+        let limits = agent.limits.as_ref().map(|limits| Limits {
+            user: [limits.user.as_slice(), more].concat().into(),
+            exceptions: limits.exceptions.clone().into(),
+        });
+        Self([Layer { rules: [agent.permission.as_slice(), more].concat().into(), limits }].into())
     }
 
     /// The law of one who works for others.
-    pub(crate) fn under<'a>(rules: Vec<Rule>, above: impl IntoIterator<Item = &'a Self>) -> Self {
+    pub(crate) fn under<'a>(self, above: impl IntoIterator<Item = &'a Self>) -> Self {
         let above = above.into_iter().flat_map(|law| law.0.iter().cloned());
-        Self([rules.into()].into_iter().chain(above).collect())
+        Self(self.0.iter().cloned().chain(above).collect())
     }
 
     /// Decides about `permission` on one `pattern`: the strictest layer holds, and one that says nothing asks.
     pub(crate) fn decide(&self, permission: &str, pattern: &str) -> Action {
-        strictest(
-            self.0.iter().map(|rules| {
-                evaluate(rules.iter(), permission, pattern).map_or(Action::Ask, |rule| rule.action)
-            }),
-        )
+        strictest(self.0.iter().map(|layer| layer.decide(permission, pattern, |_| true)))
     }
 
     /// The same, where a rule that allows has to name what it allows.
     pub(crate) fn decide_by_name(&self, permission: &str, pattern: &str) -> Action {
-        strictest(self.0.iter().map(|rules| {
-            let named = rules.iter().filter(|rule| is_named(rule));
-            evaluate(named, permission, pattern).map_or(Action::Ask, |rule| rule.action)
-        }))
+        strictest(self.0.iter().map(|layer| layer.decide(permission, pattern, |rule| is_named(rule))))
     }
 
     /// Decides about something that comes with a call: the strictest layer holds.
     pub(crate) fn judge(&self, implied: &Implied) -> Action {
-        strictest(self.0.iter().map(|rules| judge(rules, implied)))
+        strictest(self.0.iter().map(|layer| layer.judge(implied)))
     }
 
     /// Whether something is switched off altogether, so that the model need not see it.
     pub(crate) fn is_off(&self, permission: &str) -> bool {
-        self.0.iter().any(|rules| is_off(rules, permission))
+        self.0.iter().any(|layer| layer.is_off(permission))
     }
 
     /// The rules that speak of a permission, for the model to read.
     pub(crate) fn about(&self, permission: &str) -> Vec<Rule> {
         let mut about: Vec<Rule> = Vec::new();
-        for rule in self.0.iter().flat_map(|rules| rules.iter()) {
+        for rule in self.0.iter().flat_map(Layer::all) {
             if matches(&rule.permission, permission) && !about.contains(rule) {
                 about.push(rule.clone());
             }
@@ -84,9 +148,9 @@ impl Law {
 /// Whoever is waited for by a call works under the law of that call. Otherwise the sessions
 /// above are looked up, each with the agent that it has now.
 pub(crate) async fn law(inner: &Inner, place: &Place, session: &Session, agent: &str) -> Result<Law, Error> {
-    let own = rules(place, session, agent)?;
+    let own = own(place, session, agent)?;
     if let Some(above) = inner.subagents.above(&session.id) {
-        return Ok(Law::under(own, &above));
+        return Ok(own.under(&above));
     }
     let mut above = Vec::new();
     let mut next = session.parent_id.clone();
@@ -96,24 +160,24 @@ pub(crate) async fn law(inner: &Inner, place: &Place, session: &Session, agent: 
         // An agent that is gone stands for the one that sessions begin with.
         let named = parent.agent.as_deref().filter(|name| place.agent(name).is_ok());
         let agent = place.agent_name(named)?;
-        above.push(Law::of(rules(&place, &parent, &agent)?));
+        above.push(self::own(&place, &parent, &agent)?);
         next = parent.parent_id;
     }
-    Ok(Law::under(own, &above))
+    Ok(own.under(&above))
 }
 
 /// An agent's rules, then the session's.
-fn rules(place: &Place, session: &Session, agent: &str) -> Result<Vec<Rule>, Error> {
-    let mut rules = place.agent(agent)?.permission.clone();
-    rules.extend(session.permission.iter().flatten().cloned());
+fn own(place: &Place, session: &Session, agent: &str) -> Result<Law, Error> {
+    let mut more: Vec<Rule> = session.permission.iter().flatten().cloned().collect();
     if session.parent_id.is_some() {
-        rules.extend(place.settled.rules_below());
+        more.extend(place.settled.rules_below());
     }
-    Ok(rules)
+    Ok(Law::of_agent(place.agent(agent)?, &more))
 }
 
 #[cfg(test)]
 mod tests {
+    use codewright_config::RuleLimits;
     use proptest::prelude::*;
 
     use super::*;
@@ -177,13 +241,47 @@ mod tests {
             let mut layers = layers.into_iter();
             let mut above = Law::of(layers.next().unwrap_or_default());
             for rules in layers {
-                let child = Law::under(rules.clone(), [&above]);
+                let child = Law::of(rules.clone()).under([&above]);
                 let alone = Law::of(rules);
                 prop_assert!(rank(child.decide(key, &pattern)) >= rank(above.decide(key, &pattern)));
                 prop_assert!(rank(child.decide(key, &pattern)) >= rank(alone.decide(key, &pattern)));
                 prop_assert!(!above.is_off(key) || child.is_off(key));
                 above = child;
             }
+        }
+
+        /// Whatever rules a repository adds, the result allows at most what the user's rules allow, and the
+        /// exceptions that the user accepted; it never does what the user denies.
+        #[test]
+        fn a_repository_never_allows_more_than_the_user_and_the_accepted_exceptions(
+            user in proptest::collection::vec(rule(), 0..8),
+            repository in proptest::collection::vec(rule(), 0..8),
+            is_accepted in any::<bool>(),
+            key in proptest::sample::select(KEYS.as_slice()),
+            pattern in prop_oneof![
+                proptest::sample::select(WORDS.as_slice()).prop_map(str::to_owned),
+                "[a-z./ ]{0,8}",
+            ],
+        ) {
+            let is_exception = |rule: &&Rule| rule.action == Action::Allow && !rule.permission.contains(['*', '?']);
+            let exceptions: Vec<Rule> = match is_accepted {
+                true => repository.iter().filter(is_exception).cloned().collect(),
+                false => Vec::new(),
+            };
+            let agent = AgentSpec {
+                permission: [user.clone(), repository.clone()].concat(),
+                limits: Some(RuleLimits { user: user.clone(), exceptions: exceptions.clone() }),
+                ..agent()
+            };
+            let law = Law::of_agent(&agent, &[]);
+            let (own, found) = (Law::of(user).decide(key, &pattern), law.decide(key, &pattern));
+            let by_exception = own == Action::Ask
+                && exceptions.iter().any(|rule| matches(&rule.permission, key) && matches(&rule.pattern, &pattern));
+            prop_assert!(rank(found) >= rank(own) || by_exception, "{own:?} became {found:?}");
+            let implied = Implied::new(key, &pattern);
+            let own = judge(&agent.limits.iter().flat_map(|limits| limits.user.clone()).collect::<Vec<_>>(), &implied);
+            prop_assert!(rank(law.judge(&implied)) >= rank(own) || own == Action::Ask && !exceptions.is_empty());
+            prop_assert!(own != Action::Deny || law.judge(&implied) == Action::Deny);
         }
 
         /// Alone, one's own rules mean what they always meant.
@@ -198,10 +296,49 @@ mod tests {
         }
     }
 
+    fn agent() -> AgentSpec {
+        let home = codewright_config::Env::from_pairs([("HOME", "/home/ann")]);
+        let dirs = codewright_config::Dirs::new(&home).unwrap();
+        codewright_config::builtin_agents(&dirs, std::path::Path::new("/p")).remove(0)
+    }
+
+    #[test]
+    fn a_question_of_the_user_is_saved_only_by_an_accepted_rule_that_names_the_permission() {
+        let user = vec![
+            Rule::new("*", "*", Action::Allow),
+            Rule::new("bash", "*", Action::Ask),
+            Rule::new("bash", "rm *", Action::Deny),
+        ];
+        let of_repository = [
+            Rule::new("bash", "git *", Action::Allow),
+            Rule::new("bash", "rm *", Action::Allow),
+            Rule::new("edit", "*", Action::Deny),
+        ];
+        let law = |exceptions: &[Rule]| {
+            let agent = AgentSpec {
+                permission: [user.as_slice(), &of_repository].concat(),
+                limits: Some(RuleLimits { user: user.clone(), exceptions: exceptions.to_vec() }),
+                ..agent()
+            };
+            Law::of_agent(&agent, &[])
+        };
+        let (accepted, refused) = (law(&of_repository[..2]), law(&[]));
+        for (permission, pattern, with, without) in [
+            ("bash", "git status", Action::Allow, Action::Ask),
+            ("bash", "rm x", Action::Deny, Action::Deny),
+            ("bash", "ls", Action::Ask, Action::Ask),
+            ("edit", "a.rs", Action::Deny, Action::Deny),
+            ("read", "a.rs", Action::Allow, Action::Allow),
+        ] {
+            assert_eq!(accepted.decide(permission, pattern), with, "{permission} {pattern}");
+            assert_eq!(refused.decide(permission, pattern), without, "{permission} {pattern}");
+        }
+    }
+
     #[test]
     fn a_denial_above_is_named_to_the_child() {
         let above = Law::of(vec![Rule::new("edit", "*", Action::Deny)]);
-        let child = Law::under(vec![Rule::new("*", "*", Action::Allow)], [&above]);
+        let child = Law::of(vec![Rule::new("*", "*", Action::Allow)]).under([&above]);
         assert_eq!(child.decide("edit", "a.rs"), Action::Deny);
         assert_eq!(child.about("edit").len(), 2);
         assert!(child.is_off("edit") && !child.is_off("read"));

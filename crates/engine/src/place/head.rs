@@ -110,6 +110,11 @@ impl Heads {
         }
     }
 
+    /// Whether a client reads events.
+    pub(crate) fn has_followers(&self) -> bool {
+        self.lock().followers > 0
+    }
+
     /// Tells of every open directory until the returned value is dropped.
     pub(crate) async fn follow(self: &Arc<Self>, store: &Store) -> Following {
         let (following, begun) = {

@@ -13,6 +13,7 @@ mod search;
 
 use std::collections::HashSet;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -35,6 +36,10 @@ pub(crate) struct Instruction {
     /// Its path or address.
     pub(crate) origin: String,
     pub(crate) text: String,
+    /// Whether it is a file of a repository, which a stranger may have written.
+    pub(crate) is_of_repository: bool,
+    /// Whether the user has not marked that repository as trusted.
+    pub(crate) is_untrusted: bool,
 }
 
 /// Where instructions are looked for.
@@ -66,6 +71,15 @@ pub(crate) struct Found {
     /// What was left out, and why.
     pub(crate) warnings: Vec<String>,
     seen: HashSet<PathBuf>,
+}
+
+impl Found {
+    /// Marks the files of the repository as untrusted.
+    pub(crate) fn mark_untrusted(&mut self) {
+        for instruction in self.rules.iter_mut().chain(&mut self.listed) {
+            instruction.is_untrusted = instruction.is_of_repository;
+        }
+    }
 }
 
 impl Sources {
@@ -179,6 +193,7 @@ impl Sources {
 
     /// Adds a file; whether there is one, be it good or not.
     fn add(&self, found: &mut Found, (path, root): (&Path, Option<&Path>), is_listed: bool) -> bool {
+        let is_of_repository = root.is_some();
         let root = root.filter(|_| !self.rules.follow_symlinks);
         match read(path, root, self.max_bytes()) {
             Ok(Some(text)) => {
@@ -187,7 +202,12 @@ impl Sources {
                 }
                 let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
                 if found.seen.insert(real) {
-                    let told = Instruction { origin: path.display().to_string(), text };
+                    let told = Instruction {
+                        origin: path.display().to_string(),
+                        text,
+                        is_of_repository,
+                        is_untrusted: false,
+                    };
                     if is_listed { found.listed.push(told) } else { found.rules.push(told) }
                 }
                 true
@@ -238,6 +258,9 @@ fn read(path: &Path, root: Option<&Path>, max_bytes: u64) -> Result<Option<Strin
     }
     if !metadata.is_file() {
         return Err("it is not a regular file".to_owned());
+    }
+    if root.is_some() && metadata.uid() != rustix::process::geteuid().as_raw() {
+        return Err("it belongs to another user".to_owned());
     }
     if metadata.len() > max_bytes {
         return Err(too_large(max_bytes));

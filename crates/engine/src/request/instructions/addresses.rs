@@ -50,7 +50,12 @@ impl Addresses {
         for (url, answer) in listed.into_iter().zip(answers) {
             match answer {
                 Ok(text) if text.trim().is_empty() => {}
-                Ok(text) => found.push(Instruction { origin: url.to_owned(), text }),
+                Ok(text) => found.push(Instruction {
+                    origin: url.to_owned(),
+                    text,
+                    is_of_repository: false,
+                    is_untrusted: false,
+                }),
                 Err(reason) => warnings.push(format!("`instructions`: `{url}` was left out: {reason}")),
             }
         }

@@ -1,0 +1,107 @@
+//! `trust`: show and change which directories are trusted.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::bail;
+use codewright_config::Env;
+use codewright_engine::Engine;
+use codewright_proto::{TrustChangeKind, TrustChoice, TrustInput, TrustReply, TrustStatus};
+
+use crate::clean::clean_line;
+use crate::cli::{TrustArgs, TrustCommand};
+use crate::connection::{explained, open_engine, working_directory};
+use crate::output::{Output, ended};
+use crate::style;
+
+pub(crate) fn main(args: &TrustArgs) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let directory = match &args.command {
+            TrustCommand::Show(args) | TrustCommand::Add(args) => {
+                working_directory(args.directory.as_deref())?
+            }
+            TrustCommand::List(_) | TrustCommand::Remove(_) => PathBuf::from("/"),
+        };
+        let engine = open_engine(Env::from_process(), &directory).await?;
+        let done = match &args.command {
+            TrustCommand::List(args) => list(&engine, args.json),
+            TrustCommand::Show(_) => show(&engine).await,
+            TrustCommand::Add(_) => add(&engine).await,
+            TrustCommand::Remove(args) => remove(&engine, args.directory.as_deref()).await,
+        };
+        engine.close().await?;
+        done
+    })
+}
+
+fn list(engine: &Engine, is_json: bool) -> anyhow::Result<ExitCode> {
+    let records = engine.trust_decisions().map_err(explained)?;
+    let mut output = Output::new();
+    if is_json {
+        return ended(output.write(&format!("{}\n", serde_json::to_string_pretty(&records)?)));
+    }
+    let mut write = || {
+        for record in &records {
+            let decision = match record.decision {
+                TrustChoice::Trust => "trusted   ",
+                TrustChoice::Restrict => "restricted",
+            };
+            output.write(&format!("{decision}  {}\n", clean_line(&record.path)))?;
+        }
+        Ok(())
+    };
+    ended(write())
+}
+
+async fn show(engine: &Engine) -> anyhow::Result<ExitCode> {
+    let place = engine.place(engine.default_directory()).await.map_err(explained)?;
+    ended(Output::new().write(&described(&engine.trust(&place))))
+}
+
+async fn add(engine: &Engine) -> anyhow::Result<ExitCode> {
+    let place = engine.place(engine.default_directory()).await.map_err(explained)?;
+    let shown = engine.trust(&place);
+    let input = TrustInput { decision: TrustChoice::Trust, fingerprint: shown.fingerprint };
+    let reply = engine.decide_trust(&place, input).await.map_err(explained)?;
+    ended(Output::new().write(&described(&reply)))
+}
+
+async fn remove(engine: &Engine, directory: Option<&Path>) -> anyhow::Result<ExitCode> {
+    let wanted = working_directory(directory)?;
+    // A directory that is gone is named by the path that was stored.
+    let path = wanted.canonicalize().unwrap_or(wanted);
+    let mut candidates = path.ancestors().map(|above| above.display().to_string());
+    let known = engine.trust_decisions().map_err(explained)?;
+    let stored = candidates.find(|path| known.iter().any(|record| record.path == *path));
+    let Some(stored) = stored else { bail!("there is no decision about `{}`", path.display()) };
+    engine.remove_trust(&stored).await.map_err(explained)?;
+    style::note(&format!("`{stored}` is no longer decided about"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The trust of a directory, for people.
+fn described(reply: &TrustReply) -> String {
+    let status = match reply.status {
+        TrustStatus::Unneeded => "needs no trust: its configuration asks for nothing",
+        TrustStatus::Undecided => "is not trusted",
+        TrustStatus::Trusted => "is trusted",
+        TrustStatus::Restricted => "is not trusted, and nobody is asked",
+    };
+    let mut text = format!("{} {status}\n", clean_line(&reply.root));
+    if let Some(limit) = &reply.limit {
+        text.push_str(&format!("It cannot be trusted: {}\n", clean_line(limit)));
+    }
+    for request in &reply.requests {
+        text.push_str(&format!("- {} ({})\n", clean_line(&request.text), clean_line(&request.source)));
+    }
+    for change in &reply.changes {
+        let kind = match change.kind {
+            TrustChangeKind::Added => "new",
+            TrustChangeKind::Changed => "changed",
+            TrustChangeKind::Removed => "removed",
+        };
+        text.push_str(&format!("{kind}: {}\n", clean_line(&change.path)));
+    }
+    text
+}

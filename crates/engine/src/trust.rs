@@ -1,0 +1,292 @@
+//! Workspace trust: whether a repository's configuration takes effect.
+//!
+//! A directory is untrusted until the user decides. A decision is about the real path of the worktree, its
+//! owner and the digests of all control files, so a change of one of them asks again. Without a decision
+//! only the inert parts of the configuration apply (see `codewright_config::Class`).
+
+mod decisions;
+mod question;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use codewright_config::{ControlFiles, Dirs, Env, Trust, env};
+use codewright_proto::{
+    Signal, TrustChange, TrustChangeKind, TrustChoice, TrustInput, TrustRecord, TrustReply, TrustRequest,
+    TrustStatus,
+};
+
+use crate::Error;
+use crate::engine::Engine;
+use crate::place::Place;
+use decisions::{Decision, Decisions, Stamp};
+pub(crate) use question::ask;
+
+/// Warnings name at most so many waiting parts.
+const MAX_NAMED: usize = 5;
+
+/// The default for directories without a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// The user is asked.
+    Ask,
+    /// Every directory is trusted.
+    All,
+    /// No directory is trusted, and nobody is asked.
+    None,
+}
+
+/// The trust decisions of this process.
+pub(crate) struct TrustState {
+    mode: Mode,
+    /// Why the variable that sets the mode was not understood.
+    mode_warning: Option<String>,
+    decisions: Decisions,
+    seen: Mutex<Option<Stamp>>,
+    /// Control files whose question was dismissed; the question does not come again in this process.
+    dismissed: Mutex<HashSet<(PathBuf, String)>>,
+    /// One question at a time for each directory.
+    asking: Mutex<HashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+/// The trust of one open directory.
+#[derive(Debug, Clone)]
+pub(crate) struct Standing {
+    pub(crate) root: PathBuf,
+    pub(crate) status: TrustStatus,
+    fingerprint: String,
+    files: BTreeMap<String, String>,
+    requests: Vec<TrustRequest>,
+    changes: Vec<TrustChange>,
+    limit: Option<String>,
+    pub(crate) warning: Option<String>,
+}
+
+impl TrustState {
+    pub(crate) fn new(env: &Env, dirs: &Dirs) -> Self {
+        let (mode, mode_warning) = match env.filled(env::TRUST) {
+            None | Some("ask") => (Mode::Ask, None),
+            Some("all") => (Mode::All, None),
+            Some("none") => (Mode::None, None),
+            Some(_) => {
+                let warning = "CODEWRIGHT_TRUST must be `all`, `ask` or `none`; no repository is trusted";
+                (Mode::None, Some(warning.to_owned()))
+            }
+        };
+        Self {
+            mode,
+            mode_warning,
+            decisions: Decisions::new(&dirs.state),
+            seen: Mutex::default(),
+            dismissed: Mutex::default(),
+            asking: Mutex::default(),
+        }
+    }
+
+    /// Whether another process has changed the decisions since the last look; two `stat` calls at most.
+    pub(crate) fn has_changed(&self) -> bool {
+        let stamp = self.decisions.stamp();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.replace(stamp).is_some_and(|before| before != stamp)
+    }
+
+    /// How much of a directory's configuration takes effect.
+    pub(crate) fn level(&self, root: &Path, control: &ControlFiles) -> Trust {
+        match self.standing(root, control).status {
+            TrustStatus::Trusted => Trust::Full,
+            TrustStatus::Unneeded | TrustStatus::Undecided | TrustStatus::Restricted => Trust::Inert,
+        }
+    }
+
+    /// The trust of a directory with these control files.
+    pub(crate) fn standing(&self, root: &Path, control: &ControlFiles) -> Standing {
+        let requests = control.requests().iter().map(|request| {
+            let codewright_config::TrustRequest { source, key, text } = request.clone();
+            TrustRequest { source, key, text }
+        });
+        let mut standing = Standing {
+            root: root.to_owned(),
+            status: TrustStatus::Unneeded,
+            fingerprint: control.fingerprint(),
+            files: control.digests().clone(),
+            requests: requests.collect(),
+            changes: Vec::new(),
+            limit: control.limit().map(str::to_owned),
+            warning: self.mode_warning.clone(),
+        };
+        let is_needed = !standing.requests.is_empty();
+        standing.status = match (self.mode, &standing.limit) {
+            (_, Some(_)) | (Mode::None, None) if is_needed => TrustStatus::Restricted,
+            (_, Some(_)) | (Mode::None, None) => TrustStatus::Unneeded,
+            (Mode::All, None) => TrustStatus::Trusted,
+            (Mode::Ask, None) => {
+                let (decision, warning) = self.decisions.of(root, owner(root));
+                standing.warning = standing.warning.or(warning);
+                match decision {
+                    Some(decision) if decision.covers(&standing.files) => decision.status(),
+                    decision if is_needed => {
+                        let before = decision.map(|decision| decision.files).unwrap_or_default();
+                        standing.changes = changes(&before, &standing.files);
+                        TrustStatus::Undecided
+                    }
+                    _ => TrustStatus::Unneeded,
+                }
+            }
+        };
+        standing
+    }
+
+    fn is_dismissed(&self, standing: &Standing) -> bool {
+        let dismissed = self.dismissed.lock().unwrap_or_else(PoisonError::into_inner);
+        dismissed.contains(&(standing.root.clone(), standing.fingerprint.clone()))
+    }
+
+    fn dismiss(&self, standing: &Standing) {
+        let mut dismissed = self.dismissed.lock().unwrap_or_else(PoisonError::into_inner);
+        // Each entry is a directory that was open with these files, so only a hostile loop makes many.
+        if dismissed.len() >= decisions::MAX_DECISIONS {
+            dismissed.clear();
+        }
+        dismissed.insert((standing.root.clone(), standing.fingerprint.clone()));
+    }
+
+    fn turn_to_ask(&self, root: &Path) -> Arc<tokio::sync::Mutex<()>> {
+        let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        asking.retain(|known, lock| known == root || Arc::strong_count(lock) > 1);
+        asking.entry(root.to_owned()).or_default().clone()
+    }
+}
+
+impl Standing {
+    fn reply(&self) -> TrustReply {
+        TrustReply {
+            root: self.root.display().to_string(),
+            status: self.status,
+            fingerprint: self.fingerprint.clone(),
+            requests: self.requests.clone(),
+            changes: self.changes.clone(),
+            limit: self.limit.clone(),
+        }
+    }
+
+    /// One sentence that names the parts that wait, for a log or a person without a dialog.
+    pub(crate) fn notice(&self) -> Option<String> {
+        let is_waiting = matches!(self.status, TrustStatus::Undecided | TrustStatus::Restricted);
+        if !is_waiting || self.requests.is_empty() {
+            return None;
+        }
+        let root = self.root.display();
+        if let Some(limit) = &self.limit {
+            return Some(format!("`{root}` cannot be trusted: {limit}"));
+        }
+        let named: Vec<_> =
+            self.requests.iter().take(MAX_NAMED).map(|request| request.text.as_str()).collect();
+        let more = self.requests.len().saturating_sub(MAX_NAMED);
+        let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+        Some(format!("`{root}` is not trusted, so its configuration does not: {}{more}", named.join("; ")))
+    }
+}
+
+impl Engine {
+    /// The trust of a directory.
+    #[must_use]
+    pub fn trust(&self, place: &Place) -> TrustReply {
+        place.trust.reply()
+    }
+
+    /// One sentence about the parts of a directory's configuration that wait for trust; `None` if none does.
+    #[must_use]
+    pub fn trust_notice(&self, place: &Place) -> Option<String> {
+        place.trust.notice()
+    }
+
+    /// Stores the user's decision about a directory, which is opened from scratch afterwards.
+    ///
+    /// # Errors
+    ///
+    /// If the control files are not those that the user was shown, or the decision cannot be stored.
+    pub async fn decide_trust(&self, place: &Place, input: TrustInput) -> Result<TrustReply, Error> {
+        let inner = &self.0;
+        // The files may have changed since the directory was opened.
+        inner.forget_place(&place.directory).await;
+        let place = inner.place(&place.directory).await?;
+        let standing = &place.trust;
+        if standing.fingerprint != input.fingerprint {
+            return Err(Error::invalid(
+                "the control files have changed since they were shown; look at them again and decide then",
+            ));
+        }
+        if let (TrustChoice::Trust, Some(limit)) = (input.decision, &standing.limit) {
+            return Err(Error::invalid(format!("`{}` cannot be trusted: {limit}", standing.root.display())));
+        }
+        let decision = Decision {
+            path: standing.root.display().to_string(),
+            uid: owner(&standing.root),
+            decision: input.decision,
+            time: inner.clock.now_ms(),
+            files: standing.files.clone(),
+            requests: standing.requests.iter().map(|request| request.text.clone()).collect(),
+        };
+        inner.trust.decisions.add(decision).await?;
+        // Work that goes on keeps the directory as it was until its next step.
+        inner.forget_place(&place.directory).await;
+        inner.store.signal(Signal::InstanceDisposed { directory: place.path().directory });
+        Ok(inner.place(&place.directory).await?.trust.reply())
+    }
+
+    /// Keeps a directory trusted whose user has just changed one of its control files through this program.
+    pub(crate) async fn keep_trust(&self, before: &Place, changed: &Path) -> Result<(), Error> {
+        let had_trust = matches!(before.trust.status, TrustStatus::Trusted | TrustStatus::Unneeded);
+        let place = self.0.place(&before.directory).await?;
+        let shown = changed.strip_prefix(&place.trust.root).unwrap_or(changed).to_string_lossy().into_owned();
+        let others = |standing: &Standing| -> BTreeMap<String, String> {
+            // Git's files are looked at only once there is something to decide.
+            let is_other =
+                |path: &&String| **path != shown && !path.starts_with(".git/") && *path != ".gitmodules";
+            let files = standing.files.iter().filter(|(path, _)| is_other(path));
+            files.map(|(path, digest)| (path.clone(), digest.clone())).collect()
+        };
+        let is_only_change = others(&before.trust) == others(&place.trust);
+        if had_trust && is_only_change && place.trust.status == TrustStatus::Undecided {
+            let fingerprint = place.trust.fingerprint.clone();
+            let input = TrustInput { decision: TrustChoice::Trust, fingerprint };
+            self.decide_trust(&place, input).await?;
+        }
+        Ok(())
+    }
+
+    /// The stored decisions, the newest first.
+    pub fn trust_decisions(&self) -> Result<Vec<TrustRecord>, Error> {
+        self.0.trust.decisions.list()
+    }
+
+    /// Removes the decision about a directory; whether there was one.
+    pub async fn remove_trust(&self, path: &str) -> Result<bool, Error> {
+        let removed = self.0.trust.decisions.remove(path).await?;
+        self.0.forget_places().await;
+        self.0.store.signal(Signal::GlobalDisposed {});
+        Ok(removed)
+    }
+}
+
+/// The differences between the control files of a decision and those of now.
+fn changes(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<TrustChange> {
+    if before.is_empty() {
+        return Vec::new();
+    }
+    let change = |path: &String, kind| TrustChange { path: path.clone(), kind };
+    let new = now.iter().filter_map(|(path, digest)| match before.get(path) {
+        None => Some(change(path, TrustChangeKind::Added)),
+        Some(known) if known != digest => Some(change(path, TrustChangeKind::Changed)),
+        Some(_) => None,
+    });
+    let gone = before.keys().filter(|path| !now.contains_key(*path));
+    new.chain(gone.map(|path| change(path, TrustChangeKind::Removed))).collect()
+}
+
+/// The user id of a directory's owner; none if it is gone.
+fn owner(root: &Path) -> Option<u32> {
+    std::fs::metadata(root).ok().map(|found| found.uid())
+}

@@ -1,0 +1,140 @@
+//! The trust question at a session's first prompt, for clients that have no dialog of their own.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codewright_proto::{
+    Action, Question, QuestionOption, Rule, Session, TrustChoice, TrustInput, TrustStatus,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::Standing;
+use crate::Error;
+use crate::engine::{Engine, Inner};
+use crate::permission::evaluate::evaluate;
+use crate::question::Reply;
+
+/// How long a question waits; then the session goes on without trust.
+const ASK_DEADLINE: Duration = Duration::from_secs(10 * 60);
+/// Requests that a question lists. With more the question does not offer trust: a user accepts only what was
+/// listed.
+const MAX_LISTED: usize = 200;
+const TRUST: &str = "Trust this repository";
+const RESTRICT: &str = "Do not trust it";
+const LATER: &str = "Not now";
+
+/// Asks the user about the directory of a session, if nobody has decided and a client can show a question.
+///
+/// # Errors
+///
+/// If the directory cannot be opened. A failure to store the decision is a warning of the directory.
+pub(crate) async fn ask(
+    inner: &Arc<Inner>,
+    session: &Session,
+    cancel: &CancellationToken,
+) -> Result<(), Error> {
+    let directory = Path::new(&session.directory);
+    if session.parent_id.is_some() || !inner.place(directory).await?.trust.is_open(inner) {
+        return Ok(());
+    }
+    // A client that answers no questions says so by a rule of the session.
+    let rules = session.permission.as_deref().unwrap_or_default();
+    let is_denied =
+        evaluate(rules.iter(), "question", "*").is_some_and(|rule: &Rule| rule.action == Action::Deny);
+    if is_denied || !inner.has_followers() {
+        return Ok(());
+    }
+    let root = inner.place(directory).await?.trust.root.clone();
+    let turn = inner.trust.turn_to_ask(&root);
+    let Some(_turn) = cancel.run_until_cancelled(turn.lock()).await else { return Ok(()) };
+    // Another session may have asked meanwhile.
+    let place = inner.place(directory).await?;
+    if !place.trust.is_open(inner) {
+        return Ok(());
+    }
+    let asked = inner.questions.ask(&session.id, vec![question(&place.trust)], None, cancel);
+    let choice = match tokio::time::timeout(ASK_DEADLINE, asked).await {
+        Ok(Reply::Answered(answers)) => choice(&answers),
+        Ok(Reply::Dismissed | Reply::Crowded) | Err(_) => None,
+        Ok(Reply::Cancelled) => return Ok(()),
+    };
+    let is_offered = |decision: &TrustChoice| {
+        *decision == TrustChoice::Restrict || place.trust.requests.len() <= MAX_LISTED
+    };
+    let Some(decision) = choice.filter(is_offered) else {
+        inner.trust.dismiss(&place.trust);
+        return Ok(());
+    };
+    let input = TrustInput { decision, fingerprint: place.trust.fingerprint.clone() };
+    if let Err(error) = Engine(Arc::clone(inner)).decide_trust(&place, input).await {
+        inner.trust.dismiss(&place.trust);
+        inner.place(directory).await?.warn(&format!("the trust decision is not stored: {error}"));
+    }
+    Ok(())
+}
+
+impl Standing {
+    /// Whether the user has to be asked.
+    fn is_open(&self, inner: &Inner) -> bool {
+        self.status == TrustStatus::Undecided && !inner.trust.is_dismissed(self)
+    }
+}
+
+fn question(standing: &Standing) -> Question {
+    let mut text =
+        format!("Do you trust the repository `{}`? Its configuration wants to:\n", standing.root.display());
+    for request in standing.requests.iter().take(MAX_LISTED) {
+        text.push_str(&format!("- {} ({})\n", request.text, request.source));
+    }
+    let more = standing.requests.len().saturating_sub(MAX_LISTED);
+    if more > 0 {
+        text.push_str(&format!("- and {more} more actions; decide with `codewright trust add`\n"));
+    }
+    if !standing.changes.is_empty() {
+        let paths: Vec<_> =
+            standing.changes.iter().take(MAX_LISTED).map(|change| change.path.as_str()).collect();
+        text.push_str(&format!("Changed since you decided: {}\n", paths.join(", ")));
+    }
+    let option = |label: &str, description: &str| QuestionOption {
+        label: label.to_owned(),
+        description: description.to_owned(),
+    };
+    let trust = option(TRUST, "The configuration takes effect until one of its files changes");
+    let others = [
+        option(RESTRICT, "Only the parts that cannot hurt take effect"),
+        option(LATER, "Continue without it, and ask again the next time the program starts"),
+    ];
+    Question {
+        question: text,
+        header: "Trust".to_owned(),
+        options: (more == 0).then_some(trust).into_iter().chain(others).collect(),
+        multiple: None,
+        custom: Some(false),
+    }
+}
+
+/// The decision in an answer. Only the exact words of the option trust.
+fn choice(answers: &[Vec<String>]) -> Option<TrustChoice> {
+    match answers.first().map(Vec::as_slice) {
+        Some([only]) if only == TRUST => Some(TrustChoice::Trust),
+        Some([only]) if only == RESTRICT => Some(TrustChoice::Restrict),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_exact_answer_trusts() {
+        let answer = |words: &[&str]| choice(&[words.iter().map(|word| (*word).to_owned()).collect()]);
+        assert_eq!(answer(&[TRUST]), Some(TrustChoice::Trust));
+        assert_eq!(answer(&[RESTRICT]), Some(TrustChoice::Restrict));
+        for other in [&[][..], &["yes"], &[LATER], &[TRUST, RESTRICT], &["trust this repository"]] {
+            assert_eq!(answer(other), None, "{other:?}");
+        }
+        assert_eq!(choice(&[]), None);
+    }
+}

@@ -1,0 +1,40 @@
+//! Workspace trust: what a repository asks for, and the user's decisions.
+
+use axum::Json;
+use axum::extract::State;
+use codewright_proto::{TrustInput, TrustRecord, TrustReply};
+use serde::Deserialize;
+
+use crate::Error;
+use crate::extract::{Here, Params, Payload};
+use crate::state::App;
+
+pub(super) async fn read(State(app): State<App>, here: Here) -> Json<TrustReply> {
+    Json(app.engine.trust(&here.place))
+}
+
+pub(super) async fn decide(
+    State(app): State<App>,
+    here: Here,
+    Payload(input): Payload<TrustInput>,
+) -> Result<Json<TrustReply>, Error> {
+    let engine = app.engine.clone();
+    app.finish(async move { engine.decide_trust(&here.place, input).await }).await.map(Json)
+}
+
+pub(super) async fn list(State(app): State<App>) -> Result<Json<Vec<TrustRecord>>, Error> {
+    Ok(Json(app.engine.trust_decisions()?))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Directory {
+    path: String,
+}
+
+pub(super) async fn remove(
+    State(app): State<App>,
+    Params(directory): Params<Directory>,
+) -> Result<Json<bool>, Error> {
+    let engine = app.engine.clone();
+    app.finish(async move { engine.remove_trust(&directory.path).await }).await.map(Json)
+}
