@@ -82,17 +82,16 @@ impl Project {
         fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))
     }
 
-    /// Writes an `opencode.json` whose models are the scripted server's.
+    /// Writes a user's `opencode.json` whose models are the scripted server's.
     pub fn configure(&self, url: &str) -> Result<()> {
         self.write_config(&Self::config(url))
     }
 
-    /// Writes this value as `opencode.json`; git does not see the file.
+    /// Writes this value as the user's `opencode.json`, which holds in every directory.
     pub fn write_config(&self, config: &Value) -> Result<()> {
-        self.write("opencode.json", serde_json::to_vec_pretty(config)?)?;
-        if self.path(".git").is_dir() {
-            self.write(".git/info/exclude", "/opencode.json\n")?;
-        }
+        let folder = self.home.join(".config/opencode");
+        fs::create_dir_all(&folder)?;
+        fs::write(folder.join("opencode.json"), serde_json::to_vec_pretty(config)?)?;
         Ok(())
     }
 
@@ -119,7 +118,8 @@ impl Project {
     /// The variables a program is given, and no others.
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
         let homes = self.homes().into_iter().map(|(name, path)| (name, path.into_os_string()));
-        homes.chain([("PATH", search_path())]).collect()
+        // Most tests configure the program through the project; those about trust set this themselves.
+        homes.chain([("PATH", search_path()), ("CODEWRIGHT_TRUST", "all".into())]).collect()
     }
 
     /// Runs git in the directory; returns what it printed.

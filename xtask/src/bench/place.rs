@@ -95,7 +95,8 @@ impl Place {
     pub(super) fn environment(&self) -> Vec<(&'static str, OsString)> {
         let homes = self.homes().into_iter().map(|(name, path)| (name, path.into_os_string()));
         let quiet = QUIET.into_iter().map(|name| (name, "1".into()));
-        homes.chain(quiet).chain([("PATH", search_path())]).collect()
+        // The directory's configuration names the scripted model.
+        homes.chain(quiet).chain([("PATH", search_path()), ("CODEWRIGHT_TRUST", "all".into())]).collect()
     }
 
     fn homes(&self) -> [(&'static str, PathBuf); 7] {

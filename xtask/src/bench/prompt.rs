@@ -41,7 +41,7 @@ pub(super) fn measured(wanted: &Wanted) -> Result<String> {
     for _ in 0..wanted.runs {
         let mut command = Command::new(&program);
         command.args(["debug", "prompt", "--json"]).current_dir(&project).env_clear();
-        command.env("HOME", &home).env("PATH", "/usr/bin:/bin");
+        command.env("CODEWRIGHT_TRUST", "all").env("HOME", &home).env("PATH", "/usr/bin:/bin");
         command.env("OPENCODE_DISABLE_MODELS_FETCH", "1").env("OPENCODE_DISABLE_LOCAL_SERVERS", "1");
         let output = command.output()?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());

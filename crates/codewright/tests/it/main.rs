@@ -47,6 +47,7 @@ mod support;
 mod telemetry;
 mod title;
 mod together;
+mod trust;
 mod tools;
 mod transfer;
 mod tui;

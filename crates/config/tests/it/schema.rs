@@ -1,7 +1,7 @@
 //! Every key of the published schema is understood: taken where it is right, refused with a reason where it is
 //! wrong, and named where it has no effect yet.
 
-use crate::project;
+use crate::{Place, project};
 
 /// A key, what it may hold, and what it may not.
 const KEYS: &[(&str, &str, &str)] = &[
@@ -51,19 +51,26 @@ const KEYS: &[(&str, &str, &str)] = &[
     ("experimental", r#"{"primary_tools": [], "continue_loop_on_deny": true}"#, r#"{"batch_tool": 1}"#),
 ];
 
+/// A user's own configuration, which may set every key.
+fn user(text: &str) -> Place {
+    let place = Place::new();
+    place.write("home/.config/opencode/opencode.json", text);
+    place
+}
+
 #[test]
 fn a_key_of_the_schema_is_taken_where_it_is_right_and_refused_where_it_is_wrong() {
     assert_eq!(KEYS.len(), 36, "as many keys as the published schema has");
     for (key, right, wrong) in KEYS {
-        let loaded = project(&format!(r#"{{"{key}": {right}}}"#)).load();
+        let loaded = user(&format!(r#"{{"{key}": {right}}}"#)).load();
         let loaded = loaded.unwrap_or_else(|error| panic!("{key}: {error}"));
         assert!(loaded.warnings.is_empty(), "{key}: {:?}", loaded.warnings);
         if wrong.is_empty() {
             continue;
         }
-        let place = project(&format!("{{\n  \"{key}\": {wrong}\n}}"));
+        let place = user(&format!("{{\n  \"{key}\": {wrong}\n}}"));
         let told = place.told(&place.load().unwrap_err());
-        assert!(told.contains("`project/opencode.json` line 2") && told.contains(key), "{told}");
+        assert!(told.contains("opencode/opencode.json` line 2") && told.contains(key), "{told}");
     }
 }
 

@@ -98,6 +98,7 @@ impl Desk {
             ("HOME".to_owned(), root.join("home").to_string_lossy().into_owned()),
             ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
             ("OPENCODE_CONFIG_CONTENT".to_owned(), config.to_string()),
+            ("CODEWRIGHT_TRUST".to_owned(), "all".to_owned()),
         ];
         let more = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let env = Env::from_pairs(pairs.into_iter().chain(more));
