@@ -41,7 +41,6 @@ fn an_attached_run_may_choose_the_directory_and_continue() -> Result<()> {
     let stage = Stage::plain(script)?;
     let other = stage.project.home().join("other");
     fs::create_dir(&other)?;
-    fs::copy(stage.project.path("opencode.json"), other.join("opencode.json"))?;
     let other = other.display().to_string();
     let (_server, url) = stage.serve()?;
     let args = ["run", "--attach", &url, "--dir", &other];

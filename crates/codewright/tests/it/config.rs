@@ -103,7 +103,8 @@ fn keys_come_from_variables_and_files() -> Result<()> {
         ("{file:~/key.txt}", "", "Bearer sk-from-home"),
         ("{env:MY_KEY}-suffix", "sk", "Bearer sk-suffix"),
     ] {
-        project.write("key.txt", "sk-from-file\n")?;
+        fs::create_dir_all(project.home().join(".config/opencode"))?;
+        fs::write(project.home().join(".config/opencode/key.txt"), "sk-from-file\n")?;
         fs::write(project.home().join("key.txt"), "sk-from-home")?;
         project.write_config(
             &json!({"model": "own/one", "provider": {"own": provider(&server.url(), written)}}),

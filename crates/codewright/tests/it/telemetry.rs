@@ -235,9 +235,9 @@ fn nothing_is_told_where_the_user_wants_nothing_told_and_a_wrong_variable_is_nam
     let collector = Collector::start()?;
     let run = |args: [&'static str; 2]| told_to(stage.program(args), &collector.url);
     run(["run", "hi"]).env("OTEL_SDK_DISABLED", "true").finish()?.success()?;
-    let global = stage.project.home().join(".config/opencode");
+    let global = stage.project.home().join(".config/codewright");
     std::fs::create_dir_all(&global)?;
-    let config = global.join("opencode.json");
+    let config = global.join("codewright.json");
     std::fs::write(&config, r#"{"experimental": {"openTelemetry": false}}"#)?;
     run(["run", "hi"]).finish()?.success()?;
     assert!(collector.sent.lock().unwrap().is_empty());

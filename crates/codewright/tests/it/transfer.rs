@@ -635,7 +635,7 @@ fn a_share_is_fetched_from_where_shares_are() -> Result<()> {
     let project = Project::git()?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let url = format!("http://{}", listener.local_addr()?);
-    project.write("opencode.json", json!({"enterprise": {"url": url}}).to_string())?;
+    project.write_config(&json!({"enterprise": {"url": url}}))?;
     let document = exported();
     let mut items =
         vec![json!({"type": "session", "data": document["info"]}), json!({"type": "model", "data": []})];
