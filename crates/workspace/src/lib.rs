@@ -7,6 +7,7 @@
 mod diff;
 mod error;
 mod file;
+pub mod git;
 mod path;
 mod process;
 mod reading;
