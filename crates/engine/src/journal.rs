@@ -3,7 +3,6 @@
 //!
 //! What looks like a credential is taken out of every line, whoever wrote it.
 
-use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

@@ -73,6 +73,7 @@ const CONFIG: &str = "\
 \tcompression = 1
 \tbigFileThreshold = 512m
 \tlogAllRefUpdates = false
+\tsharedRepository = 0600
 [feature]
 \tmanyFiles = true
 [index]

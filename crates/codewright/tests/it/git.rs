@@ -495,6 +495,7 @@ fn a_repository_that_cannot_be_written_is_read() -> Result<()> {
     Ok(())
 }
 
+#[expect(clippy::print_stderr, reason = "a tester should know that nothing was tried")]
 /// Runs the program while the project is mounted so that nobody can write to it; `None` if that is not possible here.
 fn read_only(project: &Project, args: &[&str]) -> Result<Option<Finished>> {
     let bind = "mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro \"$0\" && cd \"$0\"";

@@ -66,7 +66,10 @@ fn commands_cannot_read_the_server_from_the_system() -> Result<()> {
     let stage = Stage::plain(Script::new().tool("bash", command).text("Done."))?;
     let run = unprivileged(&stage, &["run", "--format", "json", "hi"])?;
     let run = run.env("OPENAI_API_KEY", KEY).env("OPENCODE_SERVER_PASSWORD", KEY).env("OPENCODE_PID", "1");
-    let done = run.finish()?.success()?;
+    let done = run
+        .env("OPENCODE_PERMISSION", r#"{"bash":"allow","external_directory":"allow"}"#)
+        .finish()?
+        .success()?;
     let lines = lines(&done)?;
     let output = of_type(&lines, "tool_use")[0]["part"]["state"]["output"].as_str().unwrap();
     assert!(!output.starts_with("0\n"), "root reads everything: {output}");
@@ -116,6 +119,11 @@ fn what_the_program_keeps_is_its_owners_alone() -> Result<()> {
     };
     of(&["providers", "login", "openai", "--key-stdin"]).stdin(KEY).finish()?;
     of(&["run", "hi"]).finish()?.success()?;
+    let (server, url) = serve(of(&["serve"]))?;
+    let session = new_session(&url)?;
+    assert_eq!(post(&url, &format!("/session/{session}/message"), &prompt("again"))?.0, 200);
+    server.terminate()?;
+    server.finish()?;
     check_private(&home, 20)?;
     // What an older version left open is closed by the next start of anything.
     for base in [".local/share", ".local/state"] {
@@ -123,12 +131,6 @@ fn what_the_program_keeps_is_its_owners_alone() -> Result<()> {
         std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o755))?;
     }
     of(&["models"]).finish()?.success()?;
-    check_private(&home, 20)?;
-    let (server, url) = serve(of(&["serve"]))?;
-    let session = new_session(&url)?;
-    post(&url, &format!("/session/{session}/message"), &prompt("again"))?;
-    server.terminate()?;
-    server.finish()?;
     check_private(&home, 20)
 }
 

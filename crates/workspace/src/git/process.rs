@@ -77,11 +77,12 @@ pub(super) async fn stream(
     deadline: Duration,
     take: impl FnMut(&[u8]) -> bool,
 ) -> Result<Ended, Error> {
-    let talk = async {
+    // On the heap, because callers keep this within futures that are large already.
+    let talk = Box::pin(async {
         // The semaphore is never closed; without it there would only be no bound.
         let _permit = RUNS.acquire().await.ok();
         talk(command, input, take).await
-    };
+    });
     match timeout(deadline, talk).await {
         Ok(Ok(ended)) => Ok(ended),
         Ok(Err(error)) => Err(Error::Git { message: format!("cannot run `git {name}`: {error}") }),
