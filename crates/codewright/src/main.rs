@@ -17,9 +17,11 @@ use clap::Parser as _;
 use clap::error::ErrorKind;
 
 use cli::{Cli, Command};
+use codewright_config::{Dirs, Env};
 use codewright_tui::clean;
 
 fn main() -> ExitCode {
+    codewright_workspace::deny_tracing();
     // Before anything else: every command of a model starts the program this way.
     let mut args = std::env::args_os().skip(1);
     if args.next().is_some_and(|first| first == codewright_workspace::SUPERVISE) {
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
     if cli.version {
         return print(&format!("{}\n", connection::VERSION));
     }
+    repair_directories();
     let result = match cli.command {
         None => command::tui::main(cli.tui),
         Some(command) => run(command),
@@ -45,6 +48,18 @@ fn main() -> ExitCode {
         style::error(&error);
         ExitCode::FAILURE
     })
+}
+
+/// Takes the permissions of other users from the program's own directories, which older versions did not.
+fn repair_directories() {
+    // Commands that need the directories report why there are none.
+    let Ok(dirs) = Dirs::new(&Env::from_process()) else { return };
+    for directory in [&dirs.data, &dirs.state, &dirs.cache] {
+        if let Err(error) = codewright_workspace::repair_private_directory(directory) {
+            let advice = format!("run `chmod 700 {}`", directory.display());
+            style::warning(&format!("cannot make `{}` private: {error}; {advice}", directory.display()));
+        }
+    }
 }
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {

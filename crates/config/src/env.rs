@@ -222,7 +222,7 @@ pub const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("OPENCODE_BUN", "there is no JavaScript runtime inside"),
     ("OPENCODE_DISABLE_AUTOUPDATE", "the program never updates itself"),
     ("OPENCODE_DISABLE_LSP_DOWNLOAD", "no language server is ever downloaded"),
-    ("OPENCODE_PID", "set for commands, never read"),
+    ("OPENCODE_PID", "never read, and not passed on to commands"),
 ];
 
 const OWN_PREFIX: &str = "CODEWRIGHT_";

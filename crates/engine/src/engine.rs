@@ -152,10 +152,10 @@ impl Engine {
         let ids = Ids::new(clock.clone());
         let store = Store::open(&dirs.data.join("codewright.db"), ids.clone(), clock.clone()).await?;
         let set = [("AGENT", "1".to_owned()), ("OPENCODE", "1".to_owned()), ("CODEWRIGHT", "1".to_owned())];
-        let pid = ("OPENCODE_PID", std::process::id().to_string());
         let child_env = Environment {
-            set: set.into_iter().chain([pid]).map(|(name, value)| (name.to_owned(), value)).collect(),
-            remove: env.child_removals().into_iter().map(str::to_owned).collect(),
+            set: set.map(|(name, value)| (name.to_owned(), value)).into(),
+            // A server that was started by another's command does not pass on the number of that one.
+            remove: env.child_removals().into_iter().chain(["OPENCODE_PID"]).map(str::to_owned).collect(),
         };
         let shell =
             env.filled(codewright_config::env::SHELL).map_or_else(|| PathBuf::from("/bin/sh"), PathBuf::from);

@@ -3,7 +3,6 @@
 //!
 //! What looks like a credential is taken out of every line, whoever wrote it.
 
-use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -89,15 +88,13 @@ impl Journal {
             std::io::stderr().write_all(line.as_bytes())?;
         }
         if let Some(above) = self.path.parent() {
-            std::fs::create_dir_all(above)?;
+            codewright_workspace::make_private_directory(above)?;
         }
         if std::fs::metadata(&self.path).is_ok_and(|file| file.len() > MAX_FILE_BYTES) {
             std::fs::rename(&self.path, self.path.with_extension("log.old"))?;
         }
-        let mut options = OpenOptions::new();
+        let mut options = codewright_workspace::private_file();
         options.create(true).append(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         // One write, so that lines of several processes stay whole.
         options.open(&self.path)?.write_all(line.as_bytes())
     }

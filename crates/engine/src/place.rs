@@ -4,14 +4,13 @@
 
 pub(crate) mod files;
 pub(crate) mod head;
+mod project_id;
 mod settled;
 pub(crate) mod vcs;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use codewright_config::{
     AgentSpec, Config, ControlFiles, LoadInput, Loaded, Origins, PromptConfig, SkillInput, Trust, Worktree,
@@ -39,8 +38,6 @@ use crate::trust::Standing;
 use crate::{Error, remote};
 use settled::Settled;
 
-/// How long git may take to name the first commit; only asked once for each repository.
-const GIT_DEADLINE: Duration = Duration::from_secs(5);
 /// Warnings kept of a place.
 const MAX_WARNINGS: usize = 100;
 const DEFAULT_AGENT: &str = "build";
@@ -51,6 +48,8 @@ pub struct Place {
     pub(crate) worktree: Worktree,
     pub(crate) project: Project,
     pub(crate) models: Models,
+    /// Git, for comparisons.
+    pub(crate) git: codewright_workspace::git::Git,
     /// What the files were.
     pub(crate) snapshots: Snapshots,
     /// Whether it is kept what files were.
@@ -135,6 +134,7 @@ impl Place {
             directory: text(&directory),
         };
         Ok(Self {
+            git: project_id::git(inner),
             snapshots: snapshots(inner, &project, &worktree, &directory),
             keeps_files: config.snapshot != Some(false),
             project,
@@ -426,7 +426,7 @@ pub(crate) async fn project(inner: &Inner, worktree: &Worktree) -> Result<Projec
             return Ok(known);
         }
     }
-    let id = if worktree.git { first_commit(&worktree.root).await } else { None };
+    let id = if worktree.git { project_id::first_commit(inner, &worktree.root).await } else { None };
     let now = inner.clock.now_ms();
     let project = Project {
         id: id.unwrap_or_else(ProjectId::global),
@@ -440,17 +440,4 @@ pub(crate) async fn project(inner: &Inner, worktree: &Worktree) -> Result<Projec
     };
     inner.store.save_project(project.clone()).await?;
     Ok(project)
-}
-
-/// The hash of the repository's first commit; `None` without git, commits or patience.
-async fn first_commit(root: &Path) -> Option<ProjectId> {
-    let mut command = tokio::process::Command::new("git");
-    command.args(["rev-list", "--max-parents=0", "HEAD"]).current_dir(root);
-    command.env("GIT_OPTIONAL_LOCKS", "0");
-    command.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    let output = tokio::time::timeout(GIT_DEADLINE, command.output()).await.ok()?.ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    let mut roots: Vec<_> = text.lines().map(str::trim).filter(|line| line.len() >= 40).collect();
-    roots.sort_unstable();
-    roots.first().map(|root| ProjectId((*root).into()))
 }

@@ -1,7 +1,6 @@
 //! The projects that were ever worked in.
 
 use std::path::Path;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -80,13 +79,8 @@ impl Engine {
         if place.worktree.git {
             return self.stored_project(place).await;
         }
-        let mut git = tokio::process::Command::new("git");
-        git.args(["init", "--quiet"]).current_dir(&place.directory);
-        git.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-        let made = tokio::time::timeout(INIT_DEADLINE, git.status()).await;
-        if !made.is_ok_and(|status| status.is_ok_and(|status| status.success())) {
-            return Err(Error::invalid("git could not make a repository"));
-        }
+        let made = place.git.init(&place.directory, INIT_DEADLINE).await;
+        made.map_err(|error| Error::invalid(format!("git could not make a repository: {error}")))?;
         let directory = place.path().directory;
         self.dispose(place).await;
         let place = self.place(Path::new(&directory)).await?;

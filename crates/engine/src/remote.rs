@@ -96,7 +96,7 @@ fn keep(path: &PathBuf, text: &str) -> std::io::Result<()> {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
+        codewright_workspace::make_private_directory(folder)?;
     }
     let beside = path.with_extension(format!("{}.tmp", std::process::id()));
     let file = std::fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&beside);

@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, killpg};
+use codewright_workspace::git::{self, Group};
+use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -33,8 +34,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const STALLED_LOOKS: u32 = 8;
 /// Why there are no snapshots without git.
 pub(crate) const MISSING: &str = "the `git` program was not found";
-/// Where programs are looked for unless the caller says.
-const SEARCH: &str = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin";
 
 /// The program and what it may know of the world.
 #[derive(Debug, Clone)]
@@ -90,12 +89,12 @@ impl Git {
         };
         let late = tokio::select! {
             done = work => {
-                group.0 = None;
+                group.release();
                 return done;
             }
             () = cancel.cancelled() => Late::Cancelled,
             () = sleep(deadline) => Late::Deadline,
-            () = stalled(group.0) => Late::Stalled,
+            () = stalled(group.id()) => Late::Stalled,
         };
         group.signal(Signal::SIGTERM);
         // Git removes its lock files on this signal; whether it did is looked at before the next run.
@@ -121,43 +120,33 @@ impl Git {
     }
 
     fn start(&self, call: Call<'_>) -> Result<(Child, Group, Option<Vec<u8>>), Error> {
-        let mut command = Command::new("git");
+        let mut command =
+            git::command(self.search.as_deref(), &self.worktree).map_err(|error| match error {
+                codewright_workspace::Error::NoGit => Error::Off { reason: MISSING.to_owned() },
+                other => Error::Git { command: "start".to_owned(), message: other.to_string() },
+            })?;
+        git::without_settings(&mut command, &self.directory);
         command
-            .args(["--no-pager", "--literal-pathspecs", "-c", "core.hooksPath=/dev/null"])
             .args(&call.args)
-            .current_dir(&self.worktree)
-            .env_clear()
-            .env("PATH", self.search.as_deref().unwrap_or(OsStr::new(SEARCH)))
-            .env("HOME", &self.directory)
-            .env("XDG_CONFIG_HOME", &self.directory)
-            .env("LC_ALL", "C")
             .env("GIT_DIR", &self.directory)
             .env("GIT_WORK_TREE", &self.worktree)
             .env("GIT_OBJECT_DIRECTORY", call.objects)
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", joined(call.alternates))
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_SYSTEM", "/dev/null")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_ATTR_NOSYSTEM", "1")
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_NO_REPLACE_OBJECTS", "1")
-            .env("GIT_NO_LAZY_FETCH", "1")
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true);
+            // Git keeps in the index what it saw of unchanged files, so that the next look is quick.
+            .env_remove("GIT_OPTIONAL_LOCKS")
+            .stderr(Stdio::piped());
         let (stdin, stdout, bytes) = match call.input {
             Input::Lock(Some(lock)) => (Stdio::from(lock), Stdio::piped(), None),
             Input::Lock(None) => (Stdio::null(), Stdio::piped(), None),
             Input::Bytes(bytes, Some(lock)) => (Stdio::piped(), Stdio::from(lock), Some(bytes)),
             Input::Bytes(bytes, None) => (Stdio::piped(), Stdio::piped(), Some(bytes)),
         };
-        let child = command.stdin(stdin).stdout(stdout).spawn().map_err(|error| {
-            if error.kind() == std::io::ErrorKind::NotFound && self.worktree.is_dir() {
-                return Error::Off { reason: MISSING.to_owned() };
-            }
-            Error::Git { command: "start".to_owned(), message: format!("cannot start it: {error}") }
+        let child = command.stdin(stdin).stdout(stdout).spawn().map_err(|error| Error::Git {
+            command: "start".to_owned(),
+            message: format!("cannot start it: {error}"),
         })?;
-        let group = Group(child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw));
+        let group = Group::of(&child);
         Ok((child, group, bytes))
     }
 }
@@ -186,24 +175,6 @@ async fn stalled(process: Option<Pid>) {
         let is_still = fields.first() == Some(&"S") && now == last;
         still = if is_still { still + 1 } else { 0 };
         last = now;
-    }
-}
-
-/// The process group of a run; killed when dropped, which is harmless once it has ended.
-pub(crate) struct Group(Option<Pid>);
-
-impl Group {
-    fn signal(&self, signal: Signal) {
-        if let Some(id) = self.0 {
-            // The group may have ended by itself, which is what was wanted.
-            killpg(id, signal).unwrap_or_default();
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.signal(Signal::SIGKILL);
     }
 }
 

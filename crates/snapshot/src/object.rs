@@ -9,6 +9,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use codewright_workspace::make_private_directory;
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
@@ -28,8 +29,8 @@ const BLOCK_BYTES: u64 = 4096;
 const DIRECTORIES: u64 = 256;
 /// Objects are written once and read rarely.
 const LEVEL: Compression = Compression::fast();
-/// The mode of an object's file, as git sets it.
-const OBJECT_MODE: u32 = 0o444;
+/// The mode of an object's file: as git sets it, for the owner alone.
+const OBJECT_MODE: u32 = 0o400;
 
 /// An object that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +86,7 @@ pub(crate) fn write(objects: &Path, kind: &str, bytes: &[u8]) -> io::Result<Obje
     encoder.write_all(bytes)?;
     file.write_all(&encoder.finish()?)?;
     if let Some(directory) = path.parent()
-        && let Err(error) = fs::create_dir(directory)
+        && let Err(error) = make_private_directory(directory)
         && error.kind() != io::ErrorKind::AlreadyExists
     {
         return Err(error);

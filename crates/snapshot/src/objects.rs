@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use codewright_workspace::git::Group;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
-use crate::git::{Call, Group, Input};
+use crate::git::{Call, Input};
 use crate::id::{Content, File, ObjectId, TreeId};
 use crate::object::{self, Entry, MAX_OBJECT_BYTES, Node, Object};
 use crate::repository::Repository;

@@ -13,10 +13,13 @@
 //! whole snapshots before the effects of steps, old ones before new ones.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
+
+use codewright_workspace::{make_private_directory, private_file};
 
 use crate::Error;
 use crate::options::{Options, Quota};
@@ -92,7 +95,7 @@ impl State {
             return Ok(());
         }
         let directory = repository.join("grants");
-        fs::create_dir_all(&directory).map_err(|source| Error::at(&directory, source))?;
+        make_private_directory(&directory).map_err(|source| Error::at(&directory, source))?;
         for number in 0..SLOTS {
             let file = open_lock(&directory.join(number.to_string()))?;
             if file.try_lock().is_ok() {
@@ -128,7 +131,7 @@ struct Candidate {
 
 impl<'a> Store<'a> {
     fn open(options: &'a Options) -> Result<Self, Error> {
-        fs::create_dir_all(&options.directory).map_err(|source| Error::at(&options.directory, source))?;
+        make_private_directory(&options.directory).map_err(|source| Error::at(&options.directory, source))?;
         let path = options.store.join("lock");
         let lock = open_lock(&path)?;
         wait(&path, || lock.try_lock())?;
@@ -386,7 +389,9 @@ pub(crate) fn used(stamp: &Path) -> SystemTime {
 
 /// Sets a stamp to now.
 pub(crate) fn touch(stamp: &Path) -> Result<(), Error> {
-    fs::write(stamp, b"\n").map_err(|source| Error::at(stamp, source))
+    let file = private_file().create(true).truncate(true).write(true).open(stamp);
+    let written = file.and_then(|mut file| io::Write::write_all(&mut file, b"\n"));
+    written.map_err(|source| Error::at(stamp, source))
 }
 
 fn read_total(path: &Path) -> Option<u64> {
@@ -398,6 +403,6 @@ fn write_total(path: &Path, bytes: u64) -> Result<(), Error> {
     write_digits(&file, bytes).map_err(|source| Error::at(path, source))
 }
 
-fn write_digits(file: &fs::File, bytes: u64) -> std::io::Result<()> {
+fn write_digits(file: &fs::File, bytes: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::write_all_at(file, format!("{bytes:0TOTAL_DIGITS$}").as_bytes(), 0)
 }

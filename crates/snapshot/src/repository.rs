@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use codewright_workspace::make_private_directory;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -72,6 +73,7 @@ const CONFIG: &str = "\
 \tcompression = 1
 \tbigFileThreshold = 512m
 \tlogAllRefUpdates = false
+\tsharedRepository = 0600
 [feature]
 \tmanyFiles = true
 [index]
@@ -148,7 +150,7 @@ impl Repository {
         self.open()?;
         for directory in ["info", "refs", "objects/info"] {
             let path = own.join(directory);
-            fs::create_dir_all(&path).map_err(|source| Error::at(&path, source))?;
+            make_private_directory(&path).map_err(|source| Error::at(&path, source))?;
         }
         keep(&own.join("config"), CONFIG.as_bytes())?;
         keep(&own.join("info/attributes"), ATTRIBUTES.as_bytes())?;
@@ -170,7 +172,7 @@ impl Repository {
         if done.is_opened {
             return Ok(());
         }
-        fs::create_dir_all(own).map_err(|source| Error::at(own, source))?;
+        make_private_directory(own).map_err(|source| Error::at(own, source))?;
         touch(&own.join("used"))?;
         done.is_opened = true;
         for directory in [own.clone(), own.join("info"), own.join("objects/info")] {
@@ -270,7 +272,7 @@ impl Repository {
     pub(crate) fn next(&self, shelf: Shelf) -> Result<PathBuf, Error> {
         let number = self.generations(shelf).pop().map_or(1, |(number, _)| number.saturating_add(1));
         let path = self.options.directory.join(shelf.name()).join(format!("{number:04}"));
-        fs::create_dir_all(&path).map_err(|source| Error::at(&path, source))?;
+        make_private_directory(&path).map_err(|source| Error::at(&path, source))?;
         touch(&path.join("born"))?;
         touch(&path.join("used"))?;
         self.list_generations()?;
@@ -285,7 +287,7 @@ impl Repository {
             list.push(b'\n');
         }
         let path = self.options.directory.join("objects/info/alternates");
-        fs::create_dir_all(self.options.directory.join("objects/info"))
+        make_private_directory(&self.options.directory.join("objects/info"))
             .map_err(|source| Error::at(&path, source))?;
         keep(&path, &list).map(drop)
     }

@@ -423,7 +423,11 @@ fn copy_one(from: &Path, to: &Path) -> Result<(), Error> {
                 io::ErrorKind::StorageFull => Error::Full { path: to.to_owned() },
                 _ => Error::unwritable(to, error),
             };
-            let mut target = File::create(to).map_err(write)?;
+            let mut options = fs::OpenOptions::new();
+            options.write(true).create(true).truncate(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            let mut target = options.open(to).map_err(write)?;
             io::copy(&mut source, &mut target).map_err(write)?;
             Ok(())
         }

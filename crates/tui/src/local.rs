@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -146,7 +147,7 @@ fn read(path: &Path) -> Option<String> {
 /// Writes a file whole or not at all; for its owner alone, because prompts are private.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
     }
     let parent = path.parent().unwrap_or(Path::new("."));
     // Such a file is its owner's alone from the beginning.

@@ -45,6 +45,15 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// There is no git; what needs it is left out.
+    #[error("the `git` program was not found")]
+    NoGit,
+    /// Git cannot be used on this repository, or did not do its work.
+    #[error("{message}")]
+    Git {
+        /// What failed, for a person.
+        message: String,
+    },
 }
 
 impl Error {

@@ -7,7 +7,9 @@
 mod diff;
 mod error;
 mod file;
+pub mod git;
 mod path;
+mod private;
 mod process;
 mod reading;
 mod search;
@@ -17,9 +19,10 @@ pub use diff::{Diff, unified};
 pub use error::Error;
 pub use file::{MAX_TEXT_BYTES, TextFile, read_bytes, read_text, write_atomic};
 pub use path::{Place, Workspace, normalize, physical, relative};
+pub use private::{make_private_directory, private_file, repair_private_directory};
 pub use process::{
-    Command, Confinement, End, Ended, Limits, Output, Rest, SUPERVISE, Screen, Seated, open_terminal, run,
-    supervise,
+    Command, Confinement, End, Ended, Limits, Output, Rest, SUPERVISE, Screen, Seated, deny_tracing,
+    open_terminal, run, supervise,
 };
 pub use reading::{Entries, Kind, MAX_LINE_CHARS, Page, Window, list, read_lines, sniff};
 pub use search::{

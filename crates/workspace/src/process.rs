@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 pub use held::Confinement;
 use held::{Ends, GRACE, Held, REAP};
 pub use output::Output;
-pub use supervisor::{SUPERVISE, supervise};
+pub use supervisor::{SUPERVISE, deny_tracing, supervise};
 pub use terminal::{Screen, Seated, open_terminal};
 
 use crate::Error;

@@ -6,6 +6,7 @@
 mod arrows;
 mod bench;
 mod files;
+mod git;
 mod links;
 mod measuring;
 mod pictures;

@@ -6,12 +6,13 @@
 //! the user's configuration, data or keys is touched.
 
 use std::path::Path;
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use codewright_config::{Env, env};
 use codewright_scripted::{Request, Script, Server, Steps, Turn, Usage};
+use codewright_workspace::git::Git;
 use serde_json::json;
 
 use super::run;
@@ -90,18 +91,10 @@ async fn make_project(project: &Path) -> anyhow::Result<()> {
 }
 
 async fn git(project: &Path, arguments: &[&str]) -> bool {
-    let mut command = tokio::process::Command::new("git");
-    command.args([
-        "-c",
-        "user.name=Demo",
-        "-c",
-        "user.email=demo@example.invalid",
-        "-c",
-        "commit.gpgsign=false",
-    ]);
-    command.args(arguments).current_dir(project).kill_on_drop(true);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    matches!(tokio::time::timeout(GIT_DEADLINE, command.status()).await, Ok(Ok(status)) if status.success())
+    let identity = ["-c", "user.name=Demo", "-c", "user.email=demo@example.invalid"];
+    let git = Git::new(Env::from_process().get(env::PATH), project, project);
+    let arguments: Vec<&str> = identity.into_iter().chain(arguments.iter().copied()).collect();
+    git.run_in_own(project, &arguments, GIT_DEADLINE).await.is_ok()
 }
 
 /// An environment of its own: the demonstration neither reads nor writes the user's files.

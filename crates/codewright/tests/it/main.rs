@@ -14,6 +14,7 @@ mod crash;
 mod demo;
 mod escape;
 mod faults;
+mod git;
 mod gitlab;
 mod hang;
 mod hostile;

@@ -1,10 +1,15 @@
 //! Keys stay where they belong.
 
-use anyhow::Result;
-use codewright_testkit::{Project, Script, Turn};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use codewright_testkit::{Project, Run, Script, Turn};
 use serde_json::json;
 
-use crate::support::{Stage, check_code, check_has, files, holds_bytes, lines, of_type};
+use crate::support::{
+    Stage, check_code, check_has, files, holds_bytes, lines, new_session, of_type, post, prompt, serve,
+};
 
 const KEY: &str = "sk-0123456789-very-secret-key";
 
@@ -43,9 +48,108 @@ fn commands_do_not_see_the_keys() -> Result<()> {
     let lines = lines(&done)?;
     let output = of_type(&lines, "tool_use")[0]["part"]["state"]["output"].as_str().unwrap();
     assert!(!output.contains(KEY) && !output.contains("API_KEY"), "{output}");
-    check_has(
-        output,
-        &["AGENT=1\n", "OPENCODE=1\n", "OPENCODE_PID=", "PATH=", "HOME=", "MY_WORD=kept", "GITHUB_TOKEN="],
-    );
+    assert!(!output.contains("OPENCODE_PID"), "{output}");
+    check_has(output, &["AGENT=1\n", "OPENCODE=1\n", "PATH=", "HOME=", "MY_WORD=kept", "GITHUB_TOKEN="]);
+    Ok(())
+}
+
+/// What a command finds of a secret in the memory of its server and of its supervisor.
+const SEARCH: &str = "supervisor=$PPID; server=$(cut -d' ' -f4 /proc/$PPID/stat); id -u; \
+    for id in $supervisor $server; do for file in environ mem maps; do \
+    head -c 1 /proc/$id/$file >/dev/null 2>&1 && echo \"$id $file can be read\"; done; \
+    ls /proc/$id/fd >/dev/null 2>&1 && echo \"$id fd can be read\"; done; \
+    cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c very-secret; \
+    env | grep PID; echo \"server is $(cat /proc/$server/comm)\"";
+
+#[test]
+fn commands_cannot_read_the_server_from_the_system() -> Result<()> {
+    let command = json!({ "command": SEARCH });
+    let stage = Stage::plain(Script::new().tool("bash", command).text("Done."))?;
+    let run = unprivileged(&stage, &["run", "--format", "json", "hi"])?;
+    let run = run.env("OPENAI_API_KEY", KEY).env("OPENCODE_SERVER_PASSWORD", KEY).env("OPENCODE_PID", "1");
+    let done = run
+        .env("OPENCODE_PERMISSION", r#"{"bash":"allow","external_directory":"allow"}"#)
+        .finish()?
+        .success()?;
+    let lines = lines(&done)?;
+    let output = of_type(&lines, "tool_use")[0]["part"]["state"]["output"].as_str().unwrap();
+    assert!(!output.starts_with("0\n"), "root reads everything: {output}");
+    check_has(output, &["\n0\nserver is codewright"]);
+    assert!(!output.contains("can be read") && !output.contains("PID"), "{output}");
+    Ok(())
+}
+
+/// The program as a user without rights, who owns everything of the stage.
+fn unprivileged(stage: &Stage, args: &[&str]) -> Result<Run> {
+    const NOBODY: &str = "65534";
+    let project = &stage.project;
+    if !is_root()? {
+        return Ok(stage.program(args.iter().copied()));
+    }
+    // The directories above the built program may be closed to others.
+    let root = project.home().parent().context("a directory above")?;
+    let program = root.join("codewright");
+    std::fs::copy(env!("CARGO_BIN_EXE_codewright"), &program)?;
+    Run::new("chown", project).args(["-R", NOBODY]).args([root]).finish()?.success()?;
+    let run = Run::new("setpriv", project).args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]);
+    let run = run.args([&program]).args(args);
+    Ok(run.env("OPENCODE_DISABLE_LOCAL_SERVERS", "1").env("OPENCODE_DISABLE_MODELS_FETCH", "1"))
+}
+
+fn is_root() -> Result<bool> {
+    let id = std::process::Command::new("id").arg("-u").output()?;
+    Ok(id.stdout == b"0\n")
+}
+
+#[test]
+fn what_the_program_keeps_is_its_owners_alone() -> Result<()> {
+    let script = Script::new()
+        .tool("bash", json!({"command": "umask; seq 1 20000; echo new > by-command.txt"}))
+        .tool("write", json!({"filePath": "by-tool.txt", "content": "x\n"}))
+        .text("Done.")
+        .text("Again.");
+    let stage = Stage::git(script)?;
+    stage.project.write("secret.txt", "private\n")?;
+    // A fresh home, without the directories that the testkit makes.
+    let home = stage.project.home().join("fresh");
+    std::fs::create_dir(&home)?;
+    let of = |args: &[&'static str]| {
+        let names = ["DATA", "STATE", "CACHE", "CONFIG"].map(|name| format!("XDG_{name}_HOME"));
+        let run = stage.program(args.iter().copied()).env("HOME", &home);
+        names.iter().fold(run, |run, name| run.env(name, ""))
+    };
+    of(&["providers", "login", "openai", "--key-stdin"]).stdin(KEY).finish()?;
+    of(&["run", "hi"]).finish()?.success()?;
+    let (server, url) = serve(of(&["serve"]))?;
+    let session = new_session(&url)?;
+    assert_eq!(post(&url, &format!("/session/{session}/message"), &prompt("again"))?.0, 200);
+    server.terminate()?;
+    server.finish()?;
+    check_private(&home, 20)?;
+    // What an older version left open is closed by the next start of anything.
+    for base in [".local/share", ".local/state"] {
+        let directory = home.join(base).join("codewright");
+        std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o755))?;
+    }
+    of(&["models"]).finish()?.success()?;
+    check_private(&home, 20)
+}
+
+/// Fails unless everything below is for its owner alone, and there are so many entries.
+fn check_private(directory: &Path, least: usize) -> Result<()> {
+    let (mut waiting, mut count) = (vec![directory.to_owned()], 0);
+    while let Some(directory) = waiting.pop() {
+        for entry in std::fs::read_dir(&directory)? {
+            let path = entry?.path();
+            let metadata = path.symlink_metadata()?;
+            let mode = metadata.permissions().mode() & 0o7777;
+            ensure!(mode & 0o077 == 0, "{} has the mode {mode:o}", path.display());
+            count += 1;
+            if metadata.is_dir() {
+                waiting.push(path);
+            }
+        }
+    }
+    ensure!(count >= least, "there are only {count} entries");
     Ok(())
 }

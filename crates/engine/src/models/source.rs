@@ -106,9 +106,11 @@ fn read(path: &Path) -> Opened {
 /// Puts the text in place at once: a reader sees the old file or the new one.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path.parent().ok_or_else(|| std::io::Error::other("it lies in no folder"))?;
-    std::fs::create_dir_all(folder)?;
+    codewright_workspace::make_private_directory(folder)?;
     let beside = path.with_extension(format!("{}.tmp", std::process::id()));
-    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
+    let file = codewright_workspace::private_file().create(true).truncate(true).write(true).open(&beside);
+    let written = file.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
+    let written = written.and_then(|()| std::fs::rename(&beside, path));
     if written.is_err() {
         // It may not even have been made.
         drop(std::fs::remove_file(&beside));

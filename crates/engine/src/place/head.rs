@@ -9,15 +9,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use codewright_proto::{FileChange, Signal};
 use codewright_store::Store;
+use codewright_workspace::git::{git_dirs, read_small};
 use codewright_workspace::{Change, Changed, Folder, Watch};
-use tokio::io::AsyncReadExt as _;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::Place;
 
 const HEAD: &str = "HEAD";
-/// The most that is read of HEAD, and of the file that names a linked repository.
+/// The most that is read of HEAD.
 const MAX_BYTES: u64 = 4096;
 /// Directories whose repositories are watched; as many as are held open.
 const MAX_DIRECTORIES: usize = 64;
@@ -233,13 +233,8 @@ fn event(change: Change) -> FileChange {
 
 /// The folder in which a repository has its HEAD.
 async fn repository(root: &Path) -> Option<PathBuf> {
-    let git = root.join(".git");
-    if tokio::fs::metadata(&git).await.ok()?.is_dir() {
-        return Some(git);
-    }
-    let text = short(&git).await?;
-    let folder = text.strip_prefix("gitdir:")?.trim();
-    Some(codewright_workspace::normalize(&root.join(folder)))
+    let root = root.to_owned();
+    tokio::task::spawn_blocking(move || git_dirs(&root)).await.ok()?.map(|dirs| dirs.own)
 }
 
 /// The branch that HEAD names; none if it names a commit, or nothing that one understands.
@@ -248,16 +243,14 @@ async fn branch(folder: &Path) -> Option<String> {
     // Old repositories have a link.
     let text = match tokio::fs::read_link(&head).await {
         Ok(target) => target.to_str()?.to_owned(),
-        Err(_) => short(&head).await?.strip_prefix("ref:")?.trim().to_owned(),
+        Err(_) => short(head).await?.strip_prefix("ref:")?.trim().to_owned(),
     };
     let name = text.strip_prefix("refs/heads/")?;
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// The text of a short file; whatever else bears its name is not opened.
-async fn short(path: &Path) -> Option<String> {
-    tokio::fs::metadata(path).await.ok().filter(std::fs::Metadata::is_file)?;
-    let (file, mut text) = (tokio::fs::File::open(path).await.ok()?, String::new());
-    file.take(MAX_BYTES).read_to_string(&mut text).await.ok()?;
-    Some(text)
+/// The text of a short file; whatever else bears its name is not read.
+async fn short(path: PathBuf) -> Option<String> {
+    let read = tokio::task::spawn_blocking(move || read_small(&path, MAX_BYTES));
+    String::from_utf8(read.await.ok()??).ok()
 }

@@ -1,45 +1,33 @@
 //! What git says of a directory: its branch, and how the files differ.
 //!
-//! Files that git does not know yet are part of every difference. They are made known in an
-//! index of our own, so that the user's is never written. A repository may hold hostile
-//! settings; nothing here runs programs that it names.
+//! Files that git does not know yet are part of every difference. They are added to a copy of the
+//! index, so that the user's is never written. A repository may hold hostile settings; git never
+//! reads them, see [`codewright_workspace::git`].
 
 use std::collections::HashMap;
-use std::ffi::OsString;
-use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
 use codewright_proto::{VcsFile, VcsReply, VcsStatus};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::Command;
+use codewright_workspace::git::{Call, Ended, MAX_OUTPUT_BYTES, Repository};
 
 use crate::patch::{self, Kept};
 use crate::{Error, Place};
 
 /// How long one call of git may take.
 const GIT_DEADLINE: Duration = Duration::from_secs(20);
-/// The most that is kept of what git prints.
-const MAX_OUTPUT_BYTES: usize = 16 * 1024 * 1024;
 /// The most of a difference that is read to find the files for which there is room.
 const MAX_READ_BYTES: usize = 256 * 1024 * 1024;
-/// How much of it is read at a time.
-const PIECE_BYTES: usize = 64 * 1024;
-/// Differing files that are told.
+/// Differing files that are reported.
 const MAX_FILES: usize = 5000;
-/// The tree without files, which a repository without commits is compared with.
-const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
-/// What keeps a repository's settings from running anything.
-const SAFE: [&str; 8] = [
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "core.quotePath=false",
-    "-c",
-    "core.hooksPath=/dev/null",
-    "--no-pager",
-    "--literal-pathspecs",
+/// The names of an empty file, by the format of names.
+const EMPTY_FILES: [&str; 2] = [
+    "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
 ];
+/// What every comparison is made with. Git would run itself in a submodule to see whether its files differ, and would
+/// read the submodule's own configuration there; so only another commit of a submodule counts.
+const COMPARISON: [&str; 5] =
+    ["diff", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
 
 /// What the files are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,26 +41,26 @@ pub enum Against {
 impl Place {
     /// The branches; both absent outside a repository.
     pub async fn vcs(&self) -> VcsReply {
-        if !self.worktree.git {
-            return VcsReply::default();
-        }
-        let branch = self.line(&["symbolic-ref", "--quiet", "--short", "HEAD"]).await;
-        VcsReply { default_branch: self.default_branch(branch.as_deref()).await, branch }
+        let Ok(Some(tree)) = self.tree().await else { return VcsReply::default() };
+        let branch = tree.line(&["symbolic-ref", "--quiet", "--short", "HEAD"]).await;
+        VcsReply { default_branch: tree.default_branch(branch.as_deref()).await, branch }
     }
 
     /// The files that differ from the last commit.
     pub async fn vcs_status(&self) -> Result<Vec<VcsFile>, Error> {
-        self.differing(Against::Commit).await.map(|(files, ..)| files)
+        let Some(tree) = self.tree().await? else { return Ok(Vec::new()) };
+        tree.differing(Against::Commit).await.map(|(files, _)| files)
     }
 
     /// The files that differ, each with its difference and so many lines around it. The differences of all are
     /// bounded together: a file whose own is too large for what is left has none.
     pub async fn vcs_diff(&self, against: Against, context: Option<u32>) -> Result<Vec<VcsFile>, Error> {
-        let (mut files, base, index) = self.differing(against).await?;
+        let Some(tree) = self.tree().await? else { return Ok(Vec::new()) };
+        let (mut files, base) = tree.differing(against).await?;
         if files.is_empty() {
             return Ok(files);
         }
-        let text = self.patches(&base, context, index.as_ref()).await?;
+        let text = tree.patches(&base, context).await?;
         let patches = patch::files(&text).into_iter().map(|known| (known.file, known.patch));
         let mut patches: HashMap<_, _> = patches.collect();
         for file in &mut files {
@@ -83,26 +71,41 @@ impl Place {
 
     /// The difference from the last commit, as git prints it.
     pub async fn vcs_raw(&self) -> Result<String, Error> {
-        let (files, base, index) = self.differing(Against::Commit).await?;
+        let Some(tree) = self.tree().await? else { return Ok(String::new()) };
+        let (files, base) = tree.differing(Against::Commit).await?;
         if files.is_empty() {
             return Ok(String::new());
         }
-        self.patch(&base, None, index.as_ref()).await
+        tree.patch(&base, None).await
     }
 
     /// Changes the files as a patch says, all or none; false if it does not fit.
     pub async fn vcs_apply(&self, patch: &str) -> Result<bool, Error> {
-        if !self.worktree.git {
+        let Some(tree) = self.tree().await? else {
             return Err(Error::invalid("patches can only be applied in a repository"));
-        }
+        };
         for check in [&["apply", "--check", "-"][..], &["apply", "-"]] {
-            if self.git(check, None, Some(patch.as_bytes())).await?.is_none() {
+            if tree.git(check, Some(patch.as_bytes())).await?.is_none() {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
+    /// The repository, if the directory lies in one.
+    async fn tree(&self) -> Result<Option<Tree>, Error> {
+        if !self.worktree.git {
+            return Ok(None);
+        }
+        let repository = self.git.open(&self.worktree.root).await;
+        repository.map(|repository| Some(Tree(repository))).map_err(unusable)
+    }
+}
+
+/// The files of a repository, compared by git.
+struct Tree(Repository);
+
+impl Tree {
     async fn default_branch(&self, branch: Option<&str>) -> Option<String> {
         let remote = self.line(&["symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD"]).await;
         if let Some((_, name)) = remote.as_deref().and_then(|remote| remote.split_once('/')) {
@@ -117,14 +120,11 @@ impl Place {
         branch.map(str::to_owned)
     }
 
-    /// The differing files, what they were compared with, and the index in which new files are known.
-    async fn differing(&self, against: Against) -> Result<(Vec<VcsFile>, String, Option<Index>), Error> {
-        if !self.worktree.git {
-            return Ok((Vec::new(), String::new(), None));
-        }
+    /// The differing files, and what they were compared with. From then on the index knows new files too.
+    async fn differing(&self, against: Against) -> Result<(Vec<VcsFile>, String), Error> {
         let head = self.line(&["rev-parse", "--verify", "--quiet", "HEAD"]).await;
         let base = match (against, head) {
-            (_, None) => EMPTY_TREE.to_owned(),
+            (_, None) => self.0.empty_tree().to_owned(),
             (Against::Commit, Some(head)) => head,
             (Against::Branch, Some(head)) => {
                 let other = self.default_branch(None).await;
@@ -135,35 +135,32 @@ impl Place {
                 met.unwrap_or(head)
             }
         };
-        let index = self.index().await;
-        let args =
-            ["diff", "--raw", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", &base];
-        let listed = self.git(&args, index.as_ref(), None).await?;
+        self.0.copy_index().map_err(unusable)?;
+        // A comparison without the new files is better than none.
+        self.add_new_files().await.unwrap_or_default();
+        let args: Vec<_> = COMPARISON.into_iter().chain(["--raw", "--numstat", "-z", &base]).collect();
+        let listed = self.git(&args, None).await?;
         let listed = listed.ok_or_else(|| Error::invalid("git cannot compare the files"))?;
-        Ok((files(&listed), base, index))
+        Ok((files(&listed), base))
     }
 
     /// The whole difference, as git prints it.
-    async fn patch(&self, base: &str, context: Option<u32>, index: Option<&Index>) -> Result<String, Error> {
-        let text = self.git(&compared(base, &around(context)), index, None).await?;
+    async fn patch(&self, base: &str, context: Option<u32>) -> Result<String, Error> {
+        let text = self.git(&compared(base, &around(context)), None).await?;
         let text = text.ok_or_else(|| Error::invalid("git cannot compare the files"))?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// The differences of the files for which there is room.
-    async fn patches(
-        &self,
-        base: &str,
-        context: Option<u32>,
-        index: Option<&Index>,
-    ) -> Result<String, Error> {
+    async fn patches(&self, base: &str, context: Option<u32>) -> Result<String, Error> {
         let (mut kept, mut read) = (Kept::new(MAX_OUTPUT_BYTES), 0);
         let take = |piece: &[u8]| {
             read += piece.len();
             kept.push(piece);
             read < MAX_READ_BYTES
         };
-        let kept = match self.run((&compared(base, &around(context)), None), index, take).await? {
+        let around = around(context);
+        let kept = match self.0.stream(call(&compared(base, &around), None), take).await.map_err(unusable)? {
             Ended::Well => kept.whole(),
             Ended::Stopped => kept.cut(),
             Ended::Badly => return Err(Error::invalid("git cannot compare the files")),
@@ -171,107 +168,43 @@ impl Place {
         Ok(String::from_utf8_lossy(&kept).into_owned())
     }
 
-    /// A copy of the index in which files that git does not know are known, without their content.
-    async fn index(&self) -> Option<Index> {
-        let path = self.line(&["rev-parse", "--path-format=absolute", "--git-path", "index"]).await?;
-        let own = Index(tempfile::Builder::new().prefix("codewright-index-").tempdir().ok()?);
-        let copied = tokio::fs::copy(&path, own.0.path().join("index")).await;
-        // A repository in which nothing was ever added has no index.
-        if copied.is_err() && Path::new(&path).exists() {
-            return None;
+    /// Adds files that git does not know to the copy of the index, without their content.
+    ///
+    /// `git add` would do this, but it runs git in every submodule, with the submodule's own configuration.
+    async fn add_new_files(&self) -> Result<(), Error> {
+        let listed = self.git(&["ls-files", "--others", "--exclude-standard", "-z"], None).await?;
+        let empty = EMPTY_FILES[usize::from(self.0.is_sha256())];
+        let mut entries = Vec::new();
+        for path in listed.unwrap_or_default().split(|byte| *byte == 0) {
+            // A trailing slash is another repository.
+            if !path.is_empty() && !path.ends_with(b"/") {
+                entries.extend_from_slice(format!("100644 {empty}\t").as_bytes());
+                entries.extend_from_slice(path);
+                entries.push(0);
+            }
         }
-        self.git(&["add", "--intent-to-add", "--", "."], Some(&own), None).await.ok()??;
-        Some(own)
+        if !entries.is_empty() {
+            self.git(&["update-index", "-z", "--index-info"], Some(&entries)).await?;
+        }
+        Ok(())
     }
 
     async fn line(&self, args: &[&str]) -> Option<String> {
-        let output = self.git(args, None, None).await.ok()??;
-        let line = String::from_utf8(output).ok()?.trim().to_owned();
-        (!line.is_empty()).then_some(line)
+        self.0.line(call(args, None)).await
     }
 
     /// What git prints; `None` if it fails. More than is read is an error.
-    async fn git(
-        &self,
-        args: &[&str],
-        index: Option<&Index>,
-        input: Option<&[u8]>,
-    ) -> Result<Option<Vec<u8>>, Error> {
-        let mut output = Vec::new();
-        let take = |piece: &[u8]| {
-            output.extend_from_slice(piece);
-            output.len() <= MAX_OUTPUT_BYTES
-        };
-        match self.run((args, input), index, take).await? {
-            Ended::Well => Ok(Some(output)),
-            Ended::Badly => Ok(None),
-            Ended::Stopped => Err(Error::invalid(format!(
-                "the changes are too large: git prints more than {} MiB of them; commit or ignore what is large",
-                MAX_OUTPUT_BYTES / 1024 / 1024
-            ))),
-        }
-    }
-
-    /// Runs git; `take` is given what it prints, and says whether it wants more.
-    async fn run(
-        &self,
-        (args, input): (&[&str], Option<&[u8]>),
-        index: Option<&Index>,
-        mut take: impl FnMut(&[u8]) -> bool,
-    ) -> Result<Ended, Error> {
-        let mut command = Command::new("git");
-        command.args(SAFE).args(args).current_dir(&self.worktree.root);
-        command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
-        if let Some(Index(directory)) = index {
-            command.env("GIT_INDEX_FILE", OsString::from(directory.path().join("index")));
-        }
-        command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
-        command.stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
-        let talk = async {
-            let mut child = command.spawn()?;
-            let stdin = child.stdin.take();
-            let stdout = child.stdout.take();
-            let write = async {
-                if let (Some(mut stdin), Some(input)) = (stdin, input) {
-                    // Whoever ends before it has read all says so by its status.
-                    drop(stdin.write_all(input).await);
-                }
-            };
-            let read = async {
-                let Some(mut stdout) = stdout else { return Ok(true) };
-                let mut piece = vec![0; PIECE_BYTES];
-                loop {
-                    let count = stdout.read(&mut piece).await?;
-                    if count == 0 {
-                        return Ok::<_, std::io::Error>(true);
-                    }
-                    if !take(&piece[..count]) {
-                        return Ok(false);
-                    }
-                }
-            };
-            let ((), is_all) = tokio::join!(write, read);
-            if !is_all? {
-                child.start_kill()?;
-                return Ok(Ended::Stopped);
-            }
-            let succeeded = child.wait().await?.success();
-            Ok::<_, std::io::Error>(if succeeded { Ended::Well } else { Ended::Badly })
-        };
-        match tokio::time::timeout(GIT_DEADLINE, talk).await {
-            Ok(Ok(ended)) => Ok(ended),
-            Ok(Err(error)) => Err(Error::invalid(format!("cannot run git: {error}"))),
-            Err(_) => Err(Error::invalid("git took too long")),
-        }
+    async fn git(&self, args: &[&str], input: Option<&[u8]>) -> Result<Option<Vec<u8>>, Error> {
+        self.0.output(call(args, input)).await.map_err(unusable)
     }
 }
 
-/// What came of one call of git.
-enum Ended {
-    Well,
-    /// It was not let print all.
-    Stopped,
-    Badly,
+fn call<'a>(args: &'a [&'a str], input: Option<&'a [u8]>) -> Call<'a> {
+    Call { args, input, deadline: GIT_DEADLINE }
+}
+
+fn unusable(error: codewright_workspace::Error) -> Error {
+    Error::invalid(format!("cannot compare the files: {error}"))
 }
 
 /// How git is told how many lines are shown around a change.
@@ -280,12 +213,10 @@ fn around(context: Option<u32>) -> String {
 }
 
 /// The arguments of a comparison with a tree.
-fn compared<'a>(base: &'a str, around: &'a str) -> [&'a str; 7] {
-    ["diff", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", around, base]
+fn compared<'a>(base: &'a str, around: &'a str) -> [&'a str; 8] {
+    let [diff, renames, external, textconv, submodules] = COMPARISON;
+    [diff, "--no-color", renames, external, textconv, submodules, around, base]
 }
-
-/// An index of our own; gone when dropped.
-struct Index(tempfile::TempDir);
 
 /// Reads `git diff --raw --numstat -z`.
 fn files(listed: &[u8]) -> Vec<VcsFile> {

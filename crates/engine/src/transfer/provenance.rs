@@ -160,7 +160,7 @@ pub(crate) async fn save(inner: &Inner, id: &SessionId, provenance: &Provenance)
     let failed = |error: io::Error| Error::invalid(format!("cannot write `{}`: {error}", path.display()));
     let json = serde_json::to_vec(provenance).map_err(|error| failed(error.into()))?;
     let directory = path.with_file_name("");
-    tokio::fs::create_dir_all(&directory).await.map_err(failed)?;
+    codewright_workspace::make_private_directory(&directory).map_err(failed)?;
     let unnamed = path.with_extension(format!("new-{}", std::process::id()));
     let write = async {
         let mut options = tokio::fs::OpenOptions::new();

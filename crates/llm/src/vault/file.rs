@@ -1,8 +1,8 @@
 //! A file that is replaced whole, and locks that end with the process that holds them.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -20,6 +20,8 @@ const WRITE_WAIT: Duration = Duration::from_secs(10);
 const TRY_EVERY: Duration = Duration::from_millis(10);
 /// Only the user may read credentials.
 const MODE: u32 = 0o600;
+/// Only the user may look into their directory.
+const DIRECTORY_MODE: u32 = 0o700;
 
 /// A lock between processes and threads; the system frees it when its holder ends, however that happens.
 #[derive(Debug)]
@@ -103,5 +105,6 @@ pub(super) fn write(path: &Path, entries: &Map<String, Value>) -> Result<(), Err
 
 fn make_directory(path: &Path) -> Result<(), Error> {
     let Some(directory) = path.parent() else { return Ok(()) };
-    fs::create_dir_all(directory).map_err(|why| failed(directory, "make the directory", &why))
+    let made = DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(directory);
+    made.map_err(|why| failed(directory, "make the directory", &why))
 }

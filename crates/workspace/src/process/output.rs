@@ -130,7 +130,7 @@ impl Spill {
 
 async fn open(path: PathBuf) -> Spill {
     if let Some(directory) = path.parent()
-        && tokio::fs::create_dir_all(directory).await.is_err()
+        && tokio::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).await.is_err()
     {
         return Spill::Lost;
     }

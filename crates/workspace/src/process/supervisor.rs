@@ -36,6 +36,16 @@ const KILLED: Duration = Duration::from_secs(10);
 /// Longest time between two looks at what is left.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
+/// Keeps other processes of the same user from reading this one's memory, environment and open files.
+///
+/// Commands run as the same user as the server, whose environment may hold keys and the password of its clients. No
+/// core file is written either. Root can still read everything, and systems other than Linux are left as they are.
+pub fn deny_tracing() {
+    #[cfg(target_os = "linux")]
+    // Refused only by a kernel without this call; the program works without it.
+    let _ = nix::sys::prctl::set_dumpable(false);
+}
+
 /// Runs a program (a terminal's path or [`NO_TERMINAL`], the program, its arguments) and all it starts, to their end.
 #[must_use]
 pub fn supervise(args: impl Iterator<Item = OsString>) -> ExitCode {

@@ -1,0 +1,62 @@
+//! The id of a project: the name of the first commit of its repository.
+//!
+//! The id tells projects apart and proves nothing: everyone who has a commit can build a repository that begins with
+//! it. So what a user allowed is kept by directory as well.
+
+use std::path::Path;
+use std::time::Duration;
+
+use codewright_proto::ProjectId;
+use codewright_workspace::git::{Call, Git};
+
+use crate::engine::Inner;
+
+/// How long git may take to find the first commit; it is looked for once for each repository.
+const GIT_DEADLINE: Duration = Duration::from_secs(5);
+/// The lengths of a commit's name, in SHA-1 and in SHA-256.
+const NAME_DIGITS: [usize; 2] = [40, 64];
+
+/// Git for the user whose program this is.
+pub(super) fn git(inner: &Inner) -> Git {
+    let dirs = &inner.dirs;
+    let config_home = dirs.config.parent().unwrap_or(&dirs.config);
+    Git::new(inner.env.get(codewright_config::env::PATH), &dirs.home, config_home)
+}
+
+/// The project of the repository here; `None` without git, without a commit, or if the search takes too long.
+pub(super) async fn first_commit(inner: &Inner, worktree: &Path) -> Option<ProjectId> {
+    let repository = git(inner).open(worktree).await.ok()?;
+    let args = ["rev-list", "--max-parents=0", "HEAD"];
+    let listed =
+        repository.output(Call { args: &args, input: None, deadline: GIT_DEADLINE }).await.ok()??;
+    oldest(&String::from_utf8(listed).ok()?)
+}
+
+/// The first of the commits without parents, in the order of their names.
+fn oldest(listed: &str) -> Option<ProjectId> {
+    let roots = listed.lines().map(str::trim).filter(|line| is_name(line));
+    roots.min().map(|root| ProjectId(root.into()))
+}
+
+/// Whether this is the name of a commit. Directories are named after it, and other ids look different.
+fn is_name(text: &str) -> bool {
+    NAME_DIGITS.contains(&text.len()) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_name_of_a_commit_is_an_id() {
+        let (first, second) = ("1".repeat(40), "2".repeat(40));
+        let id = |text: &str| oldest(text).map(|id| id.as_str().to_owned());
+        assert_eq!(id(&format!("{second}\n{first}\n")), Some(first.clone()));
+        assert_eq!(id(&"a".repeat(64)), Some("a".repeat(64)));
+        for text in
+            ["", "global", "../../etc", &"g".repeat(40), &"1".repeat(39), &"1".repeat(41), &"A".repeat(40)]
+        {
+            assert_eq!(id(text), None, "{text}");
+        }
+    }
+}

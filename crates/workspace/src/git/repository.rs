@@ -1,0 +1,243 @@
+//! A repository of the user as git may see it.
+//!
+//! Git takes `HEAD` from the repository's own directory, and everything else from a directory that is made for this
+//! value: a configuration of known settings, the repository's branches as links, and attributes that name no filter.
+//! Objects are read where they are. Nothing is ever written to the repository: git gets a copy of the index.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::fs::{OpenOptionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use super::process::{Ended, MAX_OUTPUT_BYTES, stream};
+use super::settings::Allowed;
+use super::{Git, Settings, git_dirs, read_small, without_settings};
+use crate::Error;
+
+/// How long git may take to print its settings.
+const SETTINGS_DEADLINE: Duration = Duration::from_secs(5);
+/// The most that is read of settings.
+const MAX_SETTINGS_BYTES: usize = 1024 * 1024;
+/// The largest list of attributes or ignored files that is taken over.
+const MAX_LIST_BYTES: u64 = 1024 * 1024;
+/// The largest index that is copied.
+const MAX_INDEX_BYTES: u64 = 256 * 1024 * 1024;
+/// Attributes that come before all others: no filter runs.
+const ATTRIBUTES: &[u8] = b"\n* -filter\n";
+/// The tree without files, by the format of names.
+const EMPTY_TREES: [&str; 2] = [
+    "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+];
+
+/// A repository that git may look at.
+#[derive(Debug)]
+pub struct Repository {
+    git: Git,
+    worktree: PathBuf,
+    own: PathBuf,
+    objects: PathBuf,
+    is_sha256: bool,
+    /// Takes the place of the repository's common directory.
+    stand_in: TempDir,
+}
+
+/// One run of git in a repository.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// The command and its arguments.
+    pub args: &'a [&'a str],
+    /// What git reads.
+    pub input: Option<&'a [u8]>,
+    /// Git is killed after this time.
+    pub deadline: Duration,
+}
+
+impl Git {
+    /// Opens the repository whose worktree has its top here.
+    ///
+    /// # Errors
+    /// Fails if git or the repository is missing, belongs to another user, or is not made as git makes it.
+    pub async fn open(&self, worktree: &Path) -> Result<Repository, Error> {
+        let refused = |message: String| Error::Git { message };
+        let dirs = git_dirs(worktree)
+            .ok_or_else(|| refused(format!("`{}` has no usable repository", worktree.display())))?;
+        let foreign = dirs.foreign(worktree);
+        let own = if foreign.is_some() { Path::new("/dev/null") } else { &dirs.own };
+        let common = if foreign.is_some() { own } else { &dirs.common };
+        let allowed = self.settings(worktree, (own, common)).await?;
+        if let Some(foreign) = foreign
+            && !allowed.is_safe(worktree)
+        {
+            let foreign = foreign.display();
+            let hint = "`git config --global --add safe.directory` allows it";
+            return Err(refused(format!("`{foreign}` belongs to another user; {hint}")));
+        }
+        check_files(&dirs.own, &dirs.common)?;
+        let stand_in = stand_in(&dirs.common, &allowed).map_err(|error| Error::at(&dirs.common, error))?;
+        Ok(Repository {
+            git: self.clone(),
+            worktree: worktree.to_owned(),
+            own: dirs.own,
+            objects: dirs.common.join("objects"),
+            is_sha256: allowed.is_sha256(),
+            stand_in,
+        })
+    }
+
+    /// The settings of a repository and of the user that may pass.
+    async fn settings(&self, worktree: &Path, (own, common): (&Path, &Path)) -> Result<Allowed, Error> {
+        let mut command = self.start(worktree, Settings::User)?;
+        command.env("GIT_DIR", own).env("GIT_COMMON_DIR", common).env("GIT_WORK_TREE", worktree);
+        command.args(["config", "--list", "--show-scope", "-z"]);
+        let mut listed = Vec::new();
+        let take = |piece: &[u8]| {
+            listed.extend_from_slice(piece);
+            listed.len() <= MAX_SETTINGS_BYTES
+        };
+        let ended = stream(command, "config", None, SETTINGS_DEADLINE, take).await?;
+        if ended != Ended::Well {
+            return Err(Error::Git { message: "git cannot read the settings of the repository".to_owned() });
+        }
+        let mut allowed = Allowed::read(&listed, &self.home);
+        let usual = |name: &str| Some(self.config_home.join("git").join(name));
+        allowed.attributes = allowed.attributes.or_else(|| usual("attributes"));
+        allowed.excludes = allowed.excludes.or_else(|| usual("ignore"));
+        for list in [&mut allowed.attributes, &mut allowed.excludes] {
+            list.take_if(|path| !path.is_file());
+        }
+        Ok(allowed)
+    }
+}
+
+impl Repository {
+    /// The tree without files, which a repository without commits is compared with.
+    #[must_use]
+    pub fn empty_tree(&self) -> &'static str {
+        EMPTY_TREES[usize::from(self.is_sha256)]
+    }
+
+    /// Whether the names of objects are SHA-256.
+    #[must_use]
+    pub fn is_sha256(&self) -> bool {
+        self.is_sha256
+    }
+
+    /// What git prints; `None` if it fails.
+    ///
+    /// # Errors
+    /// Fails if git cannot run, takes too long or prints more than [`MAX_OUTPUT_BYTES`].
+    pub async fn output(&self, call: Call<'_>) -> Result<Option<Vec<u8>>, Error> {
+        let mut output = Vec::new();
+        let take = |piece: &[u8]| {
+            output.extend_from_slice(piece);
+            output.len() <= MAX_OUTPUT_BYTES
+        };
+        match self.stream(call, take).await? {
+            Ended::Well => Ok(Some(output)),
+            Ended::Badly => Ok(None),
+            Ended::Stopped => {
+                let name = call.args.first().unwrap_or(&"");
+                let mebibytes = MAX_OUTPUT_BYTES / 1024 / 1024;
+                let message = format!("`git {name}` prints more than {mebibytes} MiB");
+                Err(Error::Git { message })
+            }
+        }
+    }
+
+    /// The single line that git prints; `None` if it fails or prints nothing.
+    pub async fn line(&self, call: Call<'_>) -> Option<String> {
+        let output = self.output(call).await.ok()??;
+        let line = String::from_utf8(output).ok()?.trim().to_owned();
+        (!line.is_empty()).then_some(line)
+    }
+
+    /// Runs git; `take` receives what it prints and returns whether it wants more.
+    ///
+    /// # Errors
+    /// Fails if git cannot run or takes too long.
+    pub async fn stream(&self, call: Call<'_>, take: impl FnMut(&[u8]) -> bool) -> Result<Ended, Error> {
+        let mut command = self.command()?;
+        command.args(call.args);
+        stream(command, call.args.first().unwrap_or(&""), call.input, call.deadline, take).await
+    }
+
+    /// Copies the index, so that later calls use the copy; a repository without one gets an empty index.
+    ///
+    /// # Errors
+    /// Fails if the index is not a regular file or larger than 256 MiB.
+    pub fn copy_index(&self) -> Result<(), Error> {
+        let path = self.own.join("index");
+        if path.symlink_metadata().is_err() {
+            return Ok(());
+        }
+        let unusable = |message: &str| Error::Git { message: format!("`{}` {message}", path.display()) };
+        let mut options = fs::OpenOptions::new();
+        options.read(true).custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
+        let file = options.open(&path).map_err(|error| Error::at(&path, error))?;
+        let data = file.metadata().map_err(|error| Error::at(&path, error))?;
+        if !data.is_file() || data.len() > MAX_INDEX_BYTES {
+            return Err(unusable("is not an index of at most 256 MiB"));
+        }
+        let copied = fs::File::create(self.index())
+            .and_then(|mut copy| std::io::copy(&mut file.take(MAX_INDEX_BYTES), &mut copy));
+        copied.map(drop).map_err(|error| Error::at(&path, error))
+    }
+
+    fn index(&self) -> PathBuf {
+        self.stand_in.path().join("index")
+    }
+
+    fn command(&self) -> Result<Command, Error> {
+        let mut command = super::command(Some(&self.git.search), &self.worktree)?;
+        let stand_in = self.stand_in.path();
+        without_settings(&mut command, stand_in);
+        command
+            .env("GIT_DIR", &self.own)
+            .env("GIT_COMMON_DIR", stand_in)
+            .env("GIT_WORK_TREE", &self.worktree)
+            .env("GIT_OBJECT_DIRECTORY", &self.objects)
+            .env("GIT_INDEX_FILE", self.index())
+            .env("GIT_GRAFT_FILE", "/dev/null");
+        Ok(command)
+    }
+}
+
+/// Refuses a repository in which git would wait for a pipe, or read without end.
+fn check_files(own: &Path, common: &Path) -> Result<(), Error> {
+    let files = [
+        own.join("HEAD"),
+        common.join("packed-refs"),
+        common.join("shallow"),
+        common.join("objects/info/alternates"),
+        common.join("objects/info/commit-graph"),
+    ];
+    let is_odd = |path: &&PathBuf| path.metadata().is_ok_and(|data| !data.is_file());
+    match files.iter().find(is_odd) {
+        Some(odd) => Err(Error::Git { message: format!("`{}` is not a regular file", odd.display()) }),
+        None => Ok(()),
+    }
+}
+
+/// Makes what git takes for the repository's common directory.
+fn stand_in(common: &Path, allowed: &Allowed) -> std::io::Result<TempDir> {
+    let made = tempfile::Builder::new().prefix("codewright-git-").tempdir()?;
+    let path = |name: &str| made.path().join(name);
+    fs::create_dir(path("info"))?;
+    fs::write(path("config"), allowed.text())?;
+    let list = |name: &str| read_small(&common.join("info").join(name), MAX_LIST_BYTES).unwrap_or_default();
+    fs::write(path("info/attributes"), [list("attributes"), ATTRIBUTES.to_vec()].concat())?;
+    fs::write(path("info/exclude"), list("exclude"))?;
+    for name in ["refs", "packed-refs", "reftable", "shallow"] {
+        let target = common.join(name);
+        if target.exists() {
+            symlink(OsString::from(target), path(name))?;
+        }
+    }
+    Ok(made)
+}
