@@ -33,7 +33,7 @@ pub use config::{
     ProviderConfig, ProviderOptions, Share, Timeout, parse_model,
 };
 pub use dirs::Dirs;
-pub use edit::edited;
+pub use edit::{edited, parsed};
 pub use env::Env;
 pub use error::{Error, FileProblem, Place};
 pub use load::{LoadInput, Loaded, Remote, Source, checked, global, load, load_over};
