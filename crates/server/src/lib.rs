@@ -25,6 +25,7 @@ mod trace;
 
 pub use announce::{Announcement, addresses};
 pub use error::Error;
+pub use limit::raise_file_limit;
 pub use options::Options;
 pub use route::{router, routes};
 pub use serve::{Listener, serve};

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio_util::sync::CancellationToken;
 
 use crate::peer::Identity;
@@ -263,8 +264,18 @@ impl Drop for Held {
 
 /// How many files the process may open.
 fn open_files() -> usize {
-    let limit = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE);
-    limit.map_or(0, |(soft, _)| usize::try_from(soft).unwrap_or(usize::MAX))
+    getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| usize::try_from(soft).unwrap_or(usize::MAX))
+}
+
+/// Lets the process open as many files as its connections need, if the system permits that.
+pub fn raise_file_limit() {
+    const WANTED: u64 = 2 * MAX_CONNECTIONS as u64;
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < WANTED.min(hard)
+    {
+        // A server works with fewer connections, too.
+        drop(setrlimit(Resource::RLIMIT_NOFILE, WANTED.min(hard), hard));
+    }
 }
 
 #[cfg(test)]
