@@ -274,7 +274,7 @@ pub fn raise_file_limit() {
         && soft < WANTED.min(hard)
     {
         // A server works with fewer connections, too.
-        drop(setrlimit(Resource::RLIMIT_NOFILE, WANTED.min(hard), hard));
+        setrlimit(Resource::RLIMIT_NOFILE, WANTED.min(hard), hard).ok();
     }
 }
 

@@ -240,9 +240,9 @@ mod diag {
         let end = |port: usize, ip: usize| {
             let port = u16::from_be_bytes(bytes.get(port..port + 2)?.try_into().ok()?);
             let octets: [u8; 16] = bytes.get(ip..ip + 16)?.try_into().ok()?;
-            let ip = match bytes.get(HEADER)? {
-                &INET => IpAddr::V4(Ipv4Addr::new(octets[0], octets[1], octets[2], octets[3])),
-                &INET6 => IpAddr::V6(Ipv6Addr::from(octets)),
+            let ip = match *bytes.get(HEADER)? {
+                INET => IpAddr::V4(Ipv4Addr::new(octets[0], octets[1], octets[2], octets[3])),
+                INET6 => IpAddr::V6(Ipv6Addr::from(octets)),
                 _ => return None,
             };
             Some(canonical(SocketAddr::new(ip, port)))

@@ -63,7 +63,7 @@ fn a_foreign_page_opens_no_directory() -> Result<()> {
     std::fs::create_dir(&trap)?;
     std::fs::write(trap.join("opencode.json"), "{ broken")?;
     let path = format!("GET /path?directory={}", trap.display());
-    check_has(&send(&url, &path, &[])?, &["HTTP/1.1 4"]);
+    check_has(&send(&url, &path, &[])?, &["HTTP/1.1 500 ", "trap/opencode.json"]);
     for lines in [
         vec!["Origin: https://evil.example"],
         vec!["Origin: null"],
@@ -85,7 +85,7 @@ fn a_foreign_page_opens_no_directory() -> Result<()> {
             let answer = send(&url, &first, &lines)?;
             check_has(&answer, &["HTTP/1.1 403 "]);
             assert!(
-                !answer.contains("broken") && !answer.to_lowercase().contains("access-control"),
+                !answer.contains("opencode.json") && !answer.to_lowercase().contains("access-control"),
                 "{answer}"
             );
         }
@@ -363,7 +363,7 @@ fn configuration_is_shown_without_secrets_and_kept_with_them() -> Result<()> {
     let secrets = json!({
         "provider": {"mine": {"options": {"apiKey": "sk-secret-1", "headers": {"X-Auth": "sk-secret-2"}}}},
         "mcp": {"m": {"type": "local", "command": ["x", "--token", "sk-secret-3"], "environment": {"A": "sk-secret-4"}}},
-        "agent": {"a": {"options": {"apiKey": "sk-secret-5"}, "description": "d"}},
+        "agent": {"a": {"options": {"apiKey": "sk-secret-5"}, "description": "d", "permission": {}}},
     });
     let file = global.join("codewright.json");
     std::fs::write(&file, secrets.to_string())?;
