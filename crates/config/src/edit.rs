@@ -11,6 +11,11 @@ use crate::{
     document::{self, Origin, schema},
 };
 
+/// The content of a configuration text, as it says it.
+pub fn parsed(name: &str, text: &str) -> Result<Value, Error> {
+    Ok(Origin::new(name, text).read(&schema::Shape::Any, None)?.into_value())
+}
+
 /// The text with a patch laid over it: objects are merged, `null` removes, all else replaces.
 ///
 /// The result is checked as any document is, so that nothing is written that could not be read.

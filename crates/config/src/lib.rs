@@ -41,7 +41,7 @@ pub use config::{
 };
 pub use control::{ControlFiles, Trust};
 pub use dirs::Dirs;
-pub use edit::edited;
+pub use edit::{edited, parsed};
 pub use env::Env;
 pub use error::{Error, FileProblem, Place};
 pub use load::{LoadInput, Loaded, Parts, Remote, Source, checked, global, load, load_over, open};

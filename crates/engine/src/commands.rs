@@ -14,7 +14,7 @@ use codewright_proto::{
     Signal, media_type,
 };
 use codewright_tools::Skill;
-use codewright_workspace::{Command as Program, End, Limits};
+use codewright_workspace::{Author, Command as Program, End, Limits};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -389,6 +389,7 @@ async fn shell(
         env,
         env_remove: inner.child_env.remove.clone(),
         confinement: inner.confinement.clone(),
+        author: Author::Model,
     };
     let spill = inner.dirs.tool_output().join(inner.ids.tool_output().to_string());
     let limits = Limits { timeout: SHELL_DEADLINE, lines: SHELL_LINES, bytes: SHELL_BYTES, spill };

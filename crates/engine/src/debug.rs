@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 use crate::Error;
 use crate::engine::{Engine, Inner};
 use crate::permission::law::Law;
-use crate::place::Place;
+use crate::place::{self, Place};
 use crate::prompts::Family;
+use crate::redact;
 use crate::request::system;
 use crate::run::step;
 
@@ -194,7 +195,9 @@ fn prompt(inner: &Inner, agent: &AgentSpec, model: &Model) -> UserMessage {
 impl Place {
     /// One agent, as it is shown to clients.
     pub fn agent_json(&self, name: &str) -> Result<Value, Error> {
-        Ok(json!(self.agent(name)?))
+        let mut agent = json!(self.agent(name)?);
+        place::hide_options(&mut agent);
+        Ok(agent)
     }
 
     /// Every value of the configuration, by path, and where it came from; what may be secret is not shown.
@@ -204,10 +207,11 @@ impl Place {
             let value = match path.split_once(' ') {
                 // The origins of lists name their entries.
                 Some((_, entry)) => entry.to_owned(),
-                None => at(self.raw_config(), path).map_or_else(|| "(not used)".to_owned(), Value::to_string),
+                None => at(self.raw_config(), path)
+                    .map_or_else(|| "(not used)".to_owned(), |value| redact::shown(value, path).to_string()),
             };
             let path = path.split(' ').next().unwrap_or(path);
-            let value = if may_be_secret(path) { "(hidden)".to_owned() } else { value };
+            let value = if redact::may_be_secret(path) { redact::HIDDEN.to_owned() } else { value };
             Setting { path: path.to_owned(), value, origin: origin.to_owned() }
         });
         found.collect()
@@ -217,7 +221,7 @@ impl Place {
     #[must_use]
     pub fn config_shown(&self) -> Value {
         let mut shown = self.config_json();
-        hide(&mut shown, "");
+        redact::hide(&mut shown);
         shown
     }
 }
@@ -231,49 +235,9 @@ fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     map.iter().find_map(|(key, value)| at(value, path.strip_prefix(key.as_str())?.strip_prefix('.')?))
 }
 
-fn hide(value: &mut Value, path: &str) {
-    match value {
-        Value::Object(entries) => {
-            for (key, value) in entries {
-                hide(value, &format!("{path}.{key}"));
-            }
-        }
-        Value::String(text) if may_be_secret(path) && !text.is_empty() => "(hidden)".clone_into(text),
-        Value::Array(items) if may_be_secret(path) => items.clear(),
-        _ => {}
-    }
-}
-
-/// Whether a key is one that people keep secrets under.
-fn may_be_secret(path: &str) -> bool {
-    const WORDS: [&str; 8] =
-        ["apikey", "api_key", "secret", "password", "token", "authorization", "credential", "cookie"];
-    // Numbers of tokens are none.
-    const PLAIN: [&str; 2] = ["preserve_recent_tokens", "max_tokens"];
-    let path = path.to_lowercase();
-    let key = path.rsplit('.').next().unwrap_or(&path);
-    let holds_headers = path.contains(".headers.") || path.contains(".environment.");
-    holds_headers || (!PLAIN.contains(&key) && WORDS.iter().any(|word| key.contains(word)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn secrets_are_told_by_their_keys() {
-        for (path, expected) in [
-            ("provider.x.options.apiKey", true),
-            ("provider.x.options.headers.X-Anything", true),
-            ("mcp.x.environment.KEY", true),
-            ("provider.x.options.clientSecret", true),
-            ("provider.x.options.baseURL", false),
-            ("compaction.preserve_recent_tokens", false),
-            ("model", false),
-        ] {
-            assert_eq!(may_be_secret(path), expected, "{path}");
-        }
-    }
 
     #[test]
     fn a_value_is_found_though_keys_hold_dots() {

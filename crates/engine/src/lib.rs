@@ -26,6 +26,7 @@ mod projects;
 mod prompts;
 mod pty;
 mod question;
+mod redact;
 mod remote;
 mod request;
 mod run;
@@ -46,7 +47,7 @@ pub use codewright_store::{
     Incoming, Json, Logged, MessagesJson, Published, Rest, Salvage, SessionFilter, Subscription,
 };
 pub use codewright_telemetry::{Span, carry, within};
-pub use codewright_workspace::Confinement;
+pub use codewright_workspace::{Confinement, Descent, has_commands, process_descent, socket_descent};
 pub use credential::{method_id, sign_in, vault};
 pub use debug::{BlockReport, PromptReport, Setting, Size};
 pub use engine::{Engine, Options};

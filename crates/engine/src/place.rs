@@ -35,7 +35,7 @@ use crate::request::instructions::{Found, Sources};
 use crate::request::skills::location;
 use crate::toolbox::Switches;
 use crate::trust::Standing;
-use crate::{Error, remote};
+use crate::{Error, redact, remote};
 use settled::Settled;
 
 /// Warnings kept of a place.
@@ -74,6 +74,13 @@ pub struct Place {
     path: PathReply,
     warnings: Mutex<Vec<String>>,
     names: files::Names,
+}
+
+/// Hides what may be secret in the options of an agent, which go to its provider as they are.
+pub(crate) fn hide_options(agent: &mut Value) {
+    if let Some(options) = agent.get_mut("options") {
+        redact::hide(options);
+    }
 }
 
 impl Place {
@@ -172,7 +179,7 @@ impl Place {
         self.project.clone()
     }
 
-    /// The merged configuration.
+    /// The merged configuration with its secrets; `config_shown` is for clients.
     #[must_use]
     pub fn config_json(&self) -> Value {
         self.raw_config.clone()
@@ -182,11 +189,15 @@ impl Place {
         &self.raw_config
     }
 
-    /// The agents, as `GET /agent` lists them.
+    /// The agents, as `GET /agent` lists them, without what may be secret.
     #[must_use]
     pub fn agents_json(&self) -> Value {
         // Plain data: it always has a JSON form.
-        serde_json::to_value(&self.agents).unwrap_or_default()
+        let mut agents = serde_json::to_value(&self.agents).unwrap_or_default();
+        for agent in agents.as_array_mut().into_iter().flatten() {
+            hide_options(agent);
+        }
+        agents
     }
 
     /// The skills, as `GET /skill` lists them.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use codewright_proto::{Pty, PtyId, PtyInput, PtyPatch, PtyStatus, PtyTicket, Shell, Signal};
-use codewright_workspace::{Command, Screen, Seated, open_terminal};
+use codewright_workspace::{Author, Command, Screen, Seated, open_terminal};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -119,6 +119,7 @@ impl Engine {
             env,
             env_remove: self.0.child_env.remove.clone(),
             confinement: self.0.confinement.clone(),
+            author: Author::User,
         };
         let (seated, screen) =
             open_terminal(&command, SIZE).map_err(|error| Error::invalid(error.to_string()))?;

@@ -9,7 +9,7 @@ use codewright_config::LoadInput;
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
-use crate::{Engine, Error, Place};
+use crate::{Engine, Error, Place, redact};
 
 /// The file that changes go to.
 const FILE: &str = "codewright.json";
@@ -26,14 +26,22 @@ impl Engine {
     pub async fn change_config(&self, place: &Place, change: Value) -> Result<Value, Error> {
         let change = self.taken(change)?;
         let path = place.directory.join(FILE);
-        lay(path.clone(), &change).await?;
+        lay(path.clone(), &change, place.config_json()).await?;
         self.dispose(place).await;
         self.keep_trust(place, &path).await?;
-        Ok(Value::Object(change))
+        let mut taken = Value::Object(change);
+        redact::hide(&mut taken);
+        Ok(taken)
     }
 
-    /// The configuration that holds in every directory.
+    /// The configuration that holds in every directory, without what may be secret.
     pub fn global_config(&self) -> Result<Value, Error> {
+        let mut shown = self.raw_global_config()?;
+        redact::hide(&mut shown);
+        Ok(shown)
+    }
+
+    fn raw_global_config(&self) -> Result<Value, Error> {
         let (dirs, nowhere) = (&self.0.dirs, Path::new("/"));
         Ok(codewright_config::global(LoadInput {
             directory: nowhere,
@@ -46,7 +54,7 @@ impl Engine {
     /// Lays a change over the configuration that holds everywhere; the whole of it then.
     pub async fn change_global_config(&self, change: Value) -> Result<Value, Error> {
         let change = self.taken(change)?;
-        lay(self.0.dirs.own_config.join(FILE), &change).await?;
+        lay(self.0.dirs.own_config.join(FILE), &change, self.raw_global_config()?).await?;
         self.dispose_all().await;
         self.global_config()
     }
@@ -63,13 +71,14 @@ impl Engine {
     }
 }
 
-/// Merges a change into a file, which is made if it is not there.
-async fn lay(path: PathBuf, change: &Map<String, Value>) -> Result<(), Error> {
+/// Merges a change into a file, which is made if it is not there. Values of `current` that the client was shown
+/// hidden and sends back stay as they are.
+async fn lay(path: PathBuf, change: &Map<String, Value>, current: Value) -> Result<(), Error> {
     if change.is_empty() {
         return Ok(());
     }
     let _alone = CHANGING.lock().await;
-    let change = change.clone();
+    let mut change = change.clone();
     let written = tokio::task::spawn_blocking(move || {
         let cannot = |what: &dyn std::fmt::Display| {
             Error::invalid(format!("cannot change `{}`: {what}", path.display()))
@@ -81,6 +90,11 @@ async fn lay(path: PathBuf, change: &Map<String, Value>) -> Result<(), Error> {
         };
         // What a person wrote stays as it is, comments and all; only what changes is written anew.
         let name = path.display().to_string();
+        let own = codewright_config::parsed(&name, &text).map_err(|error| cannot(&error))?;
+        redact::unchanged(&mut change, &current, &own)?;
+        if change.is_empty() {
+            return Ok(());
+        }
         let text = codewright_config::edited(&name, &text, &change).map_err(|error| cannot(&error))?;
         if let Some(above) = path.parent() {
             std::fs::create_dir_all(above).map_err(|error| cannot(&error))?;

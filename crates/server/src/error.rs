@@ -20,6 +20,9 @@ const BEGUN: &str = "Sign-in that was begun";
 /// The engine's name for what an answer to a question is about.
 const QUESTION: &str = "Question request";
 
+/// How a client signs in.
+const REALM: HeaderValue = HeaderValue::from_static("Basic realm=\"Secure Area\"");
+
 /// What newer clients call the errors about things that are not there, and their ids.
 const NEWER: [(&str, &str, &str); 3] = [
     ("Session", "SessionNotFoundError", "sessionID"),
@@ -136,11 +139,26 @@ pub enum Error {
         host: String,
     },
     /// The operator allows the origin.
-    #[error("web pages of `{origin}` may not change anything here")]
+    #[error("web pages of another origin (`{origin}`) may not use this server")]
     ForeignOrigin {
-        /// Where the page came from.
+        /// Where the page came from, as far as the browser says.
         origin: String,
     },
+    /// The operator sets a password and the client signs in.
+    #[error("a password is needed: {why}")]
+    PasswordNeeded {
+        /// Why the client is not known without one.
+        why: &'static str,
+    },
+    /// The user does it instead of the model.
+    #[error("{why}")]
+    OwnCommand {
+        /// What the client is, as far as it is known.
+        why: &'static str,
+    },
+    /// The client closes connections, or tries again later.
+    #[error("the server has too many open connections")]
+    Full,
     /// The client says that the body is JSON.
     #[error("a request body must have the content type `application/json`")]
     NotJson,
@@ -180,6 +198,13 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Open { .. } => Some("set OPENCODE_SERVER_PASSWORD, or listen on 127.0.0.1".to_owned()),
+            Self::PasswordNeeded { .. } => {
+                Some("start the server with OPENCODE_SERVER_PASSWORD set, and sign in with it".to_owned())
+            }
+            Self::ForeignOrigin { .. } => {
+                Some("allow the origin with `--cors`, and set OPENCODE_SERVER_PASSWORD".to_owned())
+            }
+            Self::OwnCommand { .. } => Some("use the server from a terminal of your own".to_owned()),
             Self::Domain { .. } => Some("such a name ends with `.local`, as `opencode.local`".to_owned()),
             Self::Engine(error) => error.hint(),
             Self::Announce(_)
@@ -195,7 +220,7 @@ impl Error {
             | Self::Refused { .. }
             | Self::Unauthorized
             | Self::ForeignHost { .. }
-            | Self::ForeignOrigin { .. }
+            | Self::Full
             | Self::NotJson
             | Self::TooLarge { .. }
             | Self::SlowBody
@@ -203,6 +228,11 @@ impl Error {
             | Self::Closing
             | Self::Panic => None,
         }
+    }
+
+    /// Whether the request may have come from a page that is allowed, which can then read the error.
+    pub(crate) fn is_of_allowed_page(&self) -> bool {
+        !matches!(self, Self::ForeignHost { .. } | Self::ForeignOrigin { .. } | Self::OwnCommand { .. })
     }
 
     fn status(&self) -> StatusCode {
@@ -220,12 +250,14 @@ impl Error {
             | Self::NotOffered { .. }
             | Self::Refused { .. } => StatusCode::BAD_REQUEST,
             Self::NoMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::ForeignHost { .. } | Self::ForeignOrigin { .. } => StatusCode::FORBIDDEN,
+            Self::Unauthorized | Self::PasswordNeeded { .. } => StatusCode::UNAUTHORIZED,
+            Self::ForeignHost { .. } | Self::ForeignOrigin { .. } | Self::OwnCommand { .. } => {
+                StatusCode::FORBIDDEN
+            }
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
-            Self::Deadline | Self::Closing => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Deadline | Self::Closing | Self::Full => StatusCode::SERVICE_UNAVAILABLE,
             Self::Id(error) if error.prefix != SessionId::PREFIX => StatusCode::BAD_REQUEST,
             // Clients know a malformed id of a session as an unknown error.
             Self::Open { .. }
@@ -284,6 +316,7 @@ impl Error {
             StatusCode::NOT_FOUND => "NotFoundError",
             StatusCode::INTERNAL_SERVER_ERROR | StatusCode::SERVICE_UNAVAILABLE => "UnknownError",
             StatusCode::FORBIDDEN => "Forbidden",
+            StatusCode::UNAUTHORIZED => "Unauthorized",
             _ => "BadRequest",
         };
         let message = match self {
@@ -368,13 +401,18 @@ pub(crate) async fn newer(response: Response) -> Response {
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         if matches!(self, Self::Unauthorized) {
-            let realm = HeaderValue::from_static("Basic realm=\"Secure Area\"");
-            return (self.status(), [(header::WWW_AUTHENTICATE, realm)]).into_response();
+            return (self.status(), [(header::WWW_AUTHENTICATE, REALM)]).into_response();
         }
         let body = self.body();
         let said =
             body["message"].as_str().or(body["data"]["message"].as_str()).unwrap_or_default().to_owned();
         let mut response = (self.status(), Json(body)).into_response();
+        if matches!(self, Self::PasswordNeeded { .. }) {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, REALM);
+        }
+        if matches!(self, Self::Full) {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
         let (status, body) = self.newer();
         response.extensions_mut().insert(Newer(status, body));
         response.extensions_mut().insert(Said(said));

@@ -1,10 +1,16 @@
 //! What holds for every request: who may ask, from where, and what never gets out.
 //!
-//! In this order: the host must be a name of this machine unless a password
-//! protects the server, so that no foreign web page can reach it under a name of
-//! its own; preflights are answered; the password is checked; a page of a
-//! foreign origin may change nothing; a body must say that it is JSON, which a
-//! page cannot make a browser send elsewhere without a preflight.
+//! In this order, and before anything of the request is used:
+//!
+//! 1. A command of the model may not use the server that runs it.
+//! 2. The host must be a name of this machine unless a password protects the server, so that no
+//!    foreign web page can reach it under a name of its own.
+//! 3. A page must be one of this machine, a known client or one that the operator allows.
+//! 4. Preflights are answered.
+//! 5. The password is checked. Without one, only the user that runs the server may use it, and only
+//!    by programs and pages of this machine.
+//! 6. A body must say that it is JSON, which a page cannot make a browser send elsewhere without a
+//!    preflight.
 
 use std::panic::AssertUnwindSafe;
 
@@ -15,12 +21,16 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use codewright_engine::Descent;
 use futures_util::FutureExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use http_body::Body as _;
 use serde::Deserialize;
 use tokio::time::timeout;
 
+use crate::limit::{Full, Seat};
+use crate::origin::{self, Source};
+use crate::peer::{Identity, Peer};
 use crate::state::App;
 use crate::{Error, Options, extract, host};
 
@@ -37,9 +47,10 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// Lets a request through to its route, or not.
 pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
     let origin = request.headers().get(header::ORIGIN).cloned();
-    let allowed = origin.as_ref().is_some_and(|origin| is_allowed(origin, request.headers(), &app.options));
-    let mut response = match check(&app.options, &request, origin.is_none() || allowed) {
-        Ok(Pass::Preflight) => preflight(request.headers(), allowed),
+    let checked = check(&app.options, &request);
+    let is_allowed = checked.as_ref().map_or_else(Error::is_of_allowed_page, |_| true);
+    let mut response = match checked {
+        Ok(Pass::Preflight) => preflight(request.headers(), origin.is_some()),
         Ok(Pass::Route) => {
             // A bug in one route must not take the connection with it.
             let ran = AssertUnwindSafe(next.run(request)).catch_unwind().await;
@@ -50,10 +61,18 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     let headers = response.headers_mut();
     headers.append(header::VARY, HeaderValue::from_static("Origin"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if let Some(origin) = origin.filter(|_| allowed) {
+    if let Some(origin) = origin.filter(|_| is_allowed) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     }
     response
+}
+
+/// Lets a request last, if there is room for one more.
+pub(crate) async fn last(request: Request, next: Next) -> Response {
+    match request.extensions().get::<Seat>().map(Seat::last_long) {
+        Some(Err(Full)) => Error::Full.into_response(),
+        Some(Ok(())) | None => next.run(request).await,
+    }
 }
 
 /// Ends a request that takes too long.
@@ -67,27 +86,57 @@ enum Pass {
     Preflight,
 }
 
-fn check(options: &Options, request: &Request, origin_allowed: bool) -> Result<Pass, Error> {
+fn check(options: &Options, request: &Request) -> Result<Pass, Error> {
+    let peer = request.extensions().get::<Peer>();
+    if peer.is_some_and(|peer| peer.descent == Descent::Command) {
+        return Err(Error::OwnCommand { why: "commands of the model may not use the server that runs them" });
+    }
     if options.password().is_none() {
         check_host(request)?;
     }
     let headers = request.headers();
+    let source = origin::source((request.method(), request.uri()), headers, &options.cors)?;
     if request.method() == Method::OPTIONS && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD) {
         return Ok(Pass::Preflight);
     }
-    if options.password().is_some() && !is_signed_in(options, request) && !has_ticket(request) {
-        return Err(Error::Unauthorized);
-    }
-    let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-    if !reads && !origin_allowed {
-        return Err(Error::ForeignOrigin {
-            origin: text(headers, &header::ORIGIN).unwrap_or_default().to_owned(),
-        });
+    match options.password() {
+        Some(_) if is_signed_in(options, request) => sign_in(request)?,
+        Some(_) if has_ticket(request) => {}
+        Some(_) => return Err(Error::Unauthorized),
+        None => check_without_password(peer, source)?,
     }
     if !request.body().is_end_stream() && !is_json(headers) {
         return Err(Error::NotJson);
     }
     Ok(Pass::Route)
+}
+
+/// Whether a request may be answered by a server that has no password. One without a peer comes from this process.
+fn check_without_password(peer: Option<&Peer>, source: Source) -> Result<(), Error> {
+    let needs = |why| Err(Error::PasswordNeeded { why });
+    match peer.map(|peer| peer.identity) {
+        None | Some(Identity::Owner) => {}
+        Some(Identity::User(_)) => return needs("this server belongs to another user of this machine"),
+        Some(Identity::Unknown) => {
+            return needs("the user at the other end of the connection cannot be determined");
+        }
+        Some(Identity::Remote(_)) => return needs("the connection comes from another machine"),
+    }
+    if source == Source::Web {
+        return needs("the page comes from another server");
+    }
+    if peer.is_some_and(|peer| peer.descent == Descent::Unknown) {
+        let why =
+            "commands of the model run, and whether one of them made this connection cannot be determined";
+        return Err(Error::OwnCommand { why });
+    }
+    Ok(())
+}
+
+/// Counts a connection among those of known clients.
+fn sign_in(request: &Request) -> Result<(), Error> {
+    let seat = request.extensions().get::<Seat>();
+    seat.map_or(Ok(()), Seat::sign_in).map_err(|Full| Error::Full)
 }
 
 fn check_host(request: &Request) -> Result<(), Error> {
@@ -102,11 +151,6 @@ fn check_host(request: &Request) -> Result<(), Error> {
         Some(foreign) => Err(Error::ForeignHost { host: foreign.to_owned() }),
         None => Ok(()),
     }
-}
-
-fn is_allowed(origin: &HeaderValue, headers: &HeaderMap, options: &Options) -> bool {
-    let host = text(headers, &header::HOST);
-    origin.to_str().is_ok_and(|origin| host::may_use(origin, host, &options.cors))
 }
 
 fn preflight(headers: &HeaderMap, allowed: bool) -> Response<Body> {
@@ -159,11 +203,6 @@ fn has_ticket(request: &Request) -> bool {
     let is_connect = of_terminal.is_some_and(|rest| rest.ends_with("/connect"));
     let query = request.uri().query().unwrap_or_default();
     is_connect && query.split('&').any(|pair| pair.starts_with("ticket="))
-}
-
-/// Whether a request comes from no page, or from one that may change something here.
-pub(crate) fn may_change(headers: &HeaderMap, options: &Options) -> bool {
-    headers.get(header::ORIGIN).is_none_or(|origin| is_allowed(origin, headers, options))
 }
 
 /// Compares without telling by its duration where the difference is.

@@ -2,14 +2,20 @@
 
 use std::net::IpAddr;
 
-/// Origins that clients of this API come from beside loopback.
-const KNOWN_ORIGINS: [&str; 5] = [
-    "tauri://localhost",
-    "http://tauri.localhost",
-    "https://tauri.localhost",
-    "oc://renderer",
-    "https://app.opencode.ai",
-];
+/// Origins of the clients of this API that are programs on this machine.
+const LOCAL_ORIGINS: [&str; 4] =
+    ["tauri://localhost", "http://tauri.localhost", "https://tauri.localhost", "oc://renderer"];
+/// Origins of the clients of this API that come from elsewhere.
+const WEB_ORIGINS: [&str; 1] = ["https://app.opencode.ai"];
+
+/// Where a page that may use the server comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Page {
+    /// This machine.
+    Local,
+    /// Elsewhere: whoever serves it could do with the server what its user can.
+    Web,
+}
 
 /// Whether an authority (`name:port`) names this machine and cannot be pointed elsewhere.
 pub(crate) fn is_loopback(authority: &str) -> bool {
@@ -22,14 +28,27 @@ pub(crate) fn is_loopback(authority: &str) -> bool {
     address.parse().is_ok_and(|address: IpAddr| address.to_canonical().is_loopback())
 }
 
-/// Whether pages of an origin may use the server: those of this machine, of its
+/// Which pages an origin stands for, if they may use the server: those of this machine, of its
 /// own address, of the known clients, and of `allowed`.
-pub(crate) fn may_use(origin: &str, host: Option<&str>, allowed: &[String]) -> bool {
-    if KNOWN_ORIGINS.contains(&origin) || allowed.iter().any(|allowed| allowed == origin) {
-        return true;
+///
+/// A page of this machine may come from any port, because the clients of the original do.
+pub(crate) fn page(origin: &str, host: Option<&str>, allowed: &[String]) -> Option<Page> {
+    let authority = origin.split_once("://").filter(|(scheme, _)| matches!(*scheme, "http" | "https"));
+    let is_own = authority.is_some_and(|(_, authority)| host == Some(authority));
+    let is_own_here = is_own && authority.is_some_and(|(_, authority)| is_loopback(authority));
+    if LOCAL_ORIGINS.contains(&origin) || is_local(origin) || is_own_here {
+        return Some(Page::Local);
     }
+    let is_allowed = WEB_ORIGINS.contains(&origin) || allowed.iter().any(|allowed| allowed == origin);
+    (is_own || is_allowed).then_some(Page::Web)
+}
+
+/// Whether an origin is that of a page on loopback. Other names below `localhost` are not needed.
+fn is_local(origin: &str) -> bool {
     let Some((scheme, authority)) = origin.split_once("://") else { return false };
-    matches!(scheme, "http" | "https") && (is_loopback(authority) || host == Some(authority))
+    let Some(name) = without_port(authority) else { return false };
+    let is_subdomain = name.to_ascii_lowercase().trim_end_matches('.').ends_with(".localhost");
+    matches!(scheme, "http" | "https") && is_loopback(authority) && !is_subdomain
 }
 
 fn without_port(authority: &str) -> Option<&str> {
@@ -86,17 +105,19 @@ mod tests {
     fn origins_are_loopback_known_allowed_or_our_own() {
         let allowed = ["https://pages.example".to_owned()];
         let host = Some("192.168.1.2:4096");
-        for origin in [
-            "http://localhost:3000",
-            "https://localhost",
-            "http://127.0.0.1:8080",
-            "tauri://localhost",
-            "oc://renderer",
-            "https://app.opencode.ai",
-            "https://pages.example",
-            "http://192.168.1.2:4096",
+        for (origin, expected) in [
+            ("http://localhost:3000", Page::Local),
+            ("https://localhost", Page::Local),
+            ("http://127.0.0.1:8080", Page::Local),
+            ("http://[::1]:8080", Page::Local),
+            ("tauri://localhost", Page::Local),
+            ("https://tauri.localhost", Page::Local),
+            ("oc://renderer", Page::Local),
+            ("https://app.opencode.ai", Page::Web),
+            ("https://pages.example", Page::Web),
+            ("http://192.168.1.2:4096", Page::Web),
         ] {
-            assert!(may_use(origin, host, &allowed), "{origin}");
+            assert_eq!(page(origin, host, &allowed), Some(expected), "{origin}");
         }
         for origin in [
             "null",
@@ -111,8 +132,10 @@ mod tests {
             "oc://other",
             "http://localhost.evil.example",
             "http://localhost@evil.example",
+            "http://other.localhost:3000",
+            "http://OTHER.LOCALHOST.:3000",
         ] {
-            assert!(!may_use(origin, host, &allowed), "{origin}");
+            assert_eq!(page(origin, host, &allowed), None, "{origin}");
         }
     }
 }

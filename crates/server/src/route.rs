@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::middleware::{from_fn_with_state, map_response};
+use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use codewright_engine::Engine;
 use http::Uri;
 use tower::ServiceExt;
 
-use crate::guard::{guard, hurry};
+use crate::guard::{guard, hurry, last};
 use crate::state::{App, Server};
 use crate::trace::trace;
 use crate::{Error, Options, error};
@@ -316,7 +316,7 @@ pub fn router(engine: Engine, options: Options) -> Router {
     let routed = table().into_iter().fold(Router::new(), |router, Route { path, run, pace, .. }| {
         let run = match pace {
             Pace::Quick => run.layer(from_fn_with_state(Arc::clone(&app), hurry)),
-            Pace::Long => run,
+            Pace::Long => run.layer(from_fn(last)),
         };
         let run = if path.starts_with("/api/") { run.layer(map_response(error::newer)) } else { run };
         router.route(path, run)

@@ -1,16 +1,24 @@
 //! The socket: connections in, requests to the router, and an end in good order.
+//!
+//! Every connection is accepted at once; its peer is looked up and it gets a seat, or it is refused. A
+//! full server so never keeps anybody waiting.
 
 use std::convert::Infallible;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::{Extension, Router};
+use bytes::Bytes;
+use codewright_engine::Descent;
 use futures_util::future::{Either, select};
 use http::Request;
+use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -22,10 +30,22 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-/// Connections served at once; more wait until one ends.
-const MAX_CONNECTIONS: usize = 1024;
+use crate::limit::{Busy, Full, Room, Seat};
+use crate::peer::{Identity, Peer};
+
+/// Connections whose peer is being looked up; more wait in the queue of the system.
+const MAX_ARRIVING: usize = 64;
+/// How long looking a peer up may take.
+const PEER_DEADLINE: Duration = Duration::from_secs(5);
 /// How long the head of a request may take, and a connection may be idle between requests.
 const HEAD_DEADLINE: Duration = Duration::from_secs(30);
+/// The same, for others than the owner.
+const STRANGER_DEADLINE: Duration = Duration::from_secs(5);
+/// What a connection is told for which there is no seat.
+const REFUSAL: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n\
+connection: close\r\ncontent-length: 96\r\n\r\n\
+{\"name\":\"UnknownError\",\"data\":{\"message\":\"the server has too many open connections, try later\"}}";
 /// The largest head of a request.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// The most headers of a request.
@@ -113,11 +133,10 @@ pub async fn serve(
     cancel: CancellationToken,
 ) -> io::Result<()> {
     let listener = listener.into();
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut connections = JoinSet::new();
     // Also cancelled when the listener fails: then nobody serves the connections any more.
     let closing = cancel.child_token();
-    let result = accept(&listener, &router, &closing, (&room, &mut connections)).await;
+    let result = accept(&listener, &router, &closing, &mut connections).await;
     drop(listener);
     closing.cancel();
     let ended = async { while connections.join_next().await.is_some() {} };
@@ -131,24 +150,31 @@ async fn accept(
     listener: &Listener,
     router: &Router,
     cancel: &CancellationToken,
-    (room, connections): (&Arc<Semaphore>, &mut JoinSet<()>),
+    connections: &mut JoinSet<()>,
 ) -> io::Result<()> {
-    let mut failures = 0;
+    let room = Room::new();
+    let arriving = Arc::new(Semaphore::new(MAX_ARRIVING));
+    let (mut failures, mut number) = (0, 0);
     loop {
         // The ended ones are collected as new ones come, so the set stays bounded.
         while connections.try_join_next().is_some() {}
         let accepted = cancel.run_until_cancelled(async {
-            let permit = Arc::clone(room).acquire_owned().await.expect("the semaphore is never closed");
+            let permit = Arc::clone(&arriving).acquire_owned().await.expect("the semaphore is never closed");
             listener.accept().await.map(|socket| (socket, permit))
         });
         let Some(accepted) = accepted.await else { return Ok(()) };
         match accepted {
             Ok((socket, permit)) => {
-                failures = 0;
-                let (router, cancel) = (router.clone(), cancel.clone());
+                (failures, number) = (0, number + 1);
+                let (router, cancel, room) = (router.clone(), cancel.clone(), room.clone());
                 connections.spawn(async move {
-                    serve_connection(socket, router, cancel).await;
+                    let peer = peer_of(&socket).await;
+                    let admitted = room.admit(peer.identity, number);
                     drop(permit);
+                    match admitted {
+                        Ok(seat) => serve_connection(socket, router, (peer, seat), cancel).await,
+                        Err(Full) => refuse(&socket),
+                    }
                 });
             }
             Err(error) => {
@@ -162,28 +188,108 @@ async fn accept(
     }
 }
 
-async fn serve_connection(socket: Socket, router: Router, cancel: CancellationToken) {
+async fn peer_of(socket: &Socket) -> Peer {
+    let looked_up = async {
+        match socket {
+            Socket::Left(socket) => Peer::of_tcp(socket).await,
+            Socket::Right(socket) => Peer::of_unix(socket).await,
+        }
+    };
+    let unknown = Peer { identity: Identity::Unknown, descent: Descent::Unknown };
+    timeout(PEER_DEADLINE, looked_up).await.unwrap_or(unknown)
+}
+
+/// Says that there is no room, without waiting for anything.
+fn refuse(socket: &Socket) {
+    // A client that does not read it sees that the connection is closed.
+    drop(match socket {
+        Socket::Left(socket) => socket.try_write(REFUSAL),
+        Socket::Right(socket) => socket.try_write(REFUSAL),
+    });
+}
+
+async fn serve_connection(
+    socket: Socket,
+    router: Router,
+    (peer, seat): (Peer, Seat),
+    cancel: CancellationToken,
+) {
     let closing = Closing(cancel.clone());
+    let asked = seat.clone();
     let service = service_fn(move |request: Request<Incoming>| {
+        let busy = asked.begin();
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(closing.clone());
+        request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(asked.clone());
         let answered = router.clone().oneshot(request);
-        async move { Ok::<_, Infallible>(answered.await.unwrap_or_else(|never| match never {})) }
+        async move {
+            let answer = answered.await.unwrap_or_else(|never| match never {});
+            Ok::<_, Infallible>(answer.map(|body| Answer { body, _busy: busy }))
+        }
     });
+    let deadline = if peer.identity == Identity::Owner { HEAD_DEADLINE } else { STRANGER_DEADLINE };
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_DEADLINE)
+        .header_read_timeout(deadline)
         .max_headers(MAX_HEADERS)
         .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(socket), service)
         .with_upgrades();
     let connection = std::pin::pin!(connection);
+    let stopped = async {
+        tokio::select! {
+            () = cancel.cancelled() => {}
+            () = seat.evicted().cancelled() => {}
+        }
+    };
     // A connection that breaks is the client's affair; there is nobody to tell.
-    match select(connection, std::pin::pin!(cancel.cancelled())).await {
+    match select(connection, std::pin::pin!(stopped)).await {
         Either::Left((ended, _)) => drop(ended),
-        Either::Right(((), mut connection)) => {
+        Either::Right(((), mut connection)) if cancel.is_cancelled() || !seat.is_idle() => {
             connection.as_mut().graceful_shutdown();
             drop(connection.await);
         }
+        // It is idle and makes room for another one. A request that began in this very moment is finished.
+        Either::Right(_) => {}
+    }
+}
+
+/// The body of an answer, whose request is at work until all of it has been sent.
+struct Answer {
+    body: Body,
+    _busy: Busy,
+}
+
+impl http_body::Body for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_refusal_is_an_answer_of_its_length() {
+        let text = std::str::from_utf8(REFUSAL).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());
+        assert!(serde_json::from_str::<serde_json::Value>(body).is_ok());
     }
 }

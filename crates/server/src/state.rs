@@ -4,10 +4,11 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use codewright_engine::Engine;
-use codewright_proto::{Clock, Ids, MessageId};
+use codewright_proto::{Clock, Ids, MessageId, SessionId};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::directories::Directories;
+use crate::extract::Here;
 use crate::frame::Payloads;
 use crate::trace::Names;
 use crate::{Error, Options};
@@ -60,6 +61,24 @@ impl Server {
 }
 
 impl Server {
+    /// Keeps what belongs to sessions of the directory of a request.
+    pub(crate) async fn of_directory<T>(
+        &self,
+        here: &Here,
+        all: impl IntoIterator<Item = T>,
+        session: impl Fn(&T) -> &SessionId,
+    ) -> Vec<T> {
+        let directory = here.place.path().directory;
+        let mut kept = Vec::new();
+        for item in all {
+            let home = self.directories.of(&self.engine, session(&item)).await;
+            if home.is_some_and(|home| home.directory == directory) {
+                kept.push(item);
+            }
+        }
+        kept
+    }
+
     /// Carries out what changes something to its end, even when the client that asked has gone:
     /// half a change is worse than one that nobody hears about.
     pub(crate) async fn finish<T: Send + 'static>(

@@ -21,8 +21,8 @@ pub use file::{MAX_TEXT_BYTES, TextFile, read_bytes, read_text, write_atomic};
 pub use path::{Place, Workspace, normalize, physical, relative};
 pub use private::{make_private_directory, private_file, repair_private_directory};
 pub use process::{
-    Command, Confinement, End, Ended, Limits, Output, Rest, SUPERVISE, Screen, Seated, deny_tracing,
-    open_terminal, run, supervise,
+    Author, Command, Confinement, Descent, End, Ended, Limits, Output, Rest, SUPERVISE, Screen, Seated,
+    deny_tracing, has_commands, open_terminal, process_descent, run, socket_descent, supervise,
 };
 pub use reading::{Entries, Kind, MAX_LINE_CHARS, Page, Window, list, read_lines, sniff};
 pub use search::{

@@ -8,6 +8,7 @@
 //! program either: it is given the [`Rest`] to see to.
 
 mod held;
+mod origin;
 mod output;
 mod supervisor;
 mod terminal;
@@ -26,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use held::Confinement;
 use held::{Ends, GRACE, Held, REAP};
+pub use origin::{Author, Descent, has_commands, process_descent, socket_descent};
 pub use output::Output;
 pub use supervisor::{SUPERVISE, deny_tracing, supervise};
 pub use terminal::{Screen, Seated, open_terminal};
@@ -56,6 +58,8 @@ pub struct Command {
     pub env_remove: Vec<String>,
     /// What holds it together with all that it starts.
     pub confinement: Confinement,
+    /// Who wanted it.
+    pub author: Author,
 }
 
 /// How far it may go.

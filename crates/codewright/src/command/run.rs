@@ -365,7 +365,9 @@ impl Watch<'_> {
 
     /// Whether the turn goes on.
     async fn is_at_work(&self) -> anyhow::Result<bool> {
-        let statuses = self.client.statuses().await.map_err(client_error)?;
+        // A server tells what is at work in one directory; a session that is continued may be of another one.
+        let session = self.client.session(self.id).await.map_err(client_error)?;
+        let statuses = self.client.in_directory(session.directory).statuses().await.map_err(client_error)?;
         Ok(statuses.get(self.id).is_some_and(|status| *status != SessionStatus::Idle))
     }
 

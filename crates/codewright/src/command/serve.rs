@@ -66,10 +66,14 @@ async fn serve(server: &Server) -> anyhow::Result<ExitCode> {
     keep_log(&engine, &server.common);
     let place = listen(server, &wanted).await?;
     if options.password.is_none() && server.socket.is_none() {
-        style::warning(
-            "OPENCODE_SERVER_PASSWORD is not set: every program on this machine may use the server",
-        );
+        style::warning(if cfg!(target_os = "linux") {
+            "OPENCODE_SERVER_PASSWORD is not set: every program of your account may use the server"
+        } else {
+            // Whose a connection is cannot be told here.
+            "OPENCODE_SERVER_PASSWORD is not set: on this system the server answers nobody without a password"
+        });
     }
+    codewright_server::raise_file_limit();
     // Before anyone is told: whoever waits for the line may end the server at once.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

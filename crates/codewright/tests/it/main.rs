@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a step that fails is a test that fails")]
 
 mod abort;
+mod access;
 mod anthropic;
 mod attach;
 mod background;

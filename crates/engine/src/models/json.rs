@@ -5,6 +5,7 @@ use codewright_llm::catalog::{LONG_TOKENS, ModelFacts, modalities};
 use serde_json::{Map, Value, json};
 
 use super::{Listed, Provider, ZEN};
+use crate::redact;
 
 /// A provider with the models it offers.
 pub(super) fn provider(provider: &Provider) -> Value {
@@ -29,7 +30,7 @@ fn model(provider_id: &str, listed: &Listed) -> Value {
         "providerID": provider_id,
         "api": {
             "id": made.map_or(facts.id.as_str(), |model| model.api_id.as_str()),
-            "url": listed.api,
+            "url": redact::shown(&json!(listed.api), ""),
             "npm": listed.npm,
         },
         "name": facts.name,

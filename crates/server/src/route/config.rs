@@ -1,4 +1,4 @@
-//! Configuration: read, and changed by what clients lay over it.
+//! Configuration: read, without its secrets, and changed by what clients lay over it.
 
 use axum::Json;
 use axum::extract::State;
@@ -9,7 +9,7 @@ use crate::extract::{Here, Payload};
 use crate::state::App;
 
 pub(super) async fn read(here: Here) -> Json<Value> {
-    Json(here.place.config_json())
+    Json(here.place.config_shown())
 }
 
 pub(super) async fn change(

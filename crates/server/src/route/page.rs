@@ -27,7 +27,8 @@ static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
 
 const HEADERS: [(HeaderName, HeaderValue); 5] = [
     (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
-    (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    // Browsers that do not say which site a request comes from show by it that it is the page.
+    (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
     (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
     (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
     (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),

@@ -6,11 +6,12 @@ use codewright_proto::{PermissionAnswer, PermissionId, PermissionReply, Permissi
 use serde::Deserialize;
 
 use crate::Error;
-use crate::extract::{One, Payload, Two};
+use crate::extract::{Here, One, Payload, Two};
 use crate::state::App;
 
-pub(super) async fn list(State(app): State<App>) -> Result<Json<Vec<PermissionRequest>>, Error> {
-    Ok(Json(app.engine.permissions().await?))
+pub(super) async fn list(State(app): State<App>, here: Here) -> Result<Json<Vec<PermissionRequest>>, Error> {
+    let pending = app.engine.permissions().await?;
+    Ok(Json(app.of_directory(&here, pending, |request| &request.session_id).await))
 }
 
 pub(super) async fn reply(

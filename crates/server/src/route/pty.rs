@@ -1,9 +1,9 @@
 //! Terminals, and the WebSockets that show them.
 //!
 //! A connection gets what was on the screen as one text, then a binary message that begins with a zero byte and
-//! names the place reached in JSON, then what the program writes. What it sends is typed. It must come from a page
-//! that may change something here, because typing does; where a password protects the server, a ticket that was
-//! fetched with it does instead, since pages cannot set a WebSocket's headers.
+//! names the place reached in JSON, then what the program writes. What it sends is typed. Where a password protects
+//! the server, a ticket that was fetched with it does instead, since pages cannot set a WebSocket's headers. Pages of
+//! foreign origins are refused before, whatever they bring.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 use crate::extract::{Here, One, Params, Payload};
-use crate::guard;
+use crate::limit::Seat;
 use crate::serve::Closing;
 use crate::state::App;
 
@@ -91,13 +91,13 @@ pub(super) async fn connect(
     State(app): State<App>,
     One(id): One<PtyId>,
     Params(wanted): Params<Wanted>,
-    (headers, closing): (HeaderMap, Option<Extension<Closing>>),
+    (seat, closing): (Option<Extension<Seat>>, Option<Extension<Closing>>),
     socket: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
 ) -> Response {
     let refuse = |status: StatusCode| (status, Body::empty()).into_response();
     let good = match &wanted.ticket {
         Some(ticket) => app.engine.redeem_ticket(&id, ticket),
-        None => guard::may_change(&headers, &app.options),
+        None => true,
     };
     if app.engine.terminal(&id).is_err() {
         return refuse(StatusCode::NOT_FOUND);
@@ -118,7 +118,10 @@ pub(super) async fn connect(
     };
     let closing = Closing::token(closing);
     let socket = socket.max_message_size(MAX_TYPED_BYTES).max_frame_size(MAX_TYPED_BYTES);
+    // The connection leaves the server's hands here, and still counts.
+    let busy = seat.map(|Extension(seat)| seat.begin());
     socket.on_upgrade(move |socket| async move {
+        let _busy = busy;
         // A connection that breaks is the client's affair.
         show(socket, attached, closing).await.unwrap_or_default();
     })

@@ -81,8 +81,9 @@ pub(super) async fn create(
     app.finish(async move { engine.create_session(&here.place, input).await }).await.map(Json)
 }
 
-pub(super) async fn statuses(State(app): State<App>) -> Json<BTreeMap<SessionId, SessionStatus>> {
-    Json(app.engine.statuses())
+pub(super) async fn statuses(State(app): State<App>, here: Here) -> Json<BTreeMap<SessionId, SessionStatus>> {
+    let statuses = app.of_directory(&here, app.engine.statuses(), |(id, _)| id).await;
+    Json(statuses.into_iter().collect())
 }
 
 pub(super) async fn read(State(app): State<App>, One(id): One<SessionId>) -> Result<Json<Session>, Error> {

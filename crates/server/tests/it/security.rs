@@ -73,7 +73,9 @@ async fn every_route_is_guarded() {
 
         let foreign = ask(&open, method, path, &[local, ("origin", "https://evil.example")]).await;
         assert!(!foreign.headers().contains_key("access-control-allow-origin"), "{name}");
-        assert_eq!(foreign.status() == 403, method != "GET", "{name}: foreign pages change nothing");
+        assert_eq!(foreign.status(), 403, "{name}: foreign pages do nothing");
+        let web = ask(&open, method, path, &[local, ("origin", "https://app.opencode.ai")]).await;
+        assert_eq!(web.status(), 401, "{name}: pages from elsewhere need a password");
 
         if method != "GET" {
             for kind in ["text/plain", "application/x-www-form-urlencoded", ""] {
@@ -102,6 +104,42 @@ async fn every_route_is_guarded() {
         let asks = [local, ("origin", "https://evil.example"), ("access-control-request-method", method)];
         let headers = ask(&open, "OPTIONS", path, &asks).await.headers().clone();
         assert!(!headers.keys().any(|name| name.as_str().starts_with("access-control-")), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn foreign_pages_reach_no_route() {
+    let bench = Bench::new(Script::new()).await;
+    let open = bench.router(quick());
+    let local = ("host", "localhost:4096");
+    for (method, path) in routes() {
+        let path = &address(path);
+        let name = format!("{method} {path}");
+        for hostile in [
+            vec![("origin", "null")],
+            vec![("origin", "http://localhost"), ("origin", "https://evil.example")],
+            vec![("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors")],
+            vec![("sec-fetch-site", "same-site"), ("sec-fetch-mode", "no-cors")],
+            vec![
+                ("sec-fetch-site", "cross-site"),
+                ("sec-fetch-mode", "navigate"),
+                ("sec-fetch-dest", "document"),
+            ],
+            vec![("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "websocket"), ("upgrade", "websocket")],
+            vec![("referer", "https://evil.example/")],
+            vec![("user-agent", "Mozilla/5.0 (X11; Linux)")],
+        ] {
+            // Also by a name of a directory, which must not be opened.
+            for path in [path.clone(), format!("{path}?directory=/nowhere/at/all")] {
+                let headers: Vec<_> = [local].into_iter().chain(hostile.iter().copied()).collect();
+                let response = ask(&open, method, &path, &headers).await;
+                assert_eq!(response.status(), 403, "{name} {hostile:?}");
+                assert!(
+                    !response.headers().contains_key("access-control-allow-origin"),
+                    "{name} {hostile:?}"
+                );
+            }
+        }
     }
 }
 
@@ -144,23 +182,73 @@ async fn an_empty_password_is_none() {
 #[tokio::test]
 async fn allowed_pages_may_read_and_change() {
     let bench = Bench::new(Script::new()).await;
-    let router = bench.router(Options { cors: vec!["https://pages.example".to_owned()], ..quick() });
-    for origin in [
-        "http://localhost:3000",
-        "http://127.0.0.1:1",
-        "tauri://localhost",
-        "https://app.opencode.ai",
-        "https://pages.example",
+    let cors = vec!["https://pages.example".to_owned()];
+    let open = bench.router(Options { cors: cors.clone(), ..quick() });
+    let closed = bench.router(Options { cors, ..protected() });
+    let signed = format!("Basic {}", STANDARD.encode("opencode:hunter2"));
+    for (origin, needs_password) in [
+        ("http://localhost:3000", false),
+        ("http://127.0.0.1:1", false),
+        ("tauri://localhost", false),
+        ("oc://renderer", false),
+        ("https://app.opencode.ai", true),
+        ("https://pages.example", true),
     ] {
         for (method, path) in [("GET", "/path"), ("POST", "/session"), ("GET", "/session/ses_1")] {
-            let response =
-                ask(&router, method, path, &[("host", "localhost:4096"), ("origin", origin)]).await;
+            let headers = [("host", "localhost:4096"), ("origin", origin), ("sec-fetch-site", "cross-site")];
+            let response = ask(&open, method, path, &headers).await;
+            assert_eq!(response.status() == 401, needs_password, "{origin}");
             assert_ne!(response.status(), 403, "{origin}");
             assert_eq!(response.headers()["access-control-allow-origin"], origin);
             assert_eq!(response.headers()["vary"], "Origin");
             assert_eq!(response.headers()["x-content-type-options"], "nosniff");
+            if needs_password {
+                let (_, error) = read(response).await;
+                let message = error["data"]["message"].as_str().unwrap();
+                assert!(
+                    message.contains("a password is needed: the page comes from another server"),
+                    "{message}"
+                );
+                assert!(
+                    error["data"]["hint"].as_str().unwrap().contains("OPENCODE_SERVER_PASSWORD"),
+                    "{error}"
+                );
+            }
+            let headers = [headers.as_slice(), &[("authorization", signed.as_str())]].concat();
+            let response = ask(&closed, method, path, &headers).await;
+            assert!(![401, 403].contains(&response.status().as_u16()), "{origin}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_person_may_open_the_page_from_anywhere_and_nothing_else() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(quick());
+    let from = |site| {
+        [
+            ("host", "localhost:4096"),
+            ("sec-fetch-site", site),
+            ("sec-fetch-mode", "navigate"),
+            ("sec-fetch-dest", "document"),
+        ]
+    };
+    for site in ["cross-site", "same-site", "none"] {
+        assert_eq!(ask(&router, "GET", "/", &from(site)).await.status(), 200, "{site}");
+    }
+    assert_eq!(ask(&router, "GET", "/doc", &from("none")).await.status(), 200);
+    for (path, site) in
+        [("/doc", "cross-site"), ("/path?directory=/tmp", "none"), ("/path?directory=/tmp", "same-site")]
+    {
+        assert_eq!(ask(&router, "GET", path, &from(site)).await.status(), 403, "{path} {site}");
+    }
+    let framed = [
+        ("host", "localhost"),
+        ("sec-fetch-site", "cross-site"),
+        ("sec-fetch-mode", "navigate"),
+        ("sec-fetch-dest", "iframe"),
+    ];
+    assert_eq!(ask(&router, "GET", "/", &framed).await.status(), 403);
 }
 
 #[tokio::test]

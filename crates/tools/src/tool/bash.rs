@@ -12,7 +12,7 @@ mod wrapper;
 use std::path::Path;
 use std::time::Duration;
 
-use codewright_workspace::{Command, End, Ended, Limits, Place, run};
+use codewright_workspace::{Author, Command, End, Ended, Limits, Place, run};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -79,6 +79,7 @@ impl Input {
             env: cx.env.set.iter().cloned().chain(unattended()).collect(),
             env_remove: cx.env.remove.clone(),
             confinement: cx.confinement.clone(),
+            author: Author::Model,
         })
     }
 
@@ -160,14 +161,17 @@ impl Tool for Bash {
     async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
         // Clients show the call as running from here on, also when it fails at once.
         report(cx, String::new());
-        execute(input, cx).await
+        let command = input.prepared(cx)?;
+        execute(&input, command, cx).await
     }
 }
 
 /// Runs a command line of the user's own; its output may be empty.
 pub async fn run_for_user(command: String, cx: &ToolCx) -> Result<Output, ToolError> {
     let timeout = u64::try_from(MAX_TIMEOUT.as_millis()).ok();
-    let mut output = execute(Input { command, timeout, workdir: None }, cx).await?;
+    let input = Input { command, timeout, workdir: None };
+    let command = Command { author: Author::User, ..input.prepared(cx)? };
+    let mut output = execute(&input, command, cx).await?;
     if output.output == NO_OUTPUT {
         output.output.clear();
         output.metadata.insert("output".to_owned(), Value::from(""));
@@ -175,8 +179,7 @@ pub async fn run_for_user(command: String, cx: &ToolCx) -> Result<Output, ToolEr
     Ok(output)
 }
 
-async fn execute(input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
-    let command = input.prepared(cx)?;
+async fn execute(input: &Input, command: Command, cx: &ToolCx) -> Result<Output, ToolError> {
     let spill = cx.new_output_path();
     let limits = Limits { timeout: input.timeout(), lines: cx.bounds.lines, bytes: cx.bounds.bytes, spill };
     let mut watch = |output: &codewright_workspace::Output| {
@@ -186,7 +189,7 @@ async fn execute(input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
     if let Some(rest) = ended.rest.take() {
         cx.background.spawn(rest.end());
     }
-    Ok(finished(&input, &ended, cx.bounds))
+    Ok(finished(input, &ended, cx.bounds))
 }
 
 fn unattended() -> impl Iterator<Item = (String, String)> {

@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use tokio::process::Child;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{Command, supervisor};
+use super::{Command, origin, supervisor};
 use crate::Error;
 
 /// Time between the polite and the final signal.
@@ -84,7 +84,8 @@ impl Held {
             builder.env_remove(name);
         }
         builder.envs(command.env.iter().map(|(name, value)| (name, value)));
-        let (child, hold) = spawn(builder, lifeline).map_err(failed)?;
+        let spawned = origin::spawn(command.author, || spawn(builder, lifeline), |(child, _)| child.id());
+        let (child, hold) = spawned.map_err(failed)?;
         Ok(Self { child, hold, is_over: false })
     }
 

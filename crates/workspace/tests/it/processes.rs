@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use codewright_workspace::{Command, Confinement, End, Ended, Error, Limits, run};
+use codewright_workspace::{Author, Command, Confinement, End, Ended, Error, Limits, run};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +31,7 @@ impl Place {
             env: Vec::new(),
             env_remove: Vec::new(),
             confinement: Confinement::Supervisor(env!("CARGO_BIN_EXE_supervise").into()),
+            author: Author::Model,
         }
     }
 

@@ -23,7 +23,8 @@ const PERMISSION: &str = "Permission request";
 const QUESTION: &str = "Question request";
 
 pub(in crate::route) async fn questions(State(app): State<App>, here: Here) -> Json<Value> {
-    located(&here, json!(app.engine.questions()))
+    let pending = app.of_directory(&here, app.engine.questions(), |request| &request.session_id).await;
+    located(&here, json!(pending))
 }
 
 pub(in crate::route) async fn questions_of(
@@ -65,7 +66,8 @@ async fn asked_in(app: &App, session: &SessionId, id: &QuestionId) -> Result<(),
 }
 
 pub(in crate::route) async fn permissions(State(app): State<App>, here: Here) -> Result<Json<Value>, Error> {
-    let asked = app.engine.permissions().await?;
+    let pending = app.engine.permissions().await?;
+    let asked = app.of_directory(&here, pending, |request| &request.session_id).await;
     Ok(located(&here, asked.iter().map(permission).collect()))
 }
 

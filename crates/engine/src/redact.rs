@@ -1,0 +1,332 @@
+//! Configuration without its secrets, as clients and people are shown it, and back again.
+//!
+//! A value is hidden by the name of its key, whatever it is. In other texts, credentials in
+//! addresses and in the arguments of commands are hidden. A client that sends a hidden value back means
+//! that it is unchanged.
+
+use serde_json::{Map, Value};
+
+use crate::Error;
+
+/// What stands for a value that is not shown.
+pub(crate) const HIDDEN: &str = "(hidden)";
+/// Words in names of keys that people keep secrets under.
+const WORDS: [&str; 14] = [
+    "apikey",
+    "api_key",
+    "api-key",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "token",
+    "authorization",
+    "bearer",
+    "credential",
+    "cookie",
+    "private",
+    "accesskey",
+];
+/// Names of keys that hold a secret and nothing else.
+const NAMES: [&str; 4] = ["key", "auth", "pwd", "jwt"];
+/// Objects whose entries are all taken to be secrets.
+const HOLDERS: [&str; 3] = ["headers", "environment", "env"];
+
+/// Hides what may be secret.
+pub(crate) fn hide(value: &mut Value) {
+    hide_at(value, "");
+}
+
+fn hide_at(value: &mut Value, path: &str) {
+    match value {
+        Value::Object(entries) => {
+            for (key, value) in entries {
+                hide_at(value, &format!("{path}.{key}"));
+            }
+        }
+        Value::Array(items) => {
+            let mut is_secret = false;
+            for item in items {
+                let follows = std::mem::replace(&mut is_secret, item.as_str().is_some_and(names_secret));
+                match item {
+                    Value::String(text) if follows && !text.starts_with('-') => HIDDEN.clone_into(text),
+                    item => hide_at(item, path),
+                }
+            }
+        }
+        Value::String(text) if text.is_empty() => {}
+        Value::String(text) if may_be_secret(path) => HIDDEN.clone_into(text),
+        Value::String(text) => {
+            if let Some(shown) = without_credentials(text) {
+                *text = shown;
+            }
+        }
+        // Numbers of tokens are counts.
+        Value::Number(_) if may_be_secret(path) && !path.to_lowercase().contains("token") => {
+            *value = HIDDEN.into();
+        }
+        Value::Number(_) | Value::Bool(_) | Value::Null => {}
+    }
+}
+
+/// Whether a key, which stands last in a path, is one that people keep secrets under.
+pub(crate) fn may_be_secret(path: &str) -> bool {
+    const COUNTS: [&str; 2] = ["preserve_recent_tokens", "max_tokens"];
+    let path = path.trim_start_matches('.').to_lowercase();
+    let mut above: Vec<&str> = path.split('.').collect();
+    // The names of rules are patterns, such as `*token*`.
+    if matches!(above[..], ["permission", _, ..] | ["agent" | "mode", _, "permission", _, ..]) {
+        return false;
+    }
+    let key = above.pop().unwrap_or_default();
+    let is_held = above.iter().any(|name| HOLDERS.contains(name));
+    is_held || NAMES.contains(&key) || (!COUNTS.contains(&key) && WORDS.iter().any(|word| key.contains(word)))
+}
+
+/// Whether an argument of a command says that a secret follows it, as `--api-key` does.
+fn names_secret(argument: &str) -> bool {
+    argument.starts_with('-') && !argument.contains('=') && may_be_secret(argument.trim_start_matches('-'))
+}
+
+/// A text without credentials in addresses and in `--name=value` or `NAME=value`, if it has any.
+fn without_credentials(text: &str) -> Option<String> {
+    if let Some((name, value)) = text.split_once('=')
+        && !value.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+        && may_be_secret(name.trim_start_matches('-'))
+    {
+        return Some(format!("{name}={HIDDEN}"));
+    }
+    let start = text.find("://")? + 3;
+    if text.contains(char::is_whitespace) {
+        return None;
+    }
+    let (scheme, rest) = text.split_at(start);
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, rest) = rest.split_at(end);
+    let authority = match authority.rsplit_once('@') {
+        Some((_, host)) => format!("{HIDDEN}@{host}"),
+        None => authority.to_owned(),
+    };
+    let rest = match rest.split_once('?') {
+        Some((path, query)) => {
+            let pairs = query.split('&').map(|pair| match pair.split_once('=') {
+                Some((name, value)) if !value.is_empty() && may_be_secret(name) => format!("{name}={HIDDEN}"),
+                _ => pair.to_owned(),
+            });
+            format!("{path}?{}", pairs.collect::<Vec<_>>().join("&"))
+        }
+        None => rest.to_owned(),
+    };
+    let shown = format!("{scheme}{authority}{rest}");
+    (shown != text).then_some(shown)
+}
+
+/// Takes out of a change what a client was shown hidden and sends back.
+///
+/// `current` is the configuration that the client was shown, before hiding. A list is replaced as a
+/// whole, so one with hidden entries must be the list that was shown, or consist of entries of `own`:
+/// the content of the file that is changed. Secrets of other files are never copied into it.
+///
+/// # Errors
+///
+/// A hidden value stands for something that cannot be determined.
+pub(crate) fn unchanged(change: &mut Map<String, Value>, current: &Value, own: &Value) -> Result<(), Error> {
+    take_out(change, current, own, "")
+}
+
+fn take_out(change: &mut Map<String, Value>, current: &Value, own: &Value, path: &str) -> Result<(), Error> {
+    let keys: Vec<String> = change.keys().cloned().collect();
+    for key in keys {
+        let at = format!("{path}.{key}");
+        let (is, owned) = (&current[&key], &own[&key]);
+        let Some(value) = change.get_mut(&key) else { continue };
+        match value {
+            Value::Object(entries) => {
+                let was_empty = entries.is_empty();
+                take_out(entries, is, owned, &at)?;
+                // An object that held only hidden values changes nothing.
+                if entries.is_empty() && !was_empty {
+                    change.remove(&key);
+                }
+            }
+            value if !has_hidden(value, &at) => {}
+            value if *value == shown(is, &at) => drop(change.remove(&key)),
+            Value::String(text) if text == HIDDEN => drop(change.remove(&key)),
+            Value::Array(items) => restore(items, owned, &at)?,
+            _ => return Err(unknown(&at)),
+        }
+    }
+    Ok(())
+}
+
+/// Puts the entries of a list back that were shown hidden, in their order.
+fn restore(items: &mut [Value], own: &Value, path: &str) -> Result<(), Error> {
+    let own = own.as_array().map(Vec::as_slice).unwrap_or_default();
+    let was_shown = shown(&Value::from(own), path);
+    let was_shown = was_shown.as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut from = 0;
+    for item in items.iter_mut().filter(|item| has_hidden(item, path)) {
+        let rest = was_shown.get(from..).unwrap_or_default();
+        let place = rest.iter().position(|shown| shown == item).ok_or_else(|| unknown(path))?;
+        let place = from + place;
+        *item = own.get(place).cloned().ok_or_else(|| unknown(path))?;
+        from = place + 1;
+    }
+    Ok(())
+}
+
+/// A value at a path without its secrets.
+pub(crate) fn shown(value: &Value, path: &str) -> Value {
+    let mut shown = value.clone();
+    hide_at(&mut shown, path);
+    shown
+}
+
+/// Whether something in a value stands for what was not shown.
+fn has_hidden(value: &Value, path: &str) -> bool {
+    match value {
+        Value::String(text) if text == HIDDEN => true,
+        // In a text of a person's own these words mean nothing.
+        Value::String(text) => {
+            text.contains(HIDDEN)
+                && (may_be_secret(path) || text.ends_with(&format!("={HIDDEN}")) || is_address(text))
+        }
+        Value::Array(items) => items.iter().any(|item| has_hidden(item, path)),
+        Value::Object(entries) => {
+            entries.iter().any(|(key, value)| has_hidden(value, &format!("{path}.{key}")))
+        }
+        Value::Number(_) | Value::Bool(_) | Value::Null => false,
+    }
+}
+
+fn is_address(text: &str) -> bool {
+    text.contains("://") && !text.contains(char::is_whitespace)
+}
+
+fn unknown(path: &str) -> Error {
+    let path = path.trim_start_matches('.');
+    Error::invalid(format!(
+        "`{path}` has a value that is not shown, and it is unclear what it stands for: give the whole value, or \
+         change it in its file"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn secrets_are_known_by_their_keys() {
+        for (path, expected) in [
+            ("provider.x.options.apiKey", true),
+            ("provider.x.options.headers.X-Anything", true),
+            ("mcp.x.environment.KEY", true),
+            ("lsp.x.env.KEY", true),
+            ("provider.x.env", false),
+            ("provider.x.options.clientSecret", true),
+            ("provider.x.options.credentials.private_key", true),
+            ("provider.x.options.secretAccessKey", true),
+            ("provider.x.options.accessKeyId", true),
+            ("provider.x.options.baseURL", false),
+            ("compaction.preserve_recent_tokens", false),
+            ("keybinds.leader", false),
+            ("permission.read.*secret*", false),
+            ("agent.x.permission.read.*token", false),
+            ("provider.permission.x.apiKey", true),
+            ("model", false),
+        ] {
+            assert_eq!(may_be_secret(path), expected, "{path}");
+        }
+    }
+
+    fn secret() -> Value {
+        json!({
+            "model": "a/b",
+            "provider": {"a": {"options": {
+                "apiKey": "sk-1", "baseURL": "https://u:p@host/v1?key=k1&x=1", "headers": {"X-A": "v", "n": ["w"]},
+                "password": 12345, "maxOutputTokens": 10, "timeout": 5,
+            }}},
+            "mcp": {
+                "m": {"command": ["run", "--api-key", "sk-2", "--token=sk-3", "API_KEY=sk-4", "--verbose", "x"],
+                      "environment": {"HOME": "/x"}, "oauth": {"clientSecret": "s", "scope": "all"}},
+            },
+            "agent": {"x": {"prompt": "Say (hidden) and https://host/?a=b c", "description": ""}},
+        })
+    }
+
+    #[test]
+    fn what_may_be_secret_is_hidden_and_the_rest_is_shown() {
+        let expected = json!({
+            "model": "a/b",
+            "provider": {"a": {"options": {
+                "apiKey": HIDDEN, "baseURL": "https://(hidden)@host/v1?key=(hidden)&x=1",
+                "headers": {"X-A": HIDDEN, "n": [HIDDEN]}, "password": HIDDEN, "maxOutputTokens": 10, "timeout": 5,
+            }}},
+            "mcp": {
+                "m": {"command": ["run", "--api-key", HIDDEN, "--token=(hidden)", "API_KEY=(hidden)", "--verbose", "x"],
+                      "environment": {"HOME": HIDDEN}, "oauth": {"clientSecret": HIDDEN, "scope": "all"}},
+            },
+            "agent": {"x": {"prompt": "Say (hidden) and https://host/?a=b c", "description": ""}},
+        });
+        assert_eq!(shown(&secret(), ""), expected);
+        assert_eq!(shown(&expected, ""), expected, "hiding again changes nothing");
+    }
+
+    fn back(mut change: Value, own: &Value) -> Result<Value, Error> {
+        let entries = change.as_object_mut().unwrap();
+        unchanged(entries, &secret(), own).map(|()| change)
+    }
+
+    #[test]
+    fn what_was_hidden_and_comes_back_is_unchanged() {
+        let left = back(shown(&secret(), ""), &Value::Null).unwrap();
+        assert!(
+            !left.to_string().contains("=(hidden)") && !left.to_string().contains("\"(hidden)\""),
+            "{left}"
+        );
+        assert_eq!(left["agent"], secret()["agent"], "a person's own words stay");
+        assert!(left["provider"]["a"]["options"].get("headers").is_none());
+        let change =
+            json!({"provider": {"a": {"options": {"apiKey": HIDDEN, "timeout": 9}}}, "username": "bob"});
+        let expected = json!({"provider": {"a": {"options": {"timeout": 9}}}, "username": "bob"});
+        assert_eq!(back(change, &Value::Null).unwrap(), expected);
+        let new = json!({"provider": {"a": {"options": {"apiKey": "sk-new", "empty": {}}}}});
+        assert_eq!(back(new.clone(), &Value::Null).unwrap(), new);
+    }
+
+    #[test]
+    fn lists_keep_the_hidden_entries_of_their_own_file() {
+        let change = || json!({"mcp": {"m": {"command": ["new", "--api-key", HIDDEN, "--token=(hidden)"]}}});
+        let own = json!({"mcp": {"m": {"command": ["run", "--api-key", "{env:K}", "--token=sk-3"]}}});
+        let expected = json!({"mcp": {"m": {"command": ["new", "--api-key", "{env:K}", "--token=sk-3"]}}});
+        assert_eq!(back(change(), &own).unwrap(), expected);
+        for own in [json!({}), json!({"mcp": {"m": {"command": ["run", "--api-key", "{env:K}"]}}})] {
+            let error = back(change(), &own).unwrap_err().to_string();
+            assert!(error.contains("mcp.m.command") && !error.contains("sk-"), "{error}");
+        }
+        let moved = json!({"provider": {"a": {"options": {"baseURL": "https://(hidden)@evil/v1"}}}});
+        assert!(back(moved, &secret()).is_err(), "a hidden part of an address goes nowhere else");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_hidden_is_ever_written(
+            keys in prop::collection::vec("apiKey|token|headers|command|url|x", 1..5),
+            texts in prop::collection::vec("[a-z]{0,4}|--api-key|https://u:p@h/\\?token=t", 0..5),
+        ) {
+            let mut value = json!(texts);
+            for key in &keys {
+                value = json!({ key: value });
+            }
+            let mut change = shown(&value, "");
+            let entries = change.as_object_mut().unwrap();
+            if unchanged(entries, &value, &value).is_ok() {
+                prop_assert!(!change.to_string().contains("hidden"), "{change}");
+            }
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! Who is at the other end of a connection.
+//!
+//! On loopback the kernel knows the user that owns the other socket. It is asked once for each
+//! connection, when it is accepted: by `sock_diag`, which answers about one socket in a few
+//! microseconds, else by `/proc/net/tcp`. On systems that offer neither, the user stays unknown,
+//! and a password is needed. A socket file names the process and its user.
+//!
+//! A socket without an inode has been closed by its owner. The kernel then reports user 0 for it,
+//! so such a socket belongs to nobody.
+
+use std::net::{IpAddr, SocketAddr};
+
+use codewright_engine::{Descent, has_commands, process_descent, socket_descent};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::task::spawn_blocking;
+
+/// The user that may do anything on this machine anyway.
+const ROOT: u32 = 0;
+
+/// The other end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Peer {
+    pub(crate) identity: Identity,
+    /// Whether a command of the model made the connection.
+    pub(crate) descent: Descent,
+}
+
+/// Whose connection it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Identity {
+    /// The user that runs the server, or root.
+    Owner,
+    /// Another user of this machine.
+    User(u32),
+    /// A user of this machine that cannot be determined.
+    Unknown,
+    /// Another machine. The addresses of one IPv6 network count as one.
+    Remote(IpAddr),
+}
+
+/// A socket of this machine, as the kernel describes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Found {
+    user: u32,
+    inode: u64,
+}
+
+impl Peer {
+    /// The peer of a connection that was just accepted.
+    pub(crate) async fn of_tcp(socket: &TcpStream) -> Self {
+        let (Ok(peer), Ok(local)) = (socket.peer_addr(), socket.local_addr()) else {
+            return Self { identity: Identity::Unknown, descent: Descent::Elsewhere };
+        };
+        let (peer, local) = (canonical(peer), canonical(local));
+        if !peer.ip().is_loopback() || !local.ip().is_loopback() {
+            return Self { identity: Identity::Remote(network(peer.ip())), descent: Descent::Elsewhere };
+        }
+        // Before the socket is looked up: a command that ends meanwhile has closed it by then.
+        let has_commands = has_commands();
+        let Some(found) = lookup(peer, local).await else {
+            return Self { identity: Identity::Unknown, descent: Descent::Elsewhere };
+        };
+        let identity = identity(found.user);
+        if !has_commands {
+            return Self { identity, descent: Descent::Elsewhere };
+        }
+        let searched = spawn_blocking(move || socket_descent(found.inode)).await;
+        let descent = match searched.unwrap_or(Descent::Unknown) {
+            // A descendant that ended during the search has closed the socket or passed it on.
+            Descent::Elsewhere if lookup(peer, local).await != Some(found) => Descent::Unknown,
+            descent => descent,
+        };
+        Self { identity, descent }
+    }
+
+    /// The peer of a connection to a socket file.
+    pub(crate) async fn of_unix(socket: &UnixStream) -> Self {
+        let Ok(credentials) = socket.peer_cred() else {
+            return Self { identity: Identity::Unknown, descent: Descent::Elsewhere };
+        };
+        let identity = identity(credentials.uid());
+        if !has_commands() {
+            return Self { identity, descent: Descent::Elsewhere };
+        }
+        let process = credentials.pid().and_then(|id| u32::try_from(id).ok()).filter(|id| *id > 0);
+        let descent = match process {
+            Some(id) => spawn_blocking(move || process_descent(id)).await.unwrap_or(Descent::Unknown),
+            None => Descent::Unknown,
+        };
+        Self { identity, descent }
+    }
+}
+
+/// Looks a socket up by its own address and that of its other end, which are both on loopback.
+async fn lookup(own: SocketAddr, other: SocketAddr) -> Option<Found> {
+    #[cfg(target_os = "linux")]
+    {
+        match diag::socket(own, other) {
+            Ok(found) => found,
+            // The kernel does not offer it, or a sandbox forbids it.
+            Err(_) => spawn_blocking(move || table::socket(own, other)).await.ok().flatten(),
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (own, other);
+        None
+    }
+}
+
+/// Whose a socket of a user is.
+fn identity(user: u32) -> Identity {
+    let own = nix::unistd::geteuid().as_raw();
+    judge(user, own, || {
+        let overflow = std::fs::read_to_string("/proc/sys/kernel/overflowuid").unwrap_or_default();
+        let mapped = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+        overflow.trim().parse() == Ok(user) && !maps_all(&mapped)
+    })
+}
+
+/// Whose a socket is; `is_any` tells whether the number may stand for any user that a namespace has no number for.
+fn judge(user: u32, own: u32, is_any: impl FnOnce() -> bool) -> Identity {
+    if user == own {
+        // Only asked here: elsewhere it makes no difference, and it reads files.
+        return if user != ROOT && is_overflow(user) && is_any() {
+            Identity::Unknown
+        } else {
+            Identity::Owner
+        };
+    }
+    if user == ROOT { Identity::Owner } else { Identity::User(user) }
+}
+
+/// Whether a number may be the one that the kernel gives to users without a number.
+fn is_overflow(user: u32) -> bool {
+    user >= 65_534
+}
+
+/// Whether a map of users gives every user a number of its own.
+fn maps_all(map: &str) -> bool {
+    let fields: Vec<_> = map.split_ascii_whitespace().collect();
+    matches!(fields[..], ["0", "0", "4294967295"])
+}
+
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+/// What counts as one peer of another machine: an address, or a network of IPv6.
+fn network(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(_) => ip,
+        IpAddr::V6(ip) => IpAddr::V6((ip.to_bits() & !u128::from(u64::MAX)).into()),
+    }
+}
+
+/// One socket by `sock_diag(7)`.
+#[cfg(target_os = "linux")]
+mod diag {
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+    use rustix::io::Errno;
+    use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
+
+    use super::{Found, canonical};
+
+    /// `SOCK_DIAG_BY_FAMILY`.
+    const BY_FAMILY: u16 = 20;
+    /// `NLMSG_ERROR`.
+    const FAILED: u16 = 2;
+    /// `NLM_F_REQUEST`.
+    const REQUEST: u16 = 1;
+    const TCP: u8 = 6;
+    const INET: u8 = 2;
+    const INET6: u8 = 10;
+    /// The length of a netlink header.
+    const HEADER: usize = 16;
+    /// The length of the question with its header.
+    const QUESTION: usize = HEADER + 8 + 48;
+    /// The least length of the answer with its header.
+    const ANSWER: usize = HEADER + 72;
+    /// Longer than an answer about one socket; what follows it is not needed.
+    const BUFFER: usize = 4096;
+
+    /// The socket with these two addresses; `None` if there is none or it was closed.
+    pub(super) fn socket(own: SocketAddr, other: SocketAddr) -> Result<Option<Found>, Errno> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let protocol = Some(netlink::SOCK_DIAG);
+        let kernel = rustix::net::socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, protocol)?;
+        rustix::net::send(&kernel, &question(own, other), SendFlags::empty())?;
+        let mut buffer = [0; BUFFER];
+        // The kernel has answered by the time that the question is sent.
+        let (length, _) = rustix::net::recv(&kernel, &mut buffer, RecvFlags::DONTWAIT)?;
+        answer(buffer.get(..length).unwrap_or_default(), own, other)
+    }
+
+    fn question(own: SocketAddr, other: SocketAddr) -> Vec<u8> {
+        let family = if own.is_ipv4() { INET } else { INET6 };
+        let mut bytes = Vec::with_capacity(QUESTION);
+        bytes.extend((QUESTION as u32).to_ne_bytes());
+        bytes.extend(BY_FAMILY.to_ne_bytes());
+        bytes.extend(REQUEST.to_ne_bytes());
+        bytes.extend(1_u32.to_ne_bytes());
+        bytes.extend(0_u32.to_ne_bytes());
+        bytes.extend([family, TCP, 0, 0]);
+        // In any state.
+        bytes.extend(u32::MAX.to_ne_bytes());
+        bytes.extend(own.port().to_be_bytes());
+        bytes.extend(other.port().to_be_bytes());
+        bytes.extend(address(own.ip()));
+        bytes.extend(address(other.ip()));
+        // On any interface, whatever its cookie.
+        bytes.extend(0_u32.to_ne_bytes());
+        bytes.extend([0xff; 8]);
+        bytes
+    }
+
+    fn address(ip: IpAddr) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        match ip {
+            IpAddr::V4(ip) => bytes[..4].copy_from_slice(&ip.octets()),
+            IpAddr::V6(ip) => bytes = ip.octets(),
+        }
+        bytes
+    }
+
+    /// Reads an answer, which must be about the very socket: the kernel also finds listeners.
+    pub(super) fn answer(bytes: &[u8], own: SocketAddr, other: SocketAddr) -> Result<Option<Found>, Errno> {
+        let number = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let short = |at: usize| Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
+        match short(4) {
+            Some(FAILED) => {
+                let code = number(HEADER).map_or(0, u32::cast_signed);
+                let error = Errno::from_raw_os_error(code.wrapping_neg());
+                return if error == Errno::NOENT { Ok(None) } else { Err(error) };
+            }
+            Some(BY_FAMILY) if bytes.len() >= ANSWER => {}
+            _ => return Err(Errno::BADMSG),
+        }
+        let end = |port: usize, ip: usize| {
+            let port = u16::from_be_bytes(bytes.get(port..port + 2)?.try_into().ok()?);
+            let octets: [u8; 16] = bytes.get(ip..ip + 16)?.try_into().ok()?;
+            let ip = match *bytes.get(HEADER)? {
+                INET => IpAddr::V4(Ipv4Addr::new(octets[0], octets[1], octets[2], octets[3])),
+                INET6 => IpAddr::V6(Ipv6Addr::from(octets)),
+                _ => return None,
+            };
+            Some(canonical(SocketAddr::new(ip, port)))
+        };
+        let ends = (end(HEADER + 4, HEADER + 8), end(HEADER + 6, HEADER + 24));
+        let (Some(user), Some(inode)) = (number(HEADER + 64), number(HEADER + 68)) else {
+            return Err(Errno::BADMSG);
+        };
+        let is_it = ends == (Some(own), Some(other)) && inode != 0;
+        Ok(is_it.then_some(Found { user, inode: inode.into() }))
+    }
+}
+
+/// One socket by the tables of the kernel, which list all of them.
+#[cfg(target_os = "linux")]
+mod table {
+    use std::fs::File;
+    use std::io::{BufRead as _, BufReader, Read as _};
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+    use super::{Found, canonical};
+
+    /// The most of a table that is read: some 400,000 sockets.
+    const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+    pub(super) fn socket(own: SocketAddr, other: SocketAddr) -> Option<Found> {
+        // A socket of IPv6 can be connected to an address of IPv4.
+        ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().find_map(|path| {
+            let lines = BufReader::new(File::open(path).ok()?.take(MAX_BYTES)).lines();
+            lines.map_while(Result::ok).find_map(|line| line_of(&line, own, other))
+        })
+    }
+
+    /// The socket of a line, if it has these two addresses and was not closed.
+    pub(super) fn line_of(line: &str, own: SocketAddr, other: SocketAddr) -> Option<Found> {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        let ends = (address(fields.next()?)?, address(fields.next()?)?);
+        if ends != (own, other) {
+            return None;
+        }
+        let user = fields.nth(4)?.parse().ok()?;
+        let inode = fields.nth(1)?.parse().ok()?;
+        (inode != 0).then_some(Found { user, inode })
+    }
+
+    /// An address as hexadecimal words, each in the order of the machine.
+    fn address(text: &str) -> Option<SocketAddr> {
+        let (ip, port) = text.split_once(':')?;
+        let port = u16::from_str_radix(port, 16).ok()?;
+        let word = |at: usize| Some(u32::from_str_radix(ip.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
+        let ip = match ip.len() {
+            8 => IpAddr::V4(Ipv4Addr::from(word(0)?)),
+            32 => {
+                let words = [word(0)?, word(8)?, word(16)?, word(24)?];
+                let octets: [u8; 16] = words.concat().try_into().ok()?;
+                IpAddr::V6(Ipv6Addr::from(octets))
+            }
+            _ => return None,
+        };
+        Some(canonical(SocketAddr::new(ip, port)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_owner_and_root_are_the_owner() {
+        let judged = |user, own, is_any| judge(user, own, || is_any);
+        assert_eq!(judged(1000, 1000, true), Identity::Owner);
+        assert_eq!(judged(0, 1000, false), Identity::Owner);
+        assert_eq!(judged(0, 0, true), Identity::Owner);
+        assert_eq!(judged(1001, 1000, false), Identity::User(1001));
+        assert_eq!(judged(1000, 0, false), Identity::User(1000));
+        assert_eq!(judged(65_534, 65_534, false), Identity::Owner);
+        assert_eq!(judged(65_534, 65_534, true), Identity::Unknown, "it may stand for anybody");
+    }
+
+    #[test]
+    fn a_map_of_all_users_is_known() {
+        assert!(maps_all("         0          0 4294967295\n"));
+        for part in ["0 1000 1\n", "0 1000 1\n1 100000 65536\n", "", "0 0 4294967295\n0 0 1"] {
+            assert!(!maps_all(part), "{part}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_one_network_are_one_peer() {
+        let of = |text: &str| network(text.parse().unwrap());
+        assert_eq!(of("2001:db8:1:2:3::4"), of("2001:db8:1:2:ffff::1"));
+        assert_ne!(of("2001:db8:1:3::4"), of("2001:db8:1:2::4"));
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
+    }
+
+    #[cfg(target_os = "linux")]
+    mod linux {
+        use std::net::{TcpListener, TcpStream};
+
+        use super::super::*;
+
+        fn pair(address: &str) -> (TcpStream, TcpStream) {
+            let listener = TcpListener::bind(address).unwrap();
+            let port = listener.local_addr().unwrap().port();
+            let to = address.replace("[::]", "127.0.0.1").replace(":0", &format!(":{port}"));
+            let client = TcpStream::connect(to).unwrap();
+            let (server, _) = listener.accept().unwrap();
+            (client, server)
+        }
+
+        fn ends(server: &TcpStream) -> (SocketAddr, SocketAddr) {
+            (canonical(server.peer_addr().unwrap()), canonical(server.local_addr().unwrap()))
+        }
+
+        #[test]
+        fn both_ways_find_the_socket_at_the_other_end() {
+            for address in ["127.0.0.1:0", "[::]:0", "[::1]:0"] {
+                // Machines without IPv6 have only the first.
+                if TcpListener::bind(address).is_err() {
+                    continue;
+                }
+                let (client, server) = pair(address);
+                let (own, other) = ends(&server);
+                let by_table = table::socket(own, other).unwrap();
+                assert_eq!(by_table.user, nix::unistd::geteuid().as_raw());
+                if let Ok(by_diag) = diag::socket(own, other) {
+                    assert_eq!(by_diag, Some(by_table), "{address}");
+                    assert_ne!(diag::socket(other, own).unwrap(), by_diag, "the server's end is another");
+                }
+                drop(client);
+                assert_eq!(table::socket(own, other), None, "a closed socket is nobody's");
+                assert!(!matches!(diag::socket(own, other), Ok(Some(_))), "{address}");
+            }
+        }
+
+        #[test]
+        fn a_listener_is_not_taken_for_the_other_end() {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let own = listener.local_addr().unwrap();
+            let other = "127.0.0.1:9".parse().unwrap();
+            assert!(!matches!(diag::socket(own, other), Ok(Some(_))));
+            assert_eq!(table::socket(own, other), None);
+        }
+
+        #[test]
+        fn damaged_answers_name_nobody() {
+            let (own, other) = ("127.0.0.1:1".parse().unwrap(), "127.0.0.1:2".parse().unwrap());
+            for length in 0..200 {
+                for byte in [0, 2, 20, 255] {
+                    assert!(!matches!(diag::answer(&vec![byte; length], own, other), Ok(Some(_))));
+                }
+            }
+            for line in [
+                "",
+                "0:",
+                "0: 0100007F:0001 0100007F:0002 01 0:0 0:0 0 1000 0 0",
+                "0: 0100007F:0001 0100007F:0002 01 0:0 0:0 0 x 0 7",
+                "0: 0100007F:0001 0100007F:0003 01 0:0 0:0 0 1000 0 7",
+                "0: 0100007F00:0001 0100007F:0002 01 0:0 0:0 0 1000 0 7",
+                "0: \u{e4}100007F:0001 0100007F:0002 01 0:0 0:0 0 1000 0 7",
+            ] {
+                assert_eq!(table::line_of(line, own, other), None, "{line}");
+            }
+            let line = "0: 0100007F:0001 0100007F:0002 01 0:0 0:0 0 1000 0 7 1 0";
+            assert_eq!(table::line_of(line, own, other), Some(Found { user: 1000, inode: 7 }));
+        }
+    }
+}

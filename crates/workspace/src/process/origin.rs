@@ -1,0 +1,354 @@
+//! Which processes were started by a command of the model, and whether a socket is theirs.
+//!
+//! The supervisors of such commands are remembered here. A server asks whether the other end of a
+//! connection belongs to one of their descendants, because such a client must not drive the server
+//! that runs it. Terminals and the user's own commands are not remembered.
+//!
+//! The search reads `/proc`. A descendant can hide a socket from it (a descriptor that is in flight
+//! between two processes, or registered with `io_uring`), or hand it to a process that is not a
+//! descendant. Only a sandbox prevents that.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+/// Who wanted a command.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Author {
+    /// The model, or a template that becomes part of a prompt.
+    #[default]
+    Model,
+    /// The user, who may do anything with the server.
+    User,
+}
+
+/// Whether a client was started by a command of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Descent {
+    /// It was not.
+    Elsewhere,
+    /// It was.
+    Command,
+    /// Commands run, and the owner of the socket cannot be determined.
+    Unknown,
+}
+
+/// The process ids of the supervisors of commands that may still run.
+static SUPERVISORS: Mutex<Option<HashSet<u32>>> = Mutex::new(None);
+
+/// Starts a supervisor and remembers it, so that nothing it starts is seen before it is known.
+pub(super) fn spawn<T>(
+    author: Author,
+    start: impl FnOnce() -> std::io::Result<T>,
+    id: impl FnOnce(&T) -> Option<u32>,
+) -> std::io::Result<T> {
+    let mut known = SUPERVISORS.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = known.get_or_insert_default();
+    known.retain(|id| imp::is_child(*id));
+    let started = start()?;
+    if let Some(id) = id(&started) {
+        match author {
+            Author::Model => known.insert(id),
+            // The number may have been that of another command before.
+            Author::User => known.remove(&id),
+        };
+    }
+    Ok(started)
+}
+
+/// The supervisors of the model's commands that run.
+fn supervisors() -> HashSet<u32> {
+    let mut known = SUPERVISORS.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(known) = known.as_mut() else { return HashSet::new() };
+    known.retain(|id| imp::is_child(*id));
+    known.clone()
+}
+
+/// Whether a command of the model runs.
+#[must_use]
+pub fn has_commands() -> bool {
+    !supervisors().is_empty()
+}
+
+/// Whether the socket with this inode belongs to a command of the model. Reads `/proc` and blocks.
+#[must_use]
+pub fn socket_descent(inode: u64) -> Descent {
+    imp::socket_descent(&supervisors(), inode)
+}
+
+/// Whether a process belongs to a command of the model. Reads `/proc` and blocks.
+#[must_use]
+pub fn process_descent(id: u32) -> Descent {
+    imp::process_descent(&supervisors(), id)
+}
+
+#[cfg(target_os = "linux")]
+mod imp {
+    use std::collections::{HashMap, HashSet};
+    use std::fs;
+    use std::io::ErrorKind;
+    use std::os::unix::fs::MetadataExt as _;
+
+    use super::Descent;
+
+    /// The most processes that are looked at; more make the answer [`Descent::Unknown`].
+    const MAX_PROCESSES: usize = 65_536;
+    /// The most descriptors of one process that are looked at.
+    const MAX_DESCRIPTORS: usize = 65_536;
+    /// How often the descendants are looked at until none came or went meanwhile.
+    const PASSES: usize = 8;
+    /// The longest chain of parents that is followed.
+    const MAX_DEPTH: usize = 4096;
+
+    /// How many fields of `/proc/PID/stat` stand between the parent and the number of threads.
+    const THREADS: usize = 15;
+
+    /// A process as `/proc/PID/stat` shows it.
+    struct Process {
+        parent: u32,
+        /// It has ended, so it holds no descriptors.
+        is_over: bool,
+    }
+
+    impl Process {
+        fn read(id: u32) -> Option<Self> {
+            Self::parse(&fs::read(format!("/proc/{id}/stat")).ok()?)
+        }
+
+        fn parse(stat: &[u8]) -> Option<Self> {
+            // The name stands in parentheses and may contain anything, parentheses too.
+            let end = stat.iter().rposition(|byte| *byte == b')')?;
+            let mut fields = std::str::from_utf8(stat.get(end + 1..)?).ok()?.split_ascii_whitespace();
+            let state = fields.next()?;
+            let parent = fields.next()?.parse().ok()?;
+            // The first thread of a process can end before the others do.
+            let threads: u32 = fields.nth(THREADS)?.parse().ok()?;
+            Some(Self { parent, is_over: matches!(state, "Z" | "X") && threads <= 1 })
+        }
+    }
+
+    /// What a process knows of a socket.
+    #[derive(PartialEq, Eq)]
+    enum Holds {
+        Yes,
+        No,
+        /// It ended while it was looked at.
+        Ended,
+        /// Its descriptors cannot be read, or are too many.
+        Hidden,
+    }
+
+    pub(super) fn is_child(id: u32) -> bool {
+        Process::read(id).is_some_and(|process| process.parent == std::process::id() && !process.is_over)
+    }
+
+    pub(super) fn socket_descent(supervisors: &HashSet<u32>, inode: u64) -> Descent {
+        if supervisors.is_empty() {
+            return Descent::Elsewhere;
+        }
+        let link = format!("socket:[{inode}]");
+        let mut seen: HashSet<u32> = HashSet::new();
+        'passes: for pass in 0..PASSES {
+            let Some(processes) = processes() else { return Descent::Unknown };
+            let below = descendants(&processes, supervisors);
+            // What a process held that has ended may be held by a child that was not listed.
+            if pass > 0 && below.is_subset(&seen) {
+                return Descent::Elsewhere;
+            }
+            seen.clear();
+            for id in below {
+                match holds(id, &link) {
+                    Holds::Yes => return Descent::Command,
+                    Holds::No => drop(seen.insert(id)),
+                    Holds::Ended => {}
+                    Holds::Hidden => break 'passes,
+                }
+            }
+        }
+        // The descendants do not hold still or cannot be read. A socket that is found elsewhere is not theirs.
+        match is_elsewhere(supervisors, &link) {
+            true => Descent::Elsewhere,
+            false => Descent::Unknown,
+        }
+    }
+
+    fn is_elsewhere(supervisors: &HashSet<u32>, link: &str) -> bool {
+        let Some(processes) = processes() else { return false };
+        let below = descendants(&processes, supervisors);
+        let others = processes.keys().filter(|id| !below.contains(id) && !supervisors.contains(id));
+        let own = nix::unistd::geteuid().as_raw();
+        let mut others = others.filter(|id| {
+            fs::metadata(format!("/proc/{id}")).is_ok_and(|process| own == 0 || process.uid() == own)
+        });
+        others.any(|id| holds(*id, link) == Holds::Yes)
+    }
+
+    pub(super) fn process_descent(supervisors: &HashSet<u32>, id: u32) -> Descent {
+        if supervisors.is_empty() {
+            return Descent::Elsewhere;
+        }
+        let mut at = id;
+        for _ in 0..MAX_DEPTH {
+            if supervisors.contains(&at) {
+                return Descent::Command;
+            }
+            match Process::read(at) {
+                Some(process) if process.parent > 0 => at = process.parent,
+                // The first process, and those that a container does not see the parents of.
+                Some(_) => return Descent::Elsewhere,
+                None => return Descent::Unknown,
+            }
+        }
+        Descent::Unknown
+    }
+
+    /// All processes by number; `None` if they are too many or cannot be listed.
+    fn processes() -> Option<HashMap<u32, Process>> {
+        let mut found = HashMap::new();
+        for entry in fs::read_dir("/proc").ok()?.flatten() {
+            let Some(id) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            if found.len() >= MAX_PROCESSES {
+                return None;
+            }
+            if let Some(process) = Process::read(id) {
+                found.insert(id, process);
+            }
+        }
+        Some(found)
+    }
+
+    /// The living processes below the supervisors, without these.
+    fn descendants(processes: &HashMap<u32, Process>, supervisors: &HashSet<u32>) -> HashSet<u32> {
+        let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+        for (id, process) in processes {
+            children.entry(process.parent).or_default().push(*id);
+        }
+        let mut found = HashSet::new();
+        let mut waiting: Vec<u32> = supervisors.iter().copied().collect();
+        while let Some(id) = waiting.pop() {
+            for child in children.get(&id).into_iter().flatten() {
+                if found.insert(*child) {
+                    waiting.push(*child);
+                }
+            }
+        }
+        found.retain(|id| processes.get(id).is_some_and(|process| !process.is_over));
+        found
+    }
+
+    /// Whether any thread of a process holds what a link names: threads can have tables of their own.
+    fn holds(id: u32, link: &str) -> Holds {
+        let tasks = match fs::read_dir(format!("/proc/{id}/task")) {
+            Ok(tasks) => tasks,
+            Err(error) => return unreadable(id, error.kind()),
+        };
+        let mut left = MAX_DESCRIPTORS;
+        for task in tasks.flatten() {
+            let descriptors = match fs::read_dir(task.path().join("fd")) {
+                Ok(descriptors) => descriptors,
+                Err(error) if error.kind() == ErrorKind::NotFound || is_dead(&task.path()) => continue,
+                Err(error) => return unreadable(id, error.kind()),
+            };
+            for descriptor in descriptors.flatten() {
+                if left == 0 {
+                    return Holds::Hidden;
+                }
+                left -= 1;
+                if fs::read_link(descriptor.path()).is_ok_and(|target| target.as_os_str() == link) {
+                    return Holds::Yes;
+                }
+            }
+        }
+        Holds::No
+    }
+
+    /// Whether a thread has ended.
+    fn is_dead(task: &std::path::Path) -> bool {
+        let stat = fs::read(task.join("stat")).unwrap_or_default();
+        let end = stat.iter().rposition(|byte| *byte == b')').unwrap_or_default();
+        stat.get(end + 2).is_none_or(|state| matches!(state, b'Z' | b'X'))
+    }
+
+    fn unreadable(id: u32, kind: ErrorKind) -> Holds {
+        let has_ended =
+            kind == ErrorKind::NotFound || Process::read(id).is_none_or(|process| process.is_over);
+        if has_ended { Holds::Ended } else { Holds::Hidden }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use std::net::{TcpListener, TcpStream};
+        use std::os::fd::AsRawFd as _;
+        use std::process::{Command, Stdio};
+
+        use super::*;
+
+        #[test]
+        fn a_process_is_over_if_no_thread_is_left() {
+            let stat = |state, threads| {
+                let stat = format!("7 (a) b) {state} 3 7 7 0 -1 1 2 3 4 5 6 7 8 9 20 0 {threads} 0 100");
+                Process::parse(stat.as_bytes()).map(|process| (process.parent, process.is_over))
+            };
+            assert_eq!(stat("S", "1"), Some((3, false)));
+            assert_eq!(stat("Z", "1"), Some((3, true)));
+            assert_eq!(stat("Z", "2"), Some((3, false)));
+            assert_eq!(stat("Z", "x"), None);
+            assert!(Process::parse(b"7 (a").is_none());
+        }
+
+        fn inode(socket: &TcpStream) -> u64 {
+            let link = fs::read_link(format!("/proc/self/fd/{}", socket.as_raw_fd())).unwrap();
+            let link = link.to_str().unwrap();
+            link.strip_prefix("socket:[").unwrap().strip_suffix(']').unwrap().parse().unwrap()
+        }
+
+        #[test]
+        fn a_socket_belongs_to_a_command_if_a_descendant_holds_it() {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let inode = inode(&socket);
+            // A grandchild holds it as its input, the child does not.
+            let mut child = Command::new("sh")
+                .args(["-c", "sleep 60 <&0 & exec <&-; echo; wait"])
+                .stdin(Stdio::from(std::os::fd::OwnedFd::from(socket.try_clone().unwrap())))
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut line = [0];
+            std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
+            let supervisors = HashSet::from([child.id()]);
+            let found = socket_descent(&supervisors, inode);
+            let other = socket_descent(&supervisors, inode + 1_000_000);
+            let of_none = socket_descent(&HashSet::new(), inode);
+            let grandchildren = descendants(&processes().unwrap(), &supervisors);
+            for id in &grandchildren {
+                assert_eq!(process_descent(&supervisors, *id), Descent::Command);
+                Command::new("kill").arg(id.to_string()).status().unwrap();
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert_eq!((found, other, of_none), (Descent::Command, Descent::Elsewhere, Descent::Elsewhere));
+            assert!(!grandchildren.is_empty());
+            assert_eq!(process_descent(&supervisors, std::process::id()), Descent::Elsewhere);
+            assert_eq!(process_descent(&supervisors, u32::MAX), Descent::Unknown);
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod imp {
+    use std::collections::HashSet;
+
+    use super::Descent;
+
+    pub(super) fn is_child(_id: u32) -> bool {
+        true
+    }
+
+    pub(super) fn socket_descent(supervisors: &HashSet<u32>, _inode: u64) -> Descent {
+        if supervisors.is_empty() { Descent::Elsewhere } else { Descent::Unknown }
+    }
+
+    pub(super) fn process_descent(supervisors: &HashSet<u32>, id: u32) -> Descent {
+        socket_descent(supervisors, u64::from(id))
+    }
+}
