@@ -371,7 +371,13 @@ impl CallCx {
     }
 
     async fn gate(&self, ask: &Ask, tool: Option<ToolRef>) -> Result<(), Failure> {
-        let asker = Asker { session_id: &self.session_id, law: &self.caller.law, tool, cancel: &self.cancel };
+        let asker = Asker {
+            session_id: &self.session_id,
+            place: &self.place,
+            law: &self.caller.law,
+            tool,
+            cancel: &self.cancel,
+        };
         gate(&self.inner, ask, &asker).await
     }
 
@@ -379,12 +385,13 @@ impl CallCx {
     fn leave(&self, tool: ToolRef) -> Leave {
         let (inner, session_id, caller) =
             (Arc::clone(&self.inner), self.session_id.clone(), Arc::clone(&self.caller));
-        let cancel = self.cancel.clone();
+        let (place, cancel) = (Arc::clone(&self.place), self.cancel.clone());
         Leave::new(move |ask| {
             let (inner, session_id, caller) = (Arc::clone(&inner), session_id.clone(), Arc::clone(&caller));
-            let (cancel, tool) = (cancel.clone(), Some(tool.clone()));
+            let (place, cancel, tool) = (Arc::clone(&place), cancel.clone(), Some(tool.clone()));
             async move {
-                let asker = Asker { session_id: &session_id, law: &caller.law, tool, cancel: &cancel };
+                let law = &caller.law;
+                let asker = Asker { session_id: &session_id, place: &place, law, tool, cancel: &cancel };
                 gate(&inner, &ask, &asker).await.map_err(|failure| match failure {
                     Failure::Told(message) => ToolError::Model(message),
                     Failure::Aborted => ToolError::Cancelled(None),

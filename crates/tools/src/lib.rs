@@ -18,6 +18,7 @@ mod output;
 mod render;
 mod schema;
 mod skill;
+pub mod tags;
 mod tool;
 #[cfg(any(test, feature = "trial"))]
 pub mod trial;

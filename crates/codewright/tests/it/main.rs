@@ -28,6 +28,7 @@ mod offered;
 mod page;
 mod people;
 mod permission;
+mod permissions;
 mod place;
 mod prompt;
 mod prompts;
