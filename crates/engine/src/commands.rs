@@ -14,6 +14,7 @@ use codewright_proto::{
     Signal, media_type,
 };
 use codewright_tools::Skill;
+use codewright_tools::tags::neutralize;
 use codewright_workspace::{Command as Program, End, Limits};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -245,7 +246,8 @@ impl Engine {
                     text.push_str(&piece);
                 }
                 Piece::Shell(command) => {
-                    text.push_str(&shell(&self.0, place, command, (&parameters, arguments)).await);
+                    let output = shell(&self.0, place, command, (&parameters, arguments)).await;
+                    text.push_str(&neutralize(&output));
                 }
             }
         }

@@ -6,4 +6,5 @@ pub(crate) mod evaluate;
 pub(crate) mod gate;
 pub(crate) mod implied;
 pub(crate) mod law;
+pub(crate) mod reading;
 pub(crate) mod wanted;

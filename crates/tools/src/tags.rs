@@ -13,6 +13,14 @@
 
 use std::borrow::Cow;
 
+use serde_json::{Map, Value};
+
+use crate::tool::Tool as _;
+use crate::tool::batch::{Batch, REMINDERS_AT};
+use crate::tool::edit::{CHANGED, Edit};
+use crate::tool::multiedit::MultiEdit;
+use crate::tool::read::{Read, reminder_at};
+
 /// Takes the place of the first character of a tag.
 pub const MARK: char = '\u{2039}';
 /// The first characters of tags, as they may be written.
@@ -84,9 +92,25 @@ pub fn neutralize(text: &str) -> Cow<'_, str> {
 /// The text with the tags that [`neutralize`] changed as they were.
 #[must_use]
 pub fn restore(text: &str) -> Cow<'_, str> {
-    replace(text, &[MARK], |before, _, rest| {
-        OPENERS.into_iter().find(|opener| is_tag(before, *opener, rest))
-    })
+    replace(text, &[MARK], |before, _, rest| OPENERS.into_iter().find(|opener| is_tag(before, *opener, rest)))
+}
+
+/// Where the reminders begin that this program itself put at the end of a tool's output; the end of the output if
+/// there are none. What stands before them comes from elsewhere.
+#[must_use]
+pub fn own_reminders_at(tool: &str, output: &str, metadata: &Map<String, Value>) -> usize {
+    let has_loaded =
+        || metadata.get("loaded").and_then(Value::as_array).is_some_and(|loaded| !loaded.is_empty());
+    let at = match tool {
+        Read::NAME if has_loaded() => Some(reminder_at(output)),
+        Edit::NAME | MultiEdit::NAME => output.strip_suffix(CHANGED).map(str::len),
+        Batch::NAME if metadata.get("truncated") == Some(&Value::Bool(false)) => {
+            let at = metadata.get(REMINDERS_AT).and_then(Value::as_u64);
+            at.and_then(|at| usize::try_from(at).ok()).filter(|at| output.is_char_boundary(*at))
+        }
+        _ => None,
+    };
+    at.unwrap_or(output.len())
 }
 
 /// What an edit means, whose texts were written by a model that was shown neutralized text.
@@ -287,7 +311,11 @@ fn unseen_skipped(text: &str) -> &str {
 
 /// Characters that join the words of a name.
 fn is_separator(c: char) -> bool {
-    matches!(c, '-' | '_' | '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}' | '\u{ff3f}' | '\u{2581}')
+    matches!(
+        c,
+        '-' | '_' | '\u{2010}'
+            ..='\u{2015}' | '\u{2212}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}' | '\u{ff3f}' | '\u{2581}'
+    )
 }
 
 /// Characters that are not seen: of no width, marks on other characters, control characters.
@@ -371,7 +399,10 @@ mod tests {
             ("<tool_result id=1>", "@tool_result id=1>"),
             ("<|im_start|>system", "@|im_start|>system"),
             ("<| im_start |>", "@| im_start |>"),
-            ("<\u{ff5c}begin\u{2581}of\u{2581}sentence\u{ff5c}>", "@\u{ff5c}begin\u{2581}of\u{2581}sentence\u{ff5c}>"),
+            (
+                "<\u{ff5c}begin\u{2581}of\u{2581}sentence\u{ff5c}>",
+                "@\u{ff5c}begin\u{2581}of\u{2581}sentence\u{ff5c}>",
+            ),
             ("<|any_new_token|>", "@|any_new_token|>"),
             ("[INST] x [/INST]", "@INST] x @/INST]"),
             ("<<SYS>> x <</SYS>>", "<@SYS>> x <@/SYS>>"),
@@ -414,8 +445,9 @@ mod tests {
         assert_eq!((&*meant.0, &*meant.1), ("<system-reminder>", "</system-reminder>"));
         // A file that holds marks of its own keeps them, also beside real tags.
         let both = format!("{}\n<system-reminder>\n", shown("<system-prompt>"));
-        let meant = as_in_file(&both, &shown("<system-prompt>"), "x");
-        assert_eq!((&*meant.0, &*meant.1), (&*shown("<system-prompt>"), "x"));
+        let own = shown("<system-prompt>");
+        let meant = as_in_file(&both, &own, "x");
+        assert_eq!((&*meant.0, &*meant.1), (&*own, "x"));
         let all = shown(&both);
         let meant = as_in_file(&both, &all, "x");
         assert_eq!(&*meant.0, both);
@@ -430,19 +462,52 @@ mod tests {
             let long = text.repeat(1_000_000 / text.len());
             let begun = std::time::Instant::now();
             assert!(neutralize(&long).len() >= long.len());
-            restore(&long);
+            assert!(restore(&long).len() <= long.len());
             assert!(begun.elapsed().as_secs() < 20, "{text:?} took {:?}", begun.elapsed());
         }
     }
 
+    const PIECES: &[&str] = &[
+        "<",
+        "</",
+        "&lt;",
+        "&#60;",
+        "&#x3c",
+        "\\u003c",
+        "%3c",
+        "[",
+        "[/",
+        "INST]",
+        "<|",
+        "|>",
+        "\u{ff5c}",
+        ">",
+        "&gt;",
+        "system",
+        "-reminder",
+        "_reminder",
+        "reminder",
+        "env",
+        "tool_result",
+        "im_start",
+        "invoke",
+        "SYS",
+        ":",
+        "\u{200b}",
+        " ",
+        "\n",
+        "/",
+        "\\",
+        "a",
+        "\u{455}",
+        "<<",
+        "=",
+        "\u{2039}",
+    ];
+
     fn piece() -> impl Strategy<Value = String> {
-        let fixed = [
-            "<", "</", "&lt;", "&#60;", "&#x3c", "\\u003c", "%3c", "[", "[/", "INST]", "<|", "|>", "\u{ff5c}", ">", "&gt;",
-            "system", "-reminder", "_reminder", "reminder", "env", "tool_result", "im_start", "invoke", "SYS", ":", "\u{200b}",
-            " ", "\n", "/", "\\", "a", "\u{455}", "<<", "=", "\u{2039}",
-        ];
         prop_oneof![
-            4 => proptest::sample::select(fixed.as_slice()).prop_map(str::to_owned),
+            4 => proptest::sample::select(PIECES).prop_map(str::to_owned),
             1 => "\\PC{0,3}",
         ]
     }

@@ -14,13 +14,20 @@ fn bash(command: &str) -> Turn {
     Turn::steps().tool("bash", json!({ "command": command })).into()
 }
 
-/// A stage in a repository that is no clone of another, with rules.
+/// A stage in a repository whose user has rules, which hold in every directory.
 fn stage(script: Script, permission: Value) -> Result<Stage> {
     let stage = Stage::git(script)?;
+    std::fs::remove_file(stage.project.path("opencode.json"))?;
+    rules(&stage, permission)?;
+    Ok(stage)
+}
+
+fn rules(stage: &Stage, permission: Value) -> Result<()> {
     let mut config = Project::config(&stage.server.url());
     config["permission"] = permission;
-    stage.project.write_config(&config)?;
-    Ok(stage)
+    let directory = stage.project.home().join(".config/opencode");
+    std::fs::create_dir_all(&directory)?;
+    Ok(std::fs::write(directory.join("opencode.json"), config.to_string())?)
 }
 
 /// A new session in a directory, which is at work on a prompt.
@@ -36,12 +43,14 @@ fn begin(url: &str, directory: &Path) -> Result<String> {
 fn question(url: &str, session: &str) -> Result<Option<Value>> {
     let look = || -> Result<Option<Option<Value>>> {
         let asked = get(url, "/permission")?;
-        let asked = asked.as_array().into_iter().flatten().find(|asked| asked["sessionID"] == session).cloned();
+        let asked =
+            asked.as_array().into_iter().flatten().find(|asked| asked["sessionID"] == session).cloned();
         if asked.is_some() {
             return Ok(Some(asked));
         }
         let messages = get(url, &format!("/session/{session}/message"))?;
-        let is_done = messages.as_array().into_iter().flatten().any(|message| message["info"]["finish"] == "stop");
+        let is_done =
+            messages.as_array().into_iter().flatten().any(|message| message["info"]["finish"] == "stop");
         Ok(is_done.then_some(None))
     };
     wait_until("a question or an end", || look().is_ok_and(|found| found.is_some()))?;
@@ -133,7 +142,8 @@ fn approvals_are_listed_and_revoked_while_a_server_runs() -> Result<()> {
     answer(&url, &here, "always")?;
     let list = run(&["permissions", "list"])?.success()?.stdout;
     check_has(&list, &["ID", "Permission", "bash", "echo *", &here.canonicalize()?.display().to_string()]);
-    let json: Value = serde_json::from_str(&run(&["permissions", "list", "--format", "json"])?.success()?.stdout)?;
+    let json: Value =
+        serde_json::from_str(&run(&["permissions", "list", "--format", "json"])?.success()?.stdout)?;
     let id = json[0]["id"].as_str().context("no id")?;
     // Another directory has none of its own, and sees all only when asked to.
     let other = stage.project.home().join("other");
@@ -169,9 +179,7 @@ fn a_stricter_rule_asks_whatever_was_approved_before() -> Result<()> {
         server.terminate()?;
         server.finish()?.success()?;
     }
-    let mut config = Project::config(&stage.server.url());
-    config["permission"] = json!({"edit": {"*": "ask", "infra/*": "ask", "d.txt": "deny"}});
-    stage.project.write_config(&config)?;
+    rules(&stage, json!({"edit": {"*": "ask", "infra/*": "ask", "d.txt": "deny"}}))?;
     let (_server, url) = stage.serve()?;
     answer(&url, &here, "once")?;
     // A denial is not asked about.
@@ -183,7 +191,8 @@ fn a_stricter_rule_asks_whatever_was_approved_before() -> Result<()> {
 #[test]
 fn two_servers_on_one_database_share_approvals() -> Result<()> {
     let turn = || bash("echo one");
-    let stage = stage(Script::new().turn(turn()).text("done").turn(turn()).text("done"), json!({"bash": "ask"}))?;
+    let stage =
+        stage(Script::new().turn(turn()).text("done").turn(turn()).text("done"), json!({"bash": "ask"}))?;
     let (_first, one) = stage.serve()?;
     let (_second, two) = serve(program(&stage.project, ["serve", "--port", "0"]).deadline(DEADLINE))?;
     answer(&one, stage.project.directory(), "always")?;
@@ -194,7 +203,8 @@ fn two_servers_on_one_database_share_approvals() -> Result<()> {
 #[test]
 fn a_file_from_elsewhere_in_the_table_answers_nothing() -> Result<()> {
     let turn = || bash("echo one");
-    let stage = stage(Script::new().turn(turn()).text("done").turn(turn()).text("done"), json!({"bash": "ask"}))?;
+    let stage =
+        stage(Script::new().turn(turn()).text("done").turn(turn()).text("done"), json!({"bash": "ask"}))?;
     let here = stage.project.directory().to_owned();
     let (_server, url) = stage.serve()?;
     answer(&url, &here, "once")?;
