@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use anyhow::Result;
-use codewright_testkit::{Project, Script, Turn};
+use codewright_testkit::{BlockingServer, Project, Script, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{Stage, check_code, check_has, of_type};
+use crate::support::{Stage, check_code, check_has, of_type, program};
 
 /// A stage whose user allows edits and commands without a question, with more rules about edits.
 fn stage(script: Script, more: &[(&str, &str)]) -> Result<Stage> {
@@ -43,7 +43,6 @@ fn check_asks((tool, input): (&str, Value), path: &str) {
 
 #[test]
 fn file_tools_ask_before_they_write_a_control_file() {
-    let patch = "*** Begin Patch\n*** Add File: .vscode/tasks.json\n+{}\n*** End Patch";
     for (call, path) in [
         (write("opencode.jsonc"), "opencode.jsonc"),
         (write("deep/er/.OPENCODE/command/x.md"), ".OPENCODE/command/x.md"),
@@ -52,17 +51,32 @@ fn file_tools_ask_before_they_write_a_control_file() {
         (write("innocent"), ".git/hooks/post-commit"),
         (write("../.bashrc"), ".bashrc"),
         (
-            ("edit", json!({"filePath": "opencode.json", "oldString": "\"permission\"", "newString": "\"permission\" "})),
+            (
+                "edit",
+                json!({"filePath": "opencode.json", "oldString": "\"permission\"", "newString": "\"permission\" "}),
+            ),
             "opencode.json",
         ),
-        (("apply_patch", json!({"patchText": patch})), ".vscode/tasks.json"),
     ] {
-        if call.0 == "apply_patch" {
-            // Only some models are offered it; its asks are those of the other tools.
-            continue;
-        }
         check_asks(call, path);
     }
+}
+
+#[test]
+fn a_patch_asks_before_it_writes_a_control_file() -> Result<()> {
+    let patch = "*** Begin Patch\n*** Add File: .vscode/tasks.json\n+{}\n*** End Patch";
+    let server =
+        BlockingServer::start(Script::new().tool("apply_patch", json!({"patchText": patch})).text("done"))?;
+    let project = Project::git()?;
+    project.write_config(&json!({
+        "model": "openai/gpt-5",
+        "provider": {"openai": {"options": {"baseURL": format!("{}/v1", server.url()), "apiKey": "sk-x"}}},
+        "permission": {"edit": "allow"},
+    }))?;
+    let done = program(&project, ["run", "Patch it"]).finish()?.success()?;
+    check_has(&done.stderr, &["! permission requested: edit (.vscode/tasks.json)"]);
+    assert!(!project.path(".vscode").exists());
+    Ok(())
 }
 
 #[test]
