@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// List and delete sessions, take what they did back and forth
     Session(SessionArgs),
+    /// List and revoke the permissions that were given with "always"
+    Permissions(PermissionsArgs),
     /// Sum up tokens, costs, models and tools
     Stats(StatsArgs),
     /// Query the database
@@ -434,6 +436,39 @@ pub(crate) struct UndoArgs {
 pub(crate) enum ListFormat {
     Table,
     Json,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PermissionsArgs {
+    #[command(subcommand)]
+    pub(crate) command: PermissionsCommand,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum PermissionsCommand {
+    /// List the saved permissions of this project, the oldest first
+    List {
+        /// List those of all projects
+        #[arg(long)]
+        all: bool,
+        /// A table for people, or JSON
+        #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+        format: ListFormat,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Revoke a saved permission; running servers ask again at the next call
+    #[command(group = clap::ArgGroup::new("which").required(true))]
+    Revoke {
+        /// The id that `list` shows
+        #[arg(value_name = "ID", group = "which")]
+        id: Option<String>,
+        /// Revoke all of this project
+        #[arg(long, group = "which")]
+        all: bool,
+        #[command(flatten)]
+        common: Common,
+    },
 }
 
 #[derive(Debug, Clone, Args)]

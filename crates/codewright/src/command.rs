@@ -7,6 +7,7 @@ pub(crate) mod demo;
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod models;
+pub(crate) mod permissions;
 pub(crate) mod providers;
 pub(crate) mod run;
 pub(crate) mod serve;

@@ -72,6 +72,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Models(args) => command::models::main(&args),
         Command::Export(args) => command::export::main(&args),
         Command::Import(args) => command::import::main(&args),
+        Command::Permissions(args) => command::permissions::main(&args),
         Command::Session(args) => command::session::main(&args),
         Command::Stats(args) => command::stats::main(&args),
         Command::Db(args) => command::db::main(&args),

@@ -13,6 +13,7 @@ use codewright_proto::{
     Action, CreatedTime, MessageId, ModelRef, PartBody, PartId, PartInput, PromptInput, PromptModel, Rule,
     Session, TextPart, TokenUsage, UserMessage,
 };
+use codewright_tools::tags::neutralize;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -192,7 +193,7 @@ async fn expand_file(
             let text = data_text(data)
                 .ok_or_else(|| Error::invalid("a `data:` address of a text file is not readable"))?;
             parts.push(synthetic(announce(&json!({ "filePath": filename.unwrap_or("attachment") }))));
-            parts.push(synthetic(text));
+            parts.push(synthetic(neutralize(&text).into_owned()));
         }
         return Ok(url);
     }
@@ -233,7 +234,8 @@ fn synthetic(text: String) -> (Option<PartId>, PartBody) {
 }
 
 fn announce(input: &Value) -> String {
-    format!("The user attached this; the read tool was run on it with {input}")
+    let input = input.to_string();
+    format!("The user attached this; the read tool was run on it with {}", neutralize(&input))
 }
 
 fn read_input(path: &std::path::Path, query: &str) -> Value {

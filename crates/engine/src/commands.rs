@@ -14,6 +14,7 @@ use codewright_proto::{
     Signal, media_type,
 };
 use codewright_tools::Skill;
+use codewright_tools::tags::neutralize;
 use codewright_workspace::{Author, Command as Program, End, Limits};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -270,7 +271,8 @@ impl Engine {
                 }
                 Piece::Shell(command) => {
                     self.check_template(place, asker, &command).await?;
-                    text.push_str(&shell(&self.0, place, command, (&parameters, arguments)).await);
+                    let output = shell(&self.0, place, command, (&parameters, arguments)).await;
+                    text.push_str(&neutralize(&output));
                 }
             }
         }

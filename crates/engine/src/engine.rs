@@ -13,11 +13,12 @@ use codewright_llm::oauth::SignIn;
 use codewright_llm::vault::{Stamp, Stored};
 use codewright_proto::{
     Clock, Envelope, Event, Ids, Message, MessageError, MessageId, MessageWithParts, PermissionAnswer,
-    PermissionId, PermissionRequest, PromptInput, QuestionId, QuestionRequest, Session, SessionId,
+    PermissionId, PermissionRequest, ProjectId, PromptInput, QuestionId, QuestionRequest, Session, SessionId,
     SessionInput, SessionStatus, Signal,
 };
 use codewright_store::{
-    Claim, Condition, Incoming, Json, Logged, MessagesJson, Rest, Salvage, SessionFilter, Store, Subscription,
+    Claim, Condition, Incoming, Json, Logged, MessagesJson, Rest, Salvage, SavedPermission, SessionFilter,
+    Store, Subscription,
 };
 use codewright_telemetry::Tracer;
 use codewright_tools::{Environment, FileLocks, Jobs, SearchEngine, Web};
@@ -171,7 +172,7 @@ impl Engine {
         Ok(Self(Arc::new(Inner {
             tracer,
             untold,
-            gate: Gate::new(store.clone(), ids.clone()),
+            gate: Gate::new(store.clone(), (ids.clone(), clock.clone()), own_directories(&dirs, &env)),
             questions: Questions::new(store.clone(), ids.clone()),
             trust: TrustState::new(&env, &dirs),
             subagents: Subagents::default(),
@@ -450,6 +451,16 @@ impl Engine {
         self.0.gate.answer(id, answer).await
     }
 
+    /// The approvals that users gave with "always", oldest first: those of a project, or all.
+    pub async fn saved_permissions(&self, project: Option<ProjectId>) -> Result<Vec<SavedPermission>, Error> {
+        self.0.gate.saved(project).await
+    }
+
+    /// Revokes a saved approval, for every process that works on the store; returns whether there was one.
+    pub async fn revoke_permission(&self, id: &str) -> Result<bool, Error> {
+        self.0.gate.revoke(id).await
+    }
+
     /// The questions that wait for a user, oldest first.
     #[must_use]
     pub fn questions(&self) -> Vec<QuestionRequest> {
@@ -565,6 +576,13 @@ async fn recover_sessions(inner: &Inner) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// The directories of the program: what lies in them decides what it does next time.
+fn own_directories(dirs: &Dirs, env: &Env) -> Vec<PathBuf> {
+    let own = [&dirs.config, &dirs.own_config, &dirs.data, &dirs.state, &dirs.cache, &dirs.opencode_data];
+    let named = env.filled(codewright_config::env::CONFIG_DIR).map(PathBuf::from);
+    own.into_iter().cloned().chain(named.filter(|path| path.is_absolute())).collect()
 }
 
 /// The path with the links of its existing part followed.

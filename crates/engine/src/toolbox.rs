@@ -24,8 +24,9 @@ use codewright_proto::{
     ToolState,
 };
 use codewright_telemetry::{Kind, within as within_span};
+use codewright_tools::tags::neutralize;
 use codewright_tools::{
-    AnyTool, Ask, Batch, Effects, KnownFiles, Leave, Nobody, Output, OwnJobs, Progress, Task,
+    AnyTool, Ask, Batch, Effects, KnownFiles, Leave, Nobody, Output, OwnJobs, Progress, ReadRules, Task,
     ToldInstructions, Tool as _, ToolCx, ToolError, conditional, erase, trim,
 };
 use futures_util::FutureExt as _;
@@ -34,9 +35,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::Inner;
+use crate::permission::approval::Scope;
 use crate::permission::gate::{Asker, Verdict};
 use crate::permission::law::Law;
+use crate::permission::reading::read_rules;
 use crate::place::Place;
+use crate::request::history::shown_output;
 use crate::run::files::Files;
 use crate::run::next::REJECTED;
 use crate::run::recorder::{CALL_ABORTED, Call, CallUpdate};
@@ -54,6 +58,8 @@ const INVALID: &str = "invalid";
 const ASKS_DEADLINE: Duration = Duration::from_secs(5 * 60);
 /// The third identical call of one answer asks first.
 const DOOM_LOOP: usize = 2;
+/// Tools that show or name files which they find by themselves.
+const SEARCHES: [&str; 4] = ["glob", "grep", "list", "read"];
 /// How much of arguments that are no JSON is repeated to the model.
 const MAX_QUOTED_CHARS: usize = 2000;
 
@@ -371,7 +377,13 @@ impl CallCx {
     }
 
     async fn gate(&self, ask: &Ask, tool: Option<ToolRef>) -> Result<(), Failure> {
-        let asker = Asker { session_id: &self.session_id, law: &self.caller.law, tool, cancel: &self.cancel };
+        let asker = Asker {
+            session_id: &self.session_id,
+            place: &self.place,
+            law: &self.caller.law,
+            tool,
+            cancel: &self.cancel,
+        };
         gate(&self.inner, ask, &asker).await
     }
 
@@ -379,12 +391,13 @@ impl CallCx {
     fn leave(&self, tool: ToolRef) -> Leave {
         let (inner, session_id, caller) =
             (Arc::clone(&self.inner), self.session_id.clone(), Arc::clone(&self.caller));
-        let cancel = self.cancel.clone();
+        let (place, cancel) = (Arc::clone(&self.place), self.cancel.clone());
         Leave::new(move |ask| {
             let (inner, session_id, caller) = (Arc::clone(&inner), session_id.clone(), Arc::clone(&caller));
-            let (cancel, tool) = (cancel.clone(), Some(tool.clone()));
+            let (place, cancel, tool) = (Arc::clone(&place), cancel.clone(), Some(tool.clone()));
             async move {
-                let asker = Asker { session_id: &session_id, law: &caller.law, tool, cancel: &cancel };
+                let law = &caller.law;
+                let asker = Asker { session_id: &session_id, place: &place, law, tool, cancel: &cancel };
                 gate(&inner, &ask, &asker).await.map_err(|failure| match failure {
                     Failure::Told(message) => ToolError::Model(message),
                     Failure::Aborted => ToolError::Cancelled(None),
@@ -427,10 +440,12 @@ impl CallCx {
         let todos = if tool.name() == "todoread" { self.todos().await? } else { Arc::default() };
         let skills = self.place.skills(&self.caller.law).into();
         let (known, told) = (self.inner.known.of(&self.session_id), self.told.clone());
+        let read_rules = self.read_rules(tool.name()).await?;
         let can_delegate = self.offered.shown.iter().any(|tool| tool.name() == "task");
         Ok(ToolCx {
             effects,
             leave,
+            read_rules,
             skills,
             todos,
             known,
@@ -440,6 +455,17 @@ impl CallCx {
             can_delegate,
             ..tool_cx(&self.inner, &self.place, self.cancel.clone(), progress)
         })
+    }
+
+    /// What a tool that shows or names files may look into.
+    async fn read_rules(&self, tool: &str) -> Result<ReadRules, Failure> {
+        if !SEARCHES.contains(&tool) {
+            return Ok(ReadRules::open());
+        }
+        let approvals = self.inner.gate.approvals(&Scope::of(&self.place)).await;
+        let approvals = approvals
+            .map_err(|error| Failure::Told(format!("The saved permissions could not be read: {error}")))?;
+        Ok(read_rules(&self.caller.law, approvals))
     }
 
     /// Tells clients which files a call changed.
@@ -608,7 +634,8 @@ fn agents(place: &Place, law: &Law) -> String {
     if lines.is_empty() { "(there is none at the moment)".to_owned() } else { lines.join("\n") }
 }
 
-/// Reads a file on a user's behalf, with the tool that a model would use; no leave is asked.
+/// Reads a file on a user's behalf, with the tool that a model would use; no leave is asked. The text is as a model
+/// may be shown it.
 pub(crate) async fn read(
     inner: &Arc<Inner>,
     place: &Arc<Place>,
@@ -618,7 +645,8 @@ pub(crate) async fn read(
     let tool = inner.toolbox.tools.iter().find(|tool| tool.name() == "read");
     let tool = tool.ok_or_else(|| "there is no read tool".to_owned())?;
     let cx = tool_cx(inner, place, cancel.clone(), Progress::none());
-    tool.run(input, &cx).await.map(|output| output.output).map_err(|error| error.to_string())
+    let output = tool.run(input, &cx).await.map_err(|error| neutralize(&error.to_string()).into_owned())?;
+    Ok(shown_output(tool.name(), &output.output, &output.metadata))
 }
 
 pub(crate) fn tool_cx(inner: &Inner, place: &Place, cancel: CancellationToken, progress: Progress) -> ToolCx {
@@ -636,6 +664,7 @@ pub(crate) fn tool_cx(inner: &Inner, place: &Place, cancel: CancellationToken, p
         effects: Effects::none(),
         progress,
         leave: Leave::none(),
+        read_rules: ReadRules::open(),
         web: inner.web.clone(),
         skills: Arc::default(),
         todos: Arc::default(),

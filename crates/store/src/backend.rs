@@ -14,7 +14,8 @@ use codewright_proto::{
 };
 
 use crate::{
-    Claim, Condition, Error, Holder, Incoming, Json, Logged, MessagesJson, Rest, Salvage, SessionFilter,
+    Approvals, Claim, Condition, Error, Holder, Incoming, Json, Logged, MessagesJson, Rest, Salvage,
+    SavedPermission, SessionFilter,
 };
 
 /// An answer that is waited for.
@@ -139,6 +140,15 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Saves a project.
     fn save_project(&self, project: Project) -> Answer<'_, ()>;
+
+    /// Saves approvals that are not saved yet.
+    fn save_permissions(&self, saved: Vec<SavedPermission>) -> Answer<'_, ()>;
+
+    /// The saved approvals that a filter lets through, oldest first.
+    fn saved_permissions(&self, filter: Approvals) -> Answer<'_, Vec<SavedPermission>>;
+
+    /// Removes a saved approval; whether there was one.
+    fn remove_permission<'a>(&'a self, id: &'a str) -> Answer<'a, bool>;
 
     /// Makes all projections anew from the log; returns how many events it has.
     fn replay(&self) -> Answer<'_, u64>;

@@ -39,6 +39,7 @@ mod foreign;
 pub mod inspect;
 mod lease;
 mod node;
+mod permission;
 mod record;
 mod spare;
 mod sqlite;
@@ -49,6 +50,7 @@ pub use error::{Cause, Error};
 pub use feed::{Published, Subscription};
 pub use foreign::{Foreign, ForeignRow};
 pub use lease::{Claim, Holder, Lease, StopSignal};
+pub use permission::{Approvals, MAX_APPROVALS, SavedPermission};
 pub use spare::Json;
 pub use sync::{Incoming, Logged};
 
@@ -454,6 +456,22 @@ impl Store {
     /// Saves a project. Sessions can only be made in a saved one.
     pub async fn save_project(&self, project: Project) -> Result<(), Error> {
         self.log.save_project(project).await
+    }
+
+    /// Saves approvals, all or none; those that are saved already are skipped. When a directory has more than
+    /// [`MAX_APPROVALS`], its oldest are removed.
+    pub async fn save_permissions(&self, saved: Vec<SavedPermission>) -> Result<(), Error> {
+        self.log.save_permissions(saved).await
+    }
+
+    /// The saved approvals, oldest first, as they are in the file now.
+    pub async fn saved_permissions(&self, filter: Approvals) -> Result<Vec<SavedPermission>, Error> {
+        self.log.saved_permissions(filter).await
+    }
+
+    /// Removes a saved approval; returns whether there was one.
+    pub async fn remove_permission(&self, id: &str) -> Result<bool, Error> {
+        self.log.remove_permission(id).await
     }
 
     /// Makes all projections anew from the log, or changes nothing; returns how many events it has.

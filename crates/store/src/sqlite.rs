@@ -24,7 +24,8 @@ use crate::record::Record;
 use crate::spare::Spare;
 use crate::sync::{Incoming, Logged};
 use crate::{
-    Claim, Condition, Error, Holder, Json, Lease, MessagesJson, Rest, Salvage, SessionFilter, Stamps,
+    Approvals, Claim, Condition, Error, Holder, Json, Lease, MessagesJson, Rest, Salvage, SavedPermission,
+    SessionFilter, Stamps,
 };
 use open::Opened;
 use quick::Quick;
@@ -38,6 +39,7 @@ mod draft;
 mod json;
 mod lease;
 mod open;
+mod permission;
 mod place;
 mod query;
 mod quick;
@@ -537,6 +539,19 @@ impl Sqlite {
 
     pub(crate) async fn save_project(&self, project: Project) -> Result<(), Error> {
         self.on_writer(move |connection| apply::project(connection, &project)).await
+    }
+
+    pub(crate) async fn save_permissions(&self, saved: Vec<SavedPermission>) -> Result<(), Error> {
+        self.on_writer(move |connection| permission::save(connection, &saved)).await
+    }
+
+    pub(crate) async fn saved_permissions(&self, filter: Approvals) -> Result<Vec<SavedPermission>, Error> {
+        self.read(move |connection| permission::list(connection, &filter)).await
+    }
+
+    pub(crate) async fn remove_permission(&self, id: &str) -> Result<bool, Error> {
+        let id = id.to_owned();
+        self.on_writer(move |connection| permission::remove(connection, &id)).await
     }
 
     pub(crate) async fn replay(&self) -> Result<u64, Error> {

@@ -12,8 +12,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::web::NoWeb;
 use crate::{
-    Bounds, Effects, Host, KnownFiles, Leave, Nobody, OwnJobs, SearchEngine, Skill, ToldInstructions,
-    ToolError, Web,
+    Bounds, Effects, Host, KnownFiles, Leave, Nobody, OwnJobs, ReadRules, SearchEngine, Skill,
+    ToldInstructions, ToolError, Web,
 };
 
 /// Entries of free files are removed when the table has grown to this.
@@ -44,6 +44,8 @@ pub struct ToolCx {
     pub progress: Progress,
     /// Takes asks that show only while a call runs.
     pub leave: Leave,
+    /// Decides which files a search may look into.
+    pub read_rules: ReadRules,
     /// The way to servers.
     pub web: Arc<dyn Web>,
     /// The skills that this call may load.
@@ -87,6 +89,7 @@ impl ToolCx {
             effects: Effects::none(),
             progress: Progress::none(),
             leave: Leave::none(),
+            read_rules: ReadRules::open(),
             web: Arc::new(NoWeb),
             skills: Arc::default(),
             todos: Arc::default(),

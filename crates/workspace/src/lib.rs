@@ -26,6 +26,7 @@ pub use process::{
 };
 pub use reading::{Entries, Kind, MAX_LINE_CHARS, Page, Window, list, read_lines, sniff};
 pub use search::{
-    Entry, Files, Glob, Grep, Line, MAX_SEARCH, Matches, closest, entries, glob, grep, names, spans,
+    Access, Entry, Files, Glob, Grep, Judge, Line, MAX_SEARCH, Matches, Withheld, closest, entries, glob,
+    grep, names, spans,
 };
 pub use watch::{Change, Changed, Folder, Watch};

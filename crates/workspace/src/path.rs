@@ -94,6 +94,9 @@ pub fn normalize(path: &Path) -> PathBuf {
 
 /// Writes `path` relative to `base`; both absolute and normal.
 pub fn relative(base: &Path, path: &Path) -> String {
+    if let Ok(below) = path.strip_prefix(base) {
+        return below.to_string_lossy().into_owned();
+    }
     let shared = base.components().zip(path.components()).take_while(|(a, b)| a == b).count();
     let up = base.components().skip(shared).map(|_| Component::ParentDir);
     let down = path.components().skip(shared);

@@ -9,6 +9,7 @@ mod name;
 mod tree;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ignore::WalkBuilder;
@@ -23,6 +24,65 @@ use crate::Error;
 
 /// A search gives what it has found after this time.
 pub const MAX_SEARCH: Duration = Duration::from_secs(30);
+
+/// Whether a search may look into a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// It may.
+    Open,
+    /// A user would have to be asked.
+    Asks,
+    /// It may not.
+    Denied,
+}
+
+/// Decides about each file before a search opens or names it.
+#[derive(Clone)]
+pub struct Judge(Arc<dyn Fn(&Path) -> Access + Send + Sync>);
+
+impl Judge {
+    /// Calls `decide` for each file, from several threads.
+    pub fn new(decide: impl Fn(&Path) -> Access + Send + Sync + 'static) -> Self {
+        Self(Arc::new(decide))
+    }
+
+    /// Leaves no file out.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::new(|_| Access::Open)
+    }
+
+    fn access(&self, path: &Path) -> Access {
+        (self.0)(path)
+    }
+}
+
+impl std::fmt::Debug for Judge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Judge")
+    }
+}
+
+/// How many files a search left out. The numbers do not depend on what is in them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Withheld {
+    /// Files that need permission.
+    pub asks: usize,
+    /// Files that a rule denies.
+    pub denied: usize,
+}
+
+impl Withheld {
+    /// Counts a file; whether it may be looked into.
+    pub fn admits(&mut self, access: Access) -> bool {
+        match access {
+            Access::Open => return true,
+            Access::Asks => self.asks += 1,
+            Access::Denied => self.denied += 1,
+        }
+        false
+    }
+}
 
 /// Reasons to stop a search that is under way.
 #[derive(Clone)]

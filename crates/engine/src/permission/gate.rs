@@ -5,25 +5,29 @@
 //! "always" only saves further questions, it never widens what the rules forbid.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use codewright_proto::{
-    Action, Event, Ids, PermissionAnswer, PermissionId, PermissionReply, PermissionRequest, Rule, SessionId,
-    ToolRef,
+    Action, Clock, Event, Ids, PermissionAnswer, PermissionId, PermissionReply, PermissionRequest, ProjectId,
+    Rule, SessionId, ToolRef,
 };
-use codewright_store::{Published, Store};
-use codewright_tools::{Ask, Implied};
+use codewright_store::{Approvals as Filter, Published, SavedPermission, Store};
+use codewright_tools::{Ask, Implied, UNKNOWN};
 use tokio_util::sync::CancellationToken;
 
-use super::evaluate::{evaluate, is_named, strictest};
+use super::approval::{Approvals, AskingRules, Control, Name, Scope, saved};
+use super::control::Roots;
+use super::evaluate::strictest;
 use super::law::Law;
 use crate::Error;
+use crate::place::Place;
 
 /// A question that nobody answers is a refusal after this long.
 const ASK_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
-/// Approvals kept for the life of the process; the oldest go first.
-const MAX_APPROVALS: usize = 1000;
+/// Tells clients why a write to a control file asks.
+const CONTROL_REASON: &str = "controlFile";
 
 /// What becomes of a call.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,49 +43,74 @@ pub(crate) enum Verdict {
 }
 
 /// Who asks.
-#[derive(Debug)]
 pub(crate) struct Asker<'a> {
     pub(crate) session_id: &'a SessionId,
+    /// The directory that the session works in.
+    pub(crate) place: &'a Place,
     /// What holds for it.
     pub(crate) law: &'a Law,
     pub(crate) tool: Option<ToolRef>,
     pub(crate) cancel: &'a CancellationToken,
 }
 
+/// A question that waits, and what an answer of "always" would be bound to.
+#[derive(Debug, Clone)]
+pub(crate) struct Pending {
+    pub(crate) request: PermissionRequest,
+    pub(crate) scope: Scope,
+    pub(crate) asking: AskingRules,
+}
+
 pub(crate) struct Gate {
     store: Store,
     ids: Ids,
-    waiting: Mutex<HashMap<PermissionId, PermissionRequest>>,
-    approvals: Mutex<Vec<Rule>>,
+    clock: Clock,
+    /// The directories of the program.
+    own: Arc<[PathBuf]>,
+    waiting: Mutex<HashMap<PermissionId, Pending>>,
 }
 
 impl Gate {
-    pub(crate) fn new(store: Store, ids: Ids) -> Self {
-        Self { store, ids, waiting: Mutex::default(), approvals: Mutex::default() }
+    /// A gate that keeps approvals in `store`; `own` are the directories of the program.
+    pub(crate) fn new(store: Store, (ids, clock): (Ids, Clock), own: Vec<PathBuf>) -> Self {
+        let resolved = own.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>();
+        let own = own.into_iter().chain(resolved).collect();
+        Self { store, ids, clock, own, waiting: Mutex::default() }
     }
 
     /// Decides about one thing a call would do; waits for a user if it has to.
     pub(crate) async fn check(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
-        let patterns: &[String] = &ask.patterns;
-        let action =
-            strictest(patterns.iter().map(|pattern| {
-                self.decide(asker.law, (&ask.permission, pattern), needs_name(&ask.metadata))
-            }));
-        let mut open = Vec::new();
-        for implied in &ask.implied {
-            match asker.law.judge(implied) {
+        let (roots, name) = (self.roots(asker.place), needs_name(&ask.metadata));
+        let decide = |pattern: &String| self.decide(asker.law, &roots, (&ask.permission, pattern), name);
+        let action = strictest(ask.patterns.iter().map(decide));
+        let mut implied = Vec::new();
+        for one in &ask.implied {
+            let layers = asker.law.layers();
+            match roots.decide(asker.law.judge(one), (&one.permission, &one.pattern), layers) {
                 Action::Deny if action != Action::Deny => {
-                    return Ok(Verdict::Denied(asker.law.about(&implied.permission)));
+                    return Ok(Verdict::Denied(asker.law.about(&one.permission)));
                 }
-                Action::Ask if !self.is_remembered(implied) => open.push(implied),
-                Action::Allow | Action::Ask | Action::Deny => {}
+                Action::Ask => implied.push(one),
+                Action::Allow | Action::Deny => {}
             }
         }
-        match action {
-            Action::Allow => self.ask_implied(ask, &open, asker).await,
-            Action::Deny => Ok(Verdict::Denied(asker.law.about(&ask.permission))),
+        if action == Action::Deny {
+            return Ok(Verdict::Denied(asker.law.about(&ask.permission)));
+        }
+        if action == Action::Allow && implied.is_empty() {
+            return Ok(Verdict::Granted);
+        }
+        let approvals = self.approvals(&Scope::of(asker.place)).await?;
+        let is_open = |pattern: &String| {
+            decide(pattern) == Action::Ask
+                && !self.is_approved(&approvals, asker, (&ask.permission, pattern), name)
+        };
+        implied.retain(|one| !self.is_remembered(&approvals, asker, one));
+        if ask.patterns.iter().any(is_open) {
             // Who is shown the whole command answers for what comes with it, too.
-            Action::Ask => self.ask(&with_implied(ask, &open), asker).await,
+            self.ask(&with_implied(ask, &implied), asker).await
+        } else {
+            self.ask_implied(ask, &implied, asker).await
         }
     }
 
@@ -105,10 +134,44 @@ impl Gate {
     }
 
     /// Whether a user has allowed for good what comes with a call.
-    fn is_remembered(&self, implied: &Implied) -> bool {
-        let allows =
-            |pattern: &str| self.remembered((&implied.permission, pattern), Name::Optional) == Action::Allow;
+    fn is_remembered(&self, approvals: &Approvals, asker: &Asker<'_>, implied: &Implied) -> bool {
+        let allows = |pattern: &str| {
+            self.is_approved(approvals, asker, (&implied.permission, pattern), Name::Optional)
+        };
         allows(&implied.pattern) || implied.spelled.as_deref().is_some_and(allows)
+    }
+
+    fn is_approved(&self, approvals: &Approvals, asker: &Asker<'_>, asked: (&str, &str), name: Name) -> bool {
+        let asking = self.asking(asker.law, &self.roots(asker.place), asked);
+        approvals.allow(asked, &asking, name)
+    }
+
+    /// The rules that ask about a pattern, the built-in one about control files among them.
+    fn asking(&self, law: &Law, roots: &Roots, (permission, pattern): (&str, &str)) -> AskingRules {
+        let is_control = roots.reason(permission, pattern).is_some();
+        AskingRules::of(law, (permission, pattern), if is_control { Control::Yes } else { Control::No })
+    }
+
+    /// Where the paths of a session's patterns start.
+    fn roots(&self, place: &Place) -> Roots {
+        let (worktree, project) = (place.worktree.root.clone(), Scope::of(place).directory);
+        Roots { worktree, project, own: Arc::clone(&self.own) }
+    }
+
+    /// The approvals that hold somewhere, as they are stored now: another process may have changed them.
+    pub(crate) async fn approvals(&self, scope: &Scope) -> Result<Approvals, Error> {
+        let filter = Filter { project: Some(scope.project.clone()), directory: Some(scope.directory()) };
+        Ok(Approvals::new(&self.store.saved_permissions(filter).await?))
+    }
+
+    /// The saved approvals of a project or of all, oldest first.
+    pub(crate) async fn saved(&self, project: Option<ProjectId>) -> Result<Vec<SavedPermission>, Error> {
+        Ok(self.store.saved_permissions(Filter { project, directory: None }).await?)
+    }
+
+    /// Removes a saved approval; returns whether there was one.
+    pub(crate) async fn revoke(&self, id: &str) -> Result<bool, Error> {
+        Ok(self.store.remove_permission(id).await?)
     }
 
     /// The questions that can be answered, oldest first: they are in the log, and their calls wait
@@ -132,31 +195,25 @@ impl Gate {
         Ok(self.store.holder(session).await?.is_some_and(|holder| !holder.is_ours))
     }
 
-    fn waiting(&self) -> Vec<PermissionRequest> {
+    fn waiting(&self) -> Vec<Pending> {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut requests: Vec<_> = waiting.values().cloned().collect();
-        requests.sort_by(|a, b| a.id.cmp(&b.id));
-        requests
+        let mut pending: Vec<_> = waiting.values().cloned().collect();
+        pending.sort_by(|a, b| a.request.id.cmp(&b.request.id));
+        pending
     }
 
     /// Records a user's answer; the call that waits hears of it through the log.
     pub(crate) async fn answer(&self, id: &PermissionId, answer: PermissionAnswer) -> Result<(), Error> {
-        let request = {
+        let pending = {
             let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             // Whoever knows the id heard it from the log.
             waiting.get(id).cloned()
         };
-        let request = match request {
-            Some(request) => request,
-            None => return self.answer_elsewhere(id, answer).await,
-        };
-        if answer.reply == PermissionReply::Always {
-            self.approve(&request);
-        }
-        let also = self.also_answered(&request, answer.reply);
-        let mut events = vec![replied(request, answer.reply, answer.message)];
-        events.extend(also.into_iter().map(|other| replied(other, answer.reply, None)));
-        self.reply(id, events).await
+        let Some(pending) = pending else { return self.answer_elsewhere(id, answer).await };
+        // Recorded first: an answer that came too late must not approve anything.
+        let reply = answer.reply;
+        self.reply(id, vec![replied(pending.request.clone(), reply, answer.message)]).await?;
+        self.follow(&pending, reply).await
     }
 
     /// Answers a question of another process, which does what else follows from the answer.
@@ -171,23 +228,38 @@ impl Gate {
     }
 
     /// The other questions that wait here and that an answer decides as well.
-    fn also_answered(&self, request: &PermissionRequest, reply: PermissionReply) -> Vec<PermissionRequest> {
-        let others = self.waiting().into_iter().filter(|other| other.id != request.id);
-        let decides = |other: &PermissionRequest| match reply {
-            PermissionReply::Once => false,
-            PermissionReply::Always => self.approved(other),
+    async fn also_answered(
+        &self,
+        pending: &Pending,
+        reply: PermissionReply,
+    ) -> Result<Vec<PermissionRequest>, Error> {
+        let mut others = self.waiting();
+        others.retain(|other| other.request.id != pending.request.id);
+        match reply {
+            PermissionReply::Once => others.clear(),
+            PermissionReply::Always => {
+                others.retain(|other| other.scope == pending.scope);
+                if !others.is_empty() {
+                    let approvals = self.approvals(&pending.scope).await?;
+                    others.retain(|other| approves(&approvals, other));
+                }
+            }
             // One refusal ends the turn, so its other questions are moot.
-            PermissionReply::Reject => other.session_id == request.session_id,
-        };
-        others.filter(decides).collect()
+            PermissionReply::Reject => {
+                others.retain(|other| other.request.session_id == pending.request.session_id);
+            }
+        }
+        Ok(others.into_iter().map(|other| other.request).collect())
     }
 
-    /// Does what follows from an answer that another process may have given.
-    async fn follow(&self, request: &PermissionRequest, reply: PermissionReply) -> Result<(), Error> {
+    /// Does what follows from an answer, which another process may have given.
+    async fn follow(&self, pending: &Pending, reply: PermissionReply) -> Result<(), Error> {
         if reply == PermissionReply::Always {
-            self.approve(request);
+            let stamp = || (self.ids.permission().to_string(), self.clock.now_ms());
+            let approvals = saved(&pending.request, (&pending.scope, &pending.asking), stamp);
+            self.store.save_permissions(approvals).await?;
         }
-        for other in self.also_answered(request, reply) {
+        for other in self.also_answered(pending, reply).await? {
             match self.store.append(vec![replied(other, reply, None)]).await {
                 // Most often it was given with the answer.
                 Ok(_) | Err(codewright_store::Error::Unknown { .. }) => {}
@@ -205,45 +277,19 @@ impl Gate {
         }
     }
 
-    fn decide(&self, law: &Law, (permission, pattern): (&str, &str), by_name: Name) -> Action {
-        let decided = match by_name {
+    /// What the rules say, the built-in one about control files among them.
+    fn decide(&self, law: &Law, roots: &Roots, (permission, pattern): (&str, &str), name: Name) -> Action {
+        let decided = match name {
             Name::Optional => law.decide(permission, pattern),
             Name::Required => law.decide_by_name(permission, pattern),
         };
-        match decided {
-            Action::Ask => self.remembered((permission, pattern), by_name),
-            Action::Allow | Action::Deny => decided,
-        }
-    }
-
-    /// What a user has allowed for good.
-    fn remembered(&self, (permission, pattern): (&str, &str), by_name: Name) -> Action {
-        let approvals = self.approvals.lock().unwrap_or_else(PoisonError::into_inner);
-        let speaks = approvals.iter().filter(|rule| by_name == Name::Optional || is_named(rule));
-        evaluate(speaks, permission, pattern).map_or(Action::Ask, |rule| rule.action)
-    }
-
-    fn approve(&self, request: &PermissionRequest) {
-        let mut approvals = self.approvals.lock().unwrap_or_else(PoisonError::into_inner);
-        for pattern in &request.always {
-            let rule = Rule::new(&request.permission, pattern, Action::Allow);
-            if !approvals.contains(&rule) {
-                approvals.push(rule);
-            }
-        }
-        let excess = approvals.len().saturating_sub(MAX_APPROVALS);
-        approvals.drain(..excess);
-    }
-
-    fn approved(&self, request: &PermissionRequest) -> bool {
-        let by_name = needs_name(&request.metadata);
-        let allowed =
-            |pattern: &String| self.remembered((&request.permission, pattern), by_name) == Action::Allow;
-        request.patterns.iter().all(allowed)
+        roots.decide(decided, (permission, pattern), law.layers())
     }
 
     async fn ask(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
-        let request = PermissionRequest {
+        let roots = self.roots(asker.place);
+        let reason = ask.patterns.iter().find_map(|pattern| roots.reason(&ask.permission, pattern));
+        let mut request = PermissionRequest {
             id: self.ids.permission(),
             session_id: asker.session_id.clone(),
             permission: ask.permission.clone(),
@@ -252,18 +298,36 @@ impl Gate {
             always: ask.always.clone(),
             tool: asker.tool.clone(),
         };
-        self.put(request, asker.cancel, || {}).await
+        if let Some(reason) = reason {
+            // Nothing wider than the file itself can be approved.
+            let is_exact = |pattern: &&String| !pattern.contains(UNKNOWN) && !pattern.contains('\u{2026}');
+            request.always = ask.patterns.iter().filter(is_exact).cloned().collect();
+            request.metadata.insert(CONTROL_REASON.to_owned(), reason.into());
+        }
+        let pending = self.pending(request, asker.law, asker.place);
+        self.put(pending, asker.cancel, || {}).await
+    }
+
+    /// A question with what an answer of "always" would be bound to.
+    pub(super) fn pending(&self, request: PermissionRequest, law: &Law, place: &Place) -> Pending {
+        let roots = self.roots(place);
+        let mut asking = AskingRules::default();
+        for pattern in &request.patterns {
+            asking.extend(self.asking(law, &roots, (&request.permission, pattern)));
+        }
+        Pending { request, scope: Scope::of(place), asking }
     }
 
     /// Puts a question and waits for its answer; `stored` is called once clients can see it.
     pub(super) async fn put(
         &self,
-        request: PermissionRequest,
+        pending: Pending,
         cancel: &CancellationToken,
         stored: impl FnOnce(),
     ) -> Result<Verdict, Error> {
+        let request = &pending.request;
         let (id, session_id) = (request.id.clone(), request.session_id.clone());
-        let place = Waiting::enter(self, request.clone());
+        let place = Waiting::enter(self, pending.clone());
         // Subscribed before the question is put, so that no answer can be missed.
         let mut feed = self.store.subscribe();
         self.store.append(vec![Event::PermissionAsked(request.clone())]).await?;
@@ -293,7 +357,7 @@ impl Gate {
         let answer = cancel.run_until_cancelled(tokio::time::timeout(ASK_DEADLINE, answer)).await;
         drop(place);
         if let Some(Ok(Some((reply, _)))) = &answer {
-            self.follow(&request, *reply).await?;
+            self.follow(&pending, *reply).await?;
         }
         match answer {
             Some(Ok(Some((PermissionReply::Reject, message)))) => Ok(Verdict::Rejected(message)),
@@ -313,13 +377,41 @@ impl Gate {
     /// The question that waits here under an id, and how many wait in all.
     pub(super) fn at(&self, id: &PermissionId) -> (Option<PermissionRequest>, usize) {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        (waiting.get(id).cloned(), waiting.len())
+        (waiting.get(id).map(|pending| pending.request.clone()), waiting.len())
     }
 
     /// Decides about something that a client would do.
-    pub(super) fn judge(&self, law: &Law, permission: &str, patterns: &[String]) -> Action {
-        strictest(patterns.iter().map(|pattern| self.decide(law, (permission, pattern), Name::Optional)))
+    pub(super) async fn judge(
+        &self,
+        (law, place): (&Law, &Place),
+        permission: &str,
+        patterns: &[String],
+    ) -> Result<Action, Error> {
+        let roots = self.roots(place);
+        let decide = |pattern: &String| self.decide(law, &roots, (permission, pattern), Name::Optional);
+        let action = strictest(patterns.iter().map(decide));
+        if action != Action::Ask {
+            return Ok(action);
+        }
+        let approvals = self.approvals(&Scope::of(place)).await?;
+        let is_open = |pattern: &String| {
+            let asked = (permission, pattern.as_str());
+            decide(pattern) == Action::Ask
+                && !approvals.allow(asked, &self.asking(law, &roots, asked), Name::Optional)
+        };
+        Ok(if patterns.iter().any(is_open) { Action::Ask } else { Action::Allow })
     }
+}
+
+/// Whether approvals answer all of a question that waits.
+fn approves(approvals: &Approvals, pending: &Pending) -> bool {
+    let request = &pending.request;
+    let name = needs_name(&request.metadata);
+    // The rules that ask are those of the whole question, which is at least as strict as each pattern's own.
+    request
+        .patterns
+        .iter()
+        .all(|pattern| approvals.allow((&request.permission, pattern), &pending.asking, name))
 }
 
 /// The question about a call and the other commands that come with it.
@@ -345,13 +437,6 @@ fn replied(request: PermissionRequest, reply: PermissionReply, message: Option<S
     Event::PermissionReplied { session_id: request.session_id, request_id: request.id, reply, message }
 }
 
-/// Whether a rule has to name what it allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Name {
-    Required,
-    Optional,
-}
-
 fn needs_name(metadata: &codewright_proto::Map) -> Name {
     let is_required = metadata.get(Ask::NAMED).is_some_and(|named| named == true);
     if is_required { Name::Required } else { Name::Optional }
@@ -364,9 +449,9 @@ struct Waiting<'a> {
 }
 
 impl<'a> Waiting<'a> {
-    fn enter(gate: &'a Gate, request: PermissionRequest) -> Self {
-        let id = request.id.clone();
-        gate.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), request);
+    fn enter(gate: &'a Gate, pending: Pending) -> Self {
+        let id = pending.request.id.clone();
+        gate.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), pending);
         Self { gate, id }
     }
 }

@@ -126,6 +126,11 @@ impl Law {
         strictest(self.0.iter().map(|layer| layer.judge(implied)))
     }
 
+    /// The rules of each layer, for questions that this type does not answer.
+    pub(crate) fn layers(&self) -> impl Iterator<Item = &[Rule]> {
+        self.0.iter().map(|rules| &**rules)
+    }
+
     /// Whether something is switched off altogether, so that the model need not see it.
     pub(crate) fn is_off(&self, permission: &str) -> bool {
         self.0.iter().any(|layer| layer.is_off(permission))

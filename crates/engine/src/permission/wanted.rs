@@ -6,6 +6,7 @@
 use codewright_proto::{Action, Map, PermissionId, PermissionRequest, SessionId, ToolRef};
 use tokio::sync::oneshot;
 
+use super::gate::Pending;
 use super::law::law;
 use crate::Error;
 use crate::engine::Engine;
@@ -51,7 +52,7 @@ impl Engine {
         let agent = place.agent_name(wanted.agent.as_deref().or(session.agent.as_deref()))?;
         let law = law(inner, &place, &session, &agent).await?;
         let patterns = if wanted.patterns.is_empty() { vec!["*".to_owned()] } else { wanted.patterns };
-        let action = inner.gate.judge(&law, &wanted.permission, &patterns);
+        let action = inner.gate.judge((&law, &place), &wanted.permission, &patterns).await?;
         if action != Action::Ask {
             return Ok((own, action));
         }
@@ -64,12 +65,13 @@ impl Engine {
             always: wanted.always,
             tool: wanted.tool,
         };
-        self.put(request).await?;
+        self.put(inner.gate.pending(request, &law, &place)).await?;
         Ok((own, action))
     }
 
     /// Puts a question, once; it is stored when this returns.
-    async fn put(&self, request: PermissionRequest) -> Result<(), Error> {
+    async fn put(&self, pending: Pending) -> Result<(), Error> {
+        let request = &pending.request;
         // Of two with one id the second finds the first.
         let _turn = self.0.sessions.lock().await;
         match self.0.gate.at(&request.id) {
@@ -88,7 +90,7 @@ impl Engine {
                 // Whoever asked may be gone.
                 let _ = tell.send(());
             };
-            inner.gate.put(request, &cancel, told).await.map(drop)
+            inner.gate.put(pending, &cancel, told).await.map(drop)
         });
         if stored.await.is_ok() {
             return Ok(());

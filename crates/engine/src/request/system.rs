@@ -5,6 +5,8 @@
 
 use std::path::Path;
 
+use codewright_tools::tags::neutralize;
+
 use super::instructions::Instruction;
 use crate::run::structured;
 
@@ -82,7 +84,8 @@ pub(crate) fn blocks(facts: &Facts<'_>) -> Vec<Block> {
         for file in files {
             let note = if file.is_untrusted { UNTRUSTED } else { "" };
             let text = format!("Instructions from: {}\n{note}{}", file.origin, file.text.trim_end());
-            add(name, &file.origin, text, separator);
+            // A file of a repository speaks as that file, not as this program.
+            add(name, &file.origin, neutralize(&text).into_owned(), separator);
             separator = "\n\n";
         }
     }

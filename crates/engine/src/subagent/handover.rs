@@ -9,6 +9,7 @@ use codewright_proto::{
     Action, Map, Message, MessageError, MessageId, MessageWithParts, PartBody, PartInput, PromptInput,
     PromptModel, Rule, Session, SessionId, SessionInput, ToolState,
 };
+use codewright_tools::tags::neutralize;
 use codewright_tools::{Handed, Progress, ToolError, Work};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -272,6 +273,7 @@ async fn begin_in_background(
             Ok(result) => ("completed", result),
             Err(error) => ("error", error.to_string()),
         };
+        let result = neutralize(&result);
         let text = format!(
             "The work in the background called `{description}` has ended:\n\n\
              <task id=\"{child}\" state=\"{state}\">\n<task_result>\n{result}\n</task_result>\n</task>"

@@ -10,7 +10,10 @@ use codewright_proto::{
 
 use super::Sqlite;
 use crate::backend::{Answer, Backend};
-use crate::{Claim, Condition, Holder, Incoming, Json, Logged, MessagesJson, Rest, Salvage, SessionFilter};
+use crate::{
+    Approvals, Claim, Condition, Holder, Incoming, Json, Logged, MessagesJson, Rest, Salvage,
+    SavedPermission, SessionFilter,
+};
 
 impl Backend for Sqlite {
     fn append(&self, condition: Condition, events: Vec<Event>) -> Answer<'_, Vec<Arc<Envelope>>> {
@@ -159,6 +162,18 @@ impl Backend for Sqlite {
 
     fn save_project(&self, project: Project) -> Answer<'_, ()> {
         Box::pin(self.save_project(project))
+    }
+
+    fn save_permissions(&self, saved: Vec<SavedPermission>) -> Answer<'_, ()> {
+        Box::pin(self.save_permissions(saved))
+    }
+
+    fn saved_permissions(&self, filter: Approvals) -> Answer<'_, Vec<SavedPermission>> {
+        Box::pin(self.saved_permissions(filter))
+    }
+
+    fn remove_permission<'a>(&'a self, id: &'a str) -> Answer<'a, bool> {
+        Box::pin(self.remove_permission(id))
     }
 
     fn replay(&self) -> Answer<'_, u64> {

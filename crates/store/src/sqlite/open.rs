@@ -25,6 +25,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0004_stop.sql"),
     include_str!("../../migrations/0005_session_json.sql"),
     include_str!("../../migrations/0006_newer_events.sql"),
+    include_str!("../../migrations/0007_permission.sql"),
 ];
 
 /// How long a statement waits for another process.

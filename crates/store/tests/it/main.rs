@@ -7,6 +7,7 @@ mod feed;
 mod full;
 mod lease;
 mod opening;
+mod permission;
 mod process;
 mod replay;
 mod support;

@@ -138,10 +138,10 @@ async fn a_newer_schema_is_refused_with_both_versions() {
     open(&path).await.close().await.expect("closed");
     rusqlite::Connection::open(&path).expect("opens").pragma_update(None, "user_version", 70).expect("set");
     let error = refused(&path).await;
-    assert!(matches!(error, Error::Newer { found: 70, known: 6, .. }), "{error}");
+    assert!(matches!(error, Error::Newer { found: 70, known: 7, .. }), "{error}");
     assert_eq!(
         error.to_string(),
-        format!("the store `{}` has schema version 70, this program knows versions up to 6", path.display())
+        format!("the store `{}` has schema version 70, this program knows versions up to 7", path.display())
     );
 }
 

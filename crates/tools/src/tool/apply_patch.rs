@@ -20,7 +20,7 @@ use self::place::{Misfit, changed};
 use crate::ask::file_patterns;
 use crate::cx::settled;
 use crate::effect::{FileEffect, missing_above};
-use crate::{Ask, Effects, KnownFiles, Output, Tool, ToolCx, ToolError};
+use crate::{Ask, Effects, KnownFiles, Output, Tool, ToolCx, ToolError, tags};
 
 const DESCRIPTION: &str = include_str!("apply_patch.txt");
 
@@ -235,9 +235,14 @@ fn plan(workspace: &Workspace, parts: &[Part]) -> Result<Vec<Step>, ToolError> {
 
 fn add(files: &Files, place: Place, content: &str) -> Result<Step, ToolError> {
     let before = files.read(&place)?;
+    let content = tags::as_written(&lossy(before.as_deref()), content).into_owned();
     // What was there before is not shown, as if the file were new.
-    let diff = unified(&place.path.to_string_lossy(), "", content);
-    Ok(Step { kind: Kind::Add, place, before, after: Some(content.to_owned()), diff })
+    let diff = unified(&place.path.to_string_lossy(), "", &content);
+    Ok(Step { kind: Kind::Add, place, before, after: Some(content), diff })
+}
+
+fn lossy(bytes: Option<&[u8]>) -> std::borrow::Cow<'_, str> {
+    bytes.map(String::from_utf8_lossy).unwrap_or_default()
 }
 
 fn delete(files: &Files, place: Place) -> Result<Step, ToolError> {
@@ -262,7 +267,8 @@ fn update(files: &Files, place: Place, to: Option<Place>, changes: &[Change]) ->
         return Err(refused(format!("Failed to read file to update: {name} is not valid UTF-8 text")));
     };
     let file = TextFile::parse(text);
-    let after = changed(&file, changes).map_err(|misfit| {
+    let changes: Vec<Change> = changes.iter().map(|change| change.as_in_file(&file.text)).collect();
+    let after = changed(&file, &changes).map_err(|misfit| {
         refused(match misfit {
             Misfit::Lines(lines) => format!("Error: Failed to find expected lines in {name}:\n{lines}"),
             Misfit::Context(line) => format!("Error: Failed to find context '{line}' in {name}"),

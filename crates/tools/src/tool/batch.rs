@@ -3,8 +3,11 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::tags::own_reminders_at;
 use crate::{Ask, Output, Tool, ToolCx, ToolError, render, schema};
 
+/// The fact where in the output reminders of the program begin.
+pub(crate) const REMINDERS_AT: &str = "remindersAt";
 const DESCRIPTION: &str = include_str!("batch.txt");
 
 /// Makes several calls at once.
@@ -39,10 +42,13 @@ impl Batch {
     pub fn joined(results: Vec<(String, Result<Output, String>)>) -> Output {
         let total = results.len();
         let (mut text, mut facts, mut attachments) = (String::new(), Vec::new(), Vec::new());
-        let mut failed = 0;
+        let (mut failed, mut reminders) = (0, String::new());
         for (number, (tool, result)) in (1..).zip(results) {
             let (status, said) = match result {
-                Ok(output) => {
+                Ok(mut output) => {
+                    // What the program itself says stands behind what tools found, where it can be told apart.
+                    let at = own_reminders_at(&tool, &output.output, &output.metadata);
+                    reminders.push_str(&output.output.split_off(at));
                     attachments.extend(output.attachments);
                     facts.push(json!({
                         "tool": tool, "status": "completed", "title": output.title, "metadata": output.metadata,
@@ -63,11 +69,12 @@ impl Batch {
         }
         let done = total - failed;
         let output = format!("{done} of {total} calls were made without an error.{text}");
-        Output { title: format!("{done} of {total} calls"), output, attachments, ..Output::default() }
-            .with("total", total)
-            .with("failed", failed)
-            .with("calls", facts)
-            .with("truncated", false)
+        let at = output.len();
+        let output = output + &reminders;
+        let joined =
+            Output { title: format!("{done} of {total} calls"), output, attachments, ..Output::default() };
+        let joined = if reminders.is_empty() { joined } else { joined.with(REMINDERS_AT, at) };
+        joined.with("total", total).with("failed", failed).with("calls", facts).with("truncated", false)
     }
 }
 

@@ -13,13 +13,13 @@ use super::write::asks;
 use crate::ask::file_patterns;
 use crate::cx::settled;
 use crate::effect::{FileEffect, missing_above};
-use crate::{Ask, Output, Tool, ToolCx, ToolError, render};
+use crate::{Ask, Output, Tool, ToolCx, ToolError, render, tags};
 
 const DESCRIPTION: &str = include_str!("edit.txt");
 const UNCHANGED: &str = "No changes to apply: oldString and newString are identical.";
 
 /// What the model hears when others are at work on the file.
-const CHANGED: &str = "\n\n<system-reminder>\nThis file has changed since you last saw it, by a command or by \
+pub(crate) const CHANGED: &str = "\n\n<system-reminder>\nThis file has changed since you last saw it, by a command or by \
                        somebody else. Your edit is in; read the file again before you rely on the rest of it.\n\
                        </system-reminder>";
 
@@ -186,7 +186,7 @@ fn replaced(content: Option<&str>, piece: &Piece, name: &str) -> Result<String, 
     let tell = |message: &str| Err(ToolError::Model(message.to_owned()));
     let Some(content) = content else {
         if piece.old_string.is_empty() {
-            return Ok(piece.new_string.clone());
+            return Ok(tags::as_written("", &piece.new_string).into_owned());
         }
         return tell(&format!("File {name} not found"));
     };
@@ -198,9 +198,10 @@ fn replaced(content: Option<&str>, piece: &Piece, name: &str) -> Result<String, 
     }
     let file = TextFile::parse(content);
     let old = piece.old_string.replace("\r\n", "\n");
+    let (old, new) = tags::as_in_file(&file.text, &old, &piece.new_string);
     let wanted = if piece.replace_all == Some(true) { Wanted::All } else { Wanted::One };
     match locate(&file.text, &old, wanted) {
-        Ok(found) => Ok(file.replaced(&found.ranges, &piece.new_string)),
+        Ok(found) => Ok(file.replaced(&found.ranges, &new)),
         Err(Miss::NotFound) => tell(
             "Could not find oldString in the file. It must match exactly, including whitespace, \
              indentation, and line endings.",

@@ -6,6 +6,7 @@ use codewright_workspace::{MAX_SEARCH, Workspace, glob};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::reading::remark;
 use crate::{Ask, Output, Tool, ToolCx, ToolError, render};
 
 const DESCRIPTION: &str = include_str!("glob.txt");
@@ -73,6 +74,7 @@ impl Tool for Glob {
             patterns: vec![as_found(&workspace, &input.pattern)],
             limit: LIMIT,
             within: MAX_SEARCH,
+            judge: cx.read_rules.below(&workspace, &place),
         };
         let files = glob(query, &cx.cancel).await?;
         let mut lines: Vec<String> =
@@ -89,6 +91,7 @@ impl Tool for Glob {
         } else if files.late {
             lines.push(late());
         }
+        lines.extend(remark(files.withheld).map(|remark| format!("\n{remark}")));
         let output =
             Output { output: lines.join("\n"), title: workspace.title(&place.path), ..Output::default() };
         Ok(output.with("count", count).with("truncated", files.more || files.late))

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::glob::{as_asked, late};
-use crate::{Ask, Output, Tool, ToolCx, ToolError, render};
+use crate::reading::remark;
+use crate::{Ask, Output, Tool, ToolCx, ToolError, render, tags};
 
 const DESCRIPTION: &str = include_str!("grep.txt");
 /// Lines that are shown.
@@ -87,13 +88,16 @@ impl Tool for Grep {
         if input.pattern.is_empty() {
             return Err(ToolError::model("pattern is required"));
         }
-        let place = input.root(&cx.workspace()?)?;
+        let workspace = cx.workspace()?;
+        let place = input.root(&workspace)?;
         let query = codewright_workspace::Grep {
             root: place.real.clone(),
-            pattern: input.pattern.clone(),
+            // The model may look for a tag as it was shown it.
+            pattern: tags::restore(&input.pattern).into_owned(),
             include: input.include,
             limit: LIMIT,
             within: MAX_SEARCH,
+            judge: cx.read_rules.below(&workspace, &place),
         };
         let matches = grep(query, &cx.cancel).await?;
         let output = Output { output: listed(&place, &matches), title: input.pattern, ..Output::default() };
@@ -121,6 +125,7 @@ fn listed(place: &Place, matches: &Matches) -> String {
     } else if matches.late {
         lines.push(late());
     }
+    lines.extend(remark(matches.withheld).map(|remark| format!("\n{remark}")));
     lines.join("\n")
 }
 

@@ -7,6 +7,7 @@ use codewright_workspace::{MAX_SEARCH, glob};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::reading::remark;
 use crate::{Ask, Output, Tool, ToolCx, ToolError, render};
 
 const DESCRIPTION: &str = include_str!("list.txt");
@@ -93,6 +94,7 @@ impl Tool for List {
             patterns: ignored.chain(more).collect(),
             limit: LIMIT,
             within: MAX_SEARCH,
+            judge: cx.read_rules.below(&workspace, &place),
         };
         let files = glob(query, &cx.cancel).await?;
         let mut tree = Folder::default();
@@ -106,6 +108,9 @@ impl Tool for List {
                 "\n(Only {} files are shown; look at a directory further down, or use glob.)\n",
                 files.paths.len()
             );
+        }
+        if let Some(remark) = remark(files.withheld) {
+            output += &format!("\n{remark}\n");
         }
         let title = workspace.title(&place.path);
         let output = Output { title, output, ..Output::default() };

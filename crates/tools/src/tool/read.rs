@@ -4,13 +4,17 @@ mod nested;
 
 use std::path::Path;
 
-use codewright_workspace::{Kind, Page, Place, Window, list, read_bytes, read_lines, sniff};
+use codewright_workspace::{
+    Access, Kind, Page, Place, Window, Withheld, list, read_bytes, read_lines, sniff,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub use self::nested::ToldInstructions;
+pub(crate) use self::nested::reminder_at;
 use crate::ask::file_patterns;
 use crate::known::Stamp;
+use crate::reading::remark;
 use crate::trim::{MAX_BYTES, MAX_LINES};
 use crate::{Ask, Attachment, Output, Tool, ToolCx, ToolError, render};
 
@@ -120,7 +124,7 @@ fn read(place: &Place, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> 
         }
     };
     if metadata.is_dir() {
-        return directory(place, input);
+        return directory(place, input, cx);
     }
     if !metadata.is_file() {
         // Opening a pipe or a device could wait forever.
@@ -136,7 +140,9 @@ fn read(place: &Place, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> 
             let output = text(place, input, cx)?;
             cx.known.saw(&place.real, stamp);
             let directory = codewright_workspace::physical(&cx.directory)?;
-            Ok(instructed(output, &nested::found(&place.real, &directory, &cx.told)))
+            let workspace = cx.workspace()?;
+            let is_readable = |path: &Path| cx.read_rules.access(&workspace, path) == Access::Open;
+            Ok(instructed(output, &nested::found(&place.real, &directory, (&cx.told, &is_readable))))
         }
     }
 }
@@ -241,8 +247,19 @@ fn footer(page: &Page, offset: usize) -> String {
     }
 }
 
-fn directory(place: &Place, input: &Input) -> Result<Output, ToolError> {
-    let entries = list(&place.real)?.names;
+/// The entries of a directory without the files that a rule withholds.
+fn readable(place: &Place, entries: Vec<String>, cx: &ToolCx) -> Result<(Vec<String>, Withheld), ToolError> {
+    let workspace = cx.workspace()?;
+    let mut withheld = Withheld::default();
+    let mut kept = entries;
+    kept.retain(|entry| {
+        entry.ends_with('/') || withheld.admits(cx.read_rules.access(&workspace, &place.real.join(entry)))
+    });
+    Ok((kept, withheld))
+}
+
+fn directory(place: &Place, input: &Input, cx: &ToolCx) -> Result<Output, ToolError> {
+    let (entries, withheld) = readable(place, list(&place.real)?.names, cx)?;
     let (offset, total) = (input.offset(), entries.len());
     let shown: Vec<&str> = entries.iter().skip(offset - 1).take(input.limit()).map(String::as_str).collect();
     let next = offset.saturating_add(shown.len());
@@ -256,8 +273,9 @@ fn directory(place: &Place, input: &Input) -> Result<Output, ToolError> {
         format!("{total} entries")
     };
     let path = place.path.to_string_lossy();
+    let left_out = remark(withheld).map_or_else(String::new, |remark| format!("\n{remark}"));
     let output = format!(
-        "<path>{path}</path>\n<type>directory</type>\n<entries>\n{}\n\n({footer})\n</entries>",
+        "<path>{path}</path>\n<type>directory</type>\n<entries>\n{}\n\n({footer}){left_out}\n</entries>",
         shown.join("\n")
     );
     let preview = shown[..shown.len().min(PREVIEW_LINES)].join("\n");

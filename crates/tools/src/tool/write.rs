@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::ask::file_patterns;
 use crate::cx::settled;
 use crate::effect::{FileEffect, missing_above};
-use crate::{Ask, KnownFiles, Output, Tool, ToolCx, ToolError};
+use crate::{Ask, KnownFiles, Output, Tool, ToolCx, ToolError, tags};
 
 const DESCRIPTION: &str = include_str!("write.txt");
 /// Larger files are replaced without their old content being told.
@@ -53,7 +53,7 @@ impl Tool for Write {
             let workspace = inner.workspace()?;
             let place = workspace.resolve(Path::new(&input.file_path))?;
             refuse_stale(&place, &inner.known)?;
-            let diff = compare(&place, &input.content)?;
+            let diff = compare(&place, &meant(&place, input.content))?;
             Ok(asks(&place, file_patterns(&workspace, &place), &diff))
         })
         .await
@@ -68,7 +68,8 @@ impl Tool for Write {
         settled(move || {
             let _held = held;
             refuse_stale(&place, &known)?;
-            let (exists, content) = prepare(&place, input.content)?;
+            refuse_special(&place)?;
+            let (exists, content) = prepare(&place, meant(&place, input.content))?;
             let before = if exists { Some(read_bytes(&place.real, MAX_REPLACED_BYTES)) } else { None };
             let made = missing_above(&place.real);
             write_atomic(&place.real, content.as_bytes())?;
@@ -119,6 +120,18 @@ fn refuse_special(place: &Place) -> Result<(), ToolError> {
         return Err(ToolError::Model(format!("Not a regular file: {path}")));
     }
     Ok(())
+}
+
+/// The content with tags as the model means them: it was shown them with a mark.
+fn meant(place: &Place, content: String) -> String {
+    if !content.contains(tags::MARK) || !place.real.is_file() {
+        return tags::as_written("", &content).into_owned();
+    }
+    // A file that is too large to be looked at keeps what the model wrote.
+    match read_bytes(&place.real, MAX_TEXT_BYTES) {
+        Ok(old) => tags::as_written(&String::from_utf8_lossy(&old), &content).into_owned(),
+        Err(_) => content,
+    }
 }
 
 fn compare(place: &Place, content: &str) -> Result<Diff, ToolError> {

@@ -117,6 +117,18 @@ fn leave_for_a_command() {
 }
 
 #[test]
+fn a_control_file_is_asked_about_with_the_reason() {
+    let mut stage = Stage::in_session(80, 20);
+    let metadata = json!({"filepath": ".git/hooks/x", "diff": "", "controlFile": "it holds hooks"});
+    ask(&mut stage, "edit", metadata, json!([".git/hooks/x"]));
+    stage.shows("Writing here needs permission: it holds hooks.");
+    stage.press(KeyCode::Right);
+    stage.press(KeyCode::Enter);
+    stage.shows("Allow always edit in this directory (/home/me/project), until you revoke");
+    stage.shows("- .git/hooks/x");
+}
+
+#[test]
 fn leave_for_an_edit_shows_its_diff() {
     let mut stage = Stage::in_session(80, 22);
     ask(&mut stage, "edit", json!({"filepath": "/home/me/project/add.rs", "diff": PATCH}), json!(["*"]));

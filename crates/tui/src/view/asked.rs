@@ -44,8 +44,14 @@ fn permission(
     let text = Style::new().fg(theme.text);
     let muted = Style::new().fg(theme.muted);
     let (title, mut body) = match &leave.stage {
-        Stage::Choose => ("△ Permission required", details(&look, request, room)),
-        Stage::Always => ("△ Always allow", always(request, room, text)),
+        Stage::Choose => {
+            let reason =
+                control_reason(request).map(|reason| wrap::words(&[Span::styled(reason, warning)], room));
+            let mut lines = reason.unwrap_or_default();
+            lines.extend(details(&look, request, room));
+            ("△ Permission required", lines)
+        }
+        Stage::Always => ("△ Always allow", always(state, request, room)),
         Stage::Reject(_) => (
             "△ Reject",
             vec![Line::from(Span::styled("What should be done instead? (enter sends it)", muted))],
@@ -98,18 +104,42 @@ fn permission(
     Bottom { lines: panel(content, usize::from(width), look.waiting(), theme), cursor }
 }
 
-/// What "always" will mean.
-fn always(request: &PermissionRequest, room: usize, style: Style) -> Vec<Line<'static>> {
+/// What "always" will remember, and where it holds.
+fn always(state: &State, request: &PermissionRequest, room: usize) -> Vec<Line<'static>> {
+    let style = Style::new().fg(state.theme.text);
     let name = clean_line(&request.permission);
-    let everything = request.always.is_empty() || request.always.iter().any(|pattern| pattern == "*");
-    if everything {
-        let told = format!("This will allow {name} until the server is restarted.");
-        return wrap::words(&[Span::styled(told, style)], room);
+    let place = remembered_in(state, request);
+    let everything = request.always.iter().any(|pattern| pattern == "*");
+    if everything || request.always.is_empty() {
+        let text = if everything {
+            format!("Allow always: every {name} {place}, until you revoke it.")
+        } else {
+            format!("This allows {name} once: nothing of it can be remembered.")
+        };
+        return wrap::words(&[Span::styled(text, style)], room);
     }
-    let told = format!("Until the server is restarted this will allow {name} of:");
-    let mut lines = wrap::words(&[Span::styled(told, style)], room);
+    let text = format!("Allow always {name} {place}, until you revoke it:");
+    let mut lines = wrap::words(&[Span::styled(text, style)], room);
     lines.extend(patterns(&request.always, room, style));
     lines
+}
+
+/// Where an approval counts: the worktree, or the directory outside a repository.
+fn remembered_in(state: &State, request: &PermissionRequest) -> String {
+    let mirror = &state.mirror;
+    let session = mirror.sessions.get(&request.session_id).map(|session| session.directory.as_str());
+    let directory = session.unwrap_or(&mirror.directory);
+    let in_worktree =
+        mirror.worktree.len() > 1 && std::path::Path::new(directory).starts_with(&mirror.worktree);
+    let (noun, place) =
+        if in_worktree { ("project", mirror.worktree.as_str()) } else { ("directory", directory) };
+    format!("in this {noun} ({})", clean_line(place))
+}
+
+/// Why a write needs permission although edits are allowed.
+fn control_reason(request: &PermissionRequest) -> Option<String> {
+    let reason = request.metadata.get("controlFile")?.as_str()?;
+    Some(format!("Writing here needs permission: {}.", clean_line(reason)))
 }
 
 fn patterns(patterns: &[String], room: usize, style: Style) -> Vec<Line<'static>> {

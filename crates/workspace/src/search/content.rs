@@ -15,7 +15,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch}
 use ignore::{DirEntry, WalkState};
 use tokio_util::sync::CancellationToken;
 
-use super::{Stop, blocking, filter, walk};
+use super::{Access, Judge, Stop, Withheld, blocking, filter, walk};
 use crate::Error;
 
 /// A file whose lines need more than this is skipped.
@@ -38,6 +38,8 @@ pub struct Grep {
     pub limit: usize,
     /// The search ends after this time.
     pub within: Duration,
+    /// Decides which files are opened.
+    pub judge: Judge,
 }
 
 /// A matching line.
@@ -62,6 +64,8 @@ pub struct Matches {
     pub more: bool,
     /// Whether time ran out before everything was searched.
     pub late: bool,
+    /// The files that were not opened.
+    pub withheld: Withheld,
 }
 
 /// Searches all text files under the root.
@@ -88,6 +92,8 @@ struct Hunt<'a> {
     limit: usize,
     stop: Stop,
     count: AtomicUsize,
+    judge: &'a Judge,
+    withheld: Mutex<Withheld>,
     found: Mutex<BTreeMap<PathBuf, Vec<Line>>>,
 }
 
@@ -99,6 +105,8 @@ fn find(root: &Path, query: &Grep, cancel: CancellationToken) -> Result<Matches,
         limit: query.limit,
         stop: Stop::new(cancel, query.within),
         count: AtomicUsize::new(0),
+        judge: &query.judge,
+        withheld: Mutex::default(),
         found: Mutex::default(),
     };
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(MAX_THREADS);
@@ -109,7 +117,8 @@ fn find(root: &Path, query: &Grep, cancel: CancellationToken) -> Result<Matches,
     });
     let late = hunt.stop.late();
     let found = hunt.found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(cut(found, query.limit, late))
+    let withheld = hunt.withheld.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Matches { withheld, ..cut(found, query.limit, late) })
 }
 
 fn matcher(pattern: &str) -> Result<RegexMatcher, Error> {
@@ -152,6 +161,12 @@ impl Hunt<'_> {
         }
         let Ok(entry) = entry else { return WalkState::Continue };
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+            return WalkState::Continue;
+        }
+        // Judged before it is opened, so that neither lines nor counts tell what is in it.
+        let access = self.judge.access(entry.path());
+        if access != Access::Open {
+            self.withheld.lock().unwrap_or_else(PoisonError::into_inner).admits(access);
             return WalkState::Continue;
         }
         let mut sink = Lines { hunt: self, lines: Vec::new(), binary: false };

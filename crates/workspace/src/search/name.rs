@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Stop, blocking, filter, walk};
+use super::{Judge, Stop, Withheld, blocking, filter, walk};
 use crate::Error;
 
 /// A search by name.
@@ -20,6 +20,8 @@ pub struct Glob {
     pub limit: usize,
     /// The search ends after this time.
     pub within: Duration,
+    /// Decides which files are named.
+    pub judge: Judge,
 }
 
 /// What a search by name found.
@@ -31,6 +33,8 @@ pub struct Files {
     pub more: bool,
     /// Whether time ran out before the walk ended.
     pub late: bool,
+    /// The files that were left out on the way.
+    pub withheld: Withheld,
 }
 
 /// Walks the root in sorted order and stops at the limit.
@@ -49,6 +53,9 @@ fn find(root: &Path, query: &Glob, cancel: CancellationToken) -> Result<Files, E
             break;
         }
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+            continue;
+        }
+        if !files.withheld.admits(query.judge.access(entry.path())) {
             continue;
         }
         if files.paths.len() >= query.limit {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use codewright_workspace::{Error, Glob, Grep, glob, grep};
+use codewright_workspace::{Error, Glob, Grep, Judge, glob, grep};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -21,11 +21,11 @@ fn tree(files: usize) -> (TempDir, PathBuf) {
 }
 
 fn by_name(root: PathBuf, within: Duration) -> Glob {
-    Glob { root, patterns: vec!["*.txt".to_owned()], limit: 100, within }
+    Glob { root, patterns: vec!["*.txt".to_owned()], limit: 100, within, judge: Judge::none() }
 }
 
 fn by_content(root: PathBuf, pattern: &str, within: Duration) -> Grep {
-    Grep { root, pattern: pattern.to_owned(), include: None, limit: 100, within }
+    Grep { root, pattern: pattern.to_owned(), include: None, limit: 100, within, judge: Judge::none() }
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@
 //! middle: the beginning says what is wanted, the end where the work stands.
 
 use codewright_proto::{Message, MessageWithParts, PartBody, ToolState};
+use codewright_tools::tags::neutralize;
 
 /// What is told of one call's arguments, in bytes.
 const MAX_INPUT: usize = 2_000;
@@ -69,13 +70,20 @@ fn line(body: &PartBody) -> Option<String> {
                 format!("(call of {}, cut off)", call.tool)
             }
             ToolState::Completed { input, output, time, .. } => {
-                let result =
-                    if time.compacted.is_some() { "(cleared)".to_owned() } else { cut(output, MAX_OUTPUT) };
+                let result = if time.compacted.is_some() {
+                    "(cleared)".to_owned()
+                } else {
+                    cut(&neutralize(output), MAX_OUTPUT)
+                };
                 format!("(call of {}: {})\n{result}", call.tool, cut(&input.to_string(), MAX_INPUT))
             }
             ToolState::Error { input, error, .. } => {
                 let input = cut(&input.to_string(), MAX_INPUT);
-                format!("(call of {}: {input}; it failed)\n{}", call.tool, cut(error, MAX_OUTPUT))
+                format!(
+                    "(call of {}: {input}; it failed)\n{}",
+                    call.tool,
+                    cut(&neutralize(error), MAX_OUTPUT)
+                )
             }
         }),
         PartBody::Subtask { description, agent, .. } => Some(format!("(handed to {agent}: {description})")),

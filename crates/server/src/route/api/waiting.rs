@@ -5,7 +5,8 @@ use axum::Json;
 use axum::extract::State;
 use codewright_engine::Wanted;
 use codewright_proto::{
-    Map, PermissionAnswer, PermissionId, PermissionRequest, QuestionAnswers, QuestionId, SessionId, ToolRef,
+    Map, PermissionAnswer, PermissionId, PermissionRequest, ProjectId, QuestionAnswers, QuestionId,
+    SessionId, ToolRef,
 };
 use http::StatusCode;
 use serde::Deserialize;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{given, known, located};
 use crate::Error;
-use crate::extract::{Here, One, Payload, Two};
+use crate::extract::{Here, One, Params, Payload, Two};
 use crate::newer::waiting::permission;
 use crate::state::App;
 
@@ -143,12 +144,31 @@ async fn wanted(app: &App, session: &SessionId, id: &PermissionId) -> Result<Per
     Ok(found.ok_or_else(missing)?)
 }
 
-/// Nothing is kept beyond the life of the program.
-pub(in crate::route) async fn saved() -> Json<Value> {
-    Json(json!({ "data": [] }))
+#[derive(Deserialize)]
+pub(in crate::route) struct Of {
+    #[serde(rename = "projectID")]
+    project: Option<String>,
 }
 
-/// What is not kept is as good as forgotten.
-pub(in crate::route) async fn forget(One(_): One<String>) -> StatusCode {
-    StatusCode::NO_CONTENT
+/// The approvals that users gave with "always".
+pub(in crate::route) async fn saved(
+    State(app): State<App>,
+    Params(of): Params<Of>,
+) -> Result<Json<Value>, Error> {
+    let project = of.project.map(|id| ProjectId(id.into()));
+    let saved = app.engine.saved_permissions(project).await?;
+    let shown = saved.iter().map(|one| {
+        json!({"id": one.id, "projectID": one.project_id, "action": one.action, "resource": one.resource})
+    });
+    Ok(Json(json!({ "data": shown.collect::<Vec<_>>() })))
+}
+
+/// Revokes an approval; one that is gone already is as good as revoked.
+pub(in crate::route) async fn forget(
+    State(app): State<App>,
+    One(id): One<String>,
+) -> Result<StatusCode, Error> {
+    let engine = app.engine.clone();
+    app.finish(async move { engine.revoke_permission(&id).await }).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -3,6 +3,8 @@
 //! What stands before the first marker and after the last is ignored, so that a
 //! patch in a code fence or a here-document is understood too.
 
+use crate::tags;
+
 /// Files one patch may name; more are a mistake.
 const MAX_FILES: usize = 500;
 /// Characters of a line that is quoted back.
@@ -36,6 +38,23 @@ pub(super) struct Change {
     pub(super) lines: Vec<Line>,
     /// Whether the place ends with the file.
     pub(super) at_end: bool,
+}
+
+impl Change {
+    /// The same with tags as the file has them: the model was shown them with a mark.
+    pub(super) fn as_in_file(&self, content: &str) -> Self {
+        let text = |text: &String| tags::as_written(content, text).into_owned();
+        let line = |line: &Line| match line {
+            Line::Keep(line) => Line::Keep(text(line)),
+            Line::Remove(line) => Line::Remove(text(line)),
+            Line::Insert(line) => Line::Insert(text(line)),
+        };
+        Self {
+            below: self.below.iter().map(text).collect(),
+            lines: self.lines.iter().map(line).collect(),
+            at_end: self.at_end,
+        }
+    }
 }
 
 /// One line of a place.

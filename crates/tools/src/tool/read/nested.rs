@@ -8,6 +8,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::tags;
+
 /// Files of one directory, of which the first that is there counts.
 const NAMES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "CONTEXT.md"];
 /// Directories above a file that are looked into.
@@ -16,6 +18,10 @@ const MAX_DEPTH: usize = 64;
 const MAX_BYTES: u64 = 64 * 1024;
 /// Bytes told with one call.
 const MAX_TOLD_BYTES: usize = 256 * 1024;
+
+/// How the reminder begins that instructions stand in, and how it ends.
+const REMINDER_START: &str = "\n\n<system-reminder>\n";
+const REMINDER_END: &str = "\n</system-reminder>";
 
 /// The instruction files that the model has been told, so that each is told once. Clones share everything.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +46,12 @@ pub(super) struct Instruction {
 }
 
 /// The instructions for a file below a directory that were not told yet, the nearest first.
-pub(super) fn found(file: &Path, directory: &Path, told: &ToldInstructions) -> Vec<Instruction> {
+/// One that the rules about reading withhold is left out.
+pub(super) fn found(
+    file: &Path,
+    directory: &Path,
+    (told, is_readable): (&ToldInstructions, &dyn Fn(&Path) -> bool),
+) -> Vec<Instruction> {
     let mut left = MAX_TOLD_BYTES;
     let mut found = Vec::new();
     let folders = file.ancestors().skip(1).take(MAX_DEPTH);
@@ -51,7 +62,7 @@ pub(super) fn found(file: &Path, directory: &Path, told: &ToldInstructions) -> V
         let Some(text) = read(&path, directory).filter(|text| path != file && text.len() <= left) else {
             continue;
         };
-        if told.claim(&path) {
+        if is_readable(&path) && told.claim(&path) {
             left -= text.len();
             found.push(Instruction { path, text });
         }
@@ -75,5 +86,14 @@ pub(super) fn reminder(found: &[Instruction]) -> String {
     }
     let told =
         found.iter().map(|one| format!("Instructions from: {}\n{}", one.path.display(), one.text.trim_end()));
-    format!("\n\n<system-reminder>\n{}\n</system-reminder>", told.collect::<Vec<_>>().join("\n\n"))
+    let told = told.collect::<Vec<_>>().join("\n\n");
+    format!("{REMINDER_START}{}{REMINDER_END}", tags::neutralize(&told))
+}
+
+/// Where the reminder begins that [`reminder`] added to an output; the end of the output if there is none.
+///
+/// The reminder is the last thing of the output and holds no such tag inside, so the last one that begins is it.
+pub(crate) fn reminder_at(output: &str) -> usize {
+    let begin = output.ends_with(REMINDER_END).then(|| output.rfind(REMINDER_START)).flatten();
+    begin.unwrap_or(output.len())
 }

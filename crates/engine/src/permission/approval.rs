@@ -1,0 +1,232 @@
+//! Approvals: what a user allowed with "always", and what it still answers.
+//!
+//! An approval is saved in the store, so it survives a restart, and every process that works on the store sees
+//! it at its next question. It is bound to three things:
+//!
+//! - the project and the directory of its worktree, because another directory may hold another author's code
+//!   under the same project id;
+//! - the rules that asked. A stricter rule that is written later asks again, whatever was approved before;
+//! - for a control file (see [`super::control`]) the exact path. No wildcard of an approval covers such a file.
+//!
+//! Approvals only answer questions. A rule that denies is never asked about.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use codewright_proto::{Action, PermissionRequest, ProjectId, Rule};
+use codewright_store::SavedPermission;
+
+use super::evaluate::{evaluate, is_named, matches};
+use super::law::Law;
+use crate::place::Place;
+
+/// A longer pattern is not saved; the same question is put again.
+const MAX_PATTERN_BYTES: usize = 8 * 1024;
+/// Patterns of one question that are saved.
+const MAX_PATTERNS: usize = 200;
+/// Stands among the rules that asked for the built-in rule about control files.
+const CONTROL: &str = "control file";
+/// Stands there for a layer in which no rule decided.
+const NO_RULE: &str = "no rule";
+
+/// Where an approval holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Scope {
+    /// The project.
+    pub(crate) project: ProjectId,
+    /// The root of the worktree; outside a repository, the directory.
+    pub(crate) directory: PathBuf,
+}
+
+impl Scope {
+    /// The scope of a directory that is open.
+    pub(crate) fn of(place: &Place) -> Self {
+        let root = &place.worktree.root;
+        let directory = if root.parent().is_none() { &place.directory } else { root };
+        Self { project: place.project.id.clone(), directory: directory.clone() }
+    }
+
+    /// The directory as it is stored.
+    pub(crate) fn directory(&self) -> String {
+        text(&self.directory)
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// The rules that ask about something, in a form that can be stored and compared.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct AskingRules(BTreeSet<String>);
+
+impl AskingRules {
+    /// The rules that ask about one pattern.
+    pub(crate) fn of(law: &Law, (permission, pattern): (&str, &str), is_control: Control) -> Self {
+        let mut rules = BTreeSet::new();
+        for layer in law.layers() {
+            match evaluate(layer.iter(), permission, pattern) {
+                Some(rule) if rule.action == Action::Ask => {
+                    rules.insert(format!("{} {}", rule.permission, rule.pattern));
+                }
+                Some(_) => {}
+                None => {
+                    rules.insert(NO_RULE.to_owned());
+                }
+            }
+        }
+        if is_control == Control::Yes {
+            rules.insert(CONTROL.to_owned());
+        }
+        Self(rules)
+    }
+
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    fn to_json(&self) -> String {
+        serde_json::to_string(&self.0).unwrap_or_default()
+    }
+
+    fn from_json(json: &str) -> Option<Self> {
+        serde_json::from_str(json).ok().map(Self)
+    }
+}
+
+/// Whether something is a write to a control file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Control {
+    Yes,
+    No,
+}
+
+/// The approvals of one scope, read from the store for one decision or one call.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Approvals(Vec<(Rule, AskingRules)>);
+
+impl Approvals {
+    /// Takes approvals as they were saved; one that is not understood is left out.
+    pub(crate) fn new(saved: &[SavedPermission]) -> Self {
+        let approvals = saved.iter().filter_map(|one| {
+            let rules = AskingRules::from_json(&one.rules)?;
+            Some((Rule::new(&one.action, &one.resource, Action::Allow), rules))
+        });
+        Self(approvals.collect())
+    }
+
+    /// Whether one of them answers the question about a pattern.
+    pub(crate) fn allow(
+        &self,
+        (permission, pattern): (&str, &str),
+        asking: &AskingRules,
+        name: Name,
+    ) -> bool {
+        self.0.iter().any(|(rule, rules)| {
+            let is_same = if rules.0.contains(CONTROL) {
+                rule.permission == permission && rule.pattern == pattern
+            } else {
+                matches(&rule.permission, permission) && matches(&rule.pattern, pattern)
+            };
+            is_same && asking.0.is_subset(&rules.0) && (name == Name::Optional || is_named(rule))
+        })
+    }
+}
+
+/// Whether a rule has to name what it allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Name {
+    Required,
+    Optional,
+}
+
+/// What an answer of "always" to a question saves.
+pub(crate) fn saved(
+    request: &PermissionRequest,
+    (scope, asking): (&Scope, &AskingRules),
+    stamp: impl Fn() -> (String, u64),
+) -> Vec<SavedPermission> {
+    let patterns = request.always.iter().filter(|pattern| pattern.len() <= MAX_PATTERN_BYTES);
+    patterns
+        .take(MAX_PATTERNS)
+        .map(|pattern| {
+            let (id, created_ms) = stamp();
+            SavedPermission {
+                id,
+                project_id: scope.project.clone(),
+                directory: scope.directory(),
+                action: request.permission.clone(),
+                resource: pattern.clone(),
+                rules: asking.to_json(),
+                created_ms,
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn law(rules: &[(&str, &str, Action)]) -> Law {
+        Law::of(rules.iter().map(|(key, pattern, action)| Rule::new(key, pattern, *action)).collect())
+    }
+
+    fn approved(action: &str, resource: &str, asking: &AskingRules) -> Approvals {
+        let saved = SavedPermission {
+            id: "x".to_owned(),
+            project_id: ProjectId::global(),
+            directory: "/p".to_owned(),
+            action: action.to_owned(),
+            resource: resource.to_owned(),
+            rules: asking.to_json(),
+            created_ms: 0,
+        };
+        Approvals::new(&[saved])
+    }
+
+    #[test]
+    fn an_approval_answers_for_the_rules_that_asked_and_no_others() {
+        let then = law(&[("edit", "*", Action::Ask)]);
+        let asking = AskingRules::of(&then, ("edit", "a.rs"), Control::No);
+        let approvals = approved("edit", "*", &asking);
+        let answers = |law: &Law, pattern: &str, control| {
+            let asking = AskingRules::of(law, ("edit", pattern), control);
+            approvals.allow(("edit", pattern), &asking, Name::Optional)
+        };
+        assert!(answers(&then, "b.rs", Control::No));
+        let now = law(&[("edit", "*", Action::Ask), ("edit", "infra/*", Action::Ask)]);
+        assert!(answers(&now, "b.rs", Control::No));
+        assert!(!answers(&now, "infra/x", Control::No), "a rule that was written later asks");
+        assert!(!answers(&law(&[]), "b.rs", Control::No), "without rules another reason asks");
+        assert!(!answers(&then, ".git/config", Control::Yes));
+    }
+
+    #[test]
+    fn an_approval_of_a_control_file_is_for_that_file() {
+        let law = law(&[("edit", "*", Action::Allow)]);
+        let asking = AskingRules::of(&law, ("edit", ".git/*"), Control::Yes);
+        let approvals = approved("edit", ".git/*", &asking);
+        for (pattern, expected) in [(".git/*", true), (".git/config", false), ("src/a", false)] {
+            let asking = AskingRules::of(&law, ("edit", pattern), Control::Yes);
+            assert_eq!(approvals.allow(("edit", pattern), &asking, Name::Optional), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_answers_nothing() {
+        let asking = AskingRules::default();
+        for rules in ["", "null", "{}", "[1]"] {
+            let saved = SavedPermission {
+                id: "x".to_owned(),
+                project_id: ProjectId::global(),
+                directory: String::new(),
+                action: "*".to_owned(),
+                resource: "*".to_owned(),
+                rules: rules.to_owned(),
+                created_ms: 0,
+            };
+            assert!(!Approvals::new(&[saved]).allow(("bash", "ls"), &asking, Name::Optional), "{rules}");
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! Files that decide what the agent or another program does.
+//!
+//! Whoever writes such a file gives orders that are carried out later, often without a question: a hook, a
+//! setting, a start-up script. A rule that allows edits in general therefore does not allow these. They need
+//! a rule that names them, or an answer for the very file.
+//!
+//! [`TABLE`] is the list. A row is matched by components of the path, so it holds at any depth and whether
+//! or not the file exists. Paths are resolved before they come here; the name of a component is compared
+//! as forgiving file systems would compare it.
+
+use std::path::{Component, PathBuf};
+
+use codewright_proto::{Action, Rule};
+use codewright_tools::UNKNOWN;
+use codewright_workspace::normalize;
+
+use super::evaluate::matches;
+
+/// The permission key of writes.
+const EDIT: &str = "edit";
+
+/// Consecutive components of a path, and the reason why writing there needs permission. A component may begin
+/// or end with `*`.
+type Row = (&'static [&'static str], &'static str);
+
+const AGENT: &str = "it configures this program: permissions, agents, commands, plugins";
+const OTHER_AGENT: &str = "it configures a coding agent or the tool servers that one starts";
+const VERSION_CONTROL: &str = "it holds hooks and settings of version control, which run programs";
+const HOOK: &str = "it names programs that run at a commit";
+const ENTERED: &str = "it runs when a directory is entered or opened";
+const SHELL: &str = "a shell or a session runs it when it starts";
+const KEYS: &str = "it decides who may log in, or which keys and hosts are trusted";
+const SCHEDULE: &str = "the system runs what it names at a time or at log-in";
+const EDITOR: &str = "an editor runs tasks or programs that it names";
+const PACKAGES: &str =
+    "it decides where a package manager or build tool loads code from, or which programs it runs";
+const TOOL: &str = "a program runs commands from it when it starts";
+const OWN: &str = "it belongs to this program: settings, credentials, sessions";
+
+/// The files that always need permission.
+const TABLE: &[Row] = &[
+    (&["opencode.json*"], AGENT),
+    (&["codewright.json*"], AGENT),
+    (&["tui.json*"], AGENT),
+    (&[".opencode"], AGENT),
+    (&[".codewright"], AGENT),
+    (&[".config", "opencode"], AGENT),
+    (&[".config", "codewright"], AGENT),
+    (&[".claude"], OTHER_AGENT),
+    (&[".claude.json"], OTHER_AGENT),
+    (&[".agents"], OTHER_AGENT),
+    (&[".mcp.json"], OTHER_AGENT),
+    (&[".cursor"], OTHER_AGENT),
+    (&[".codex"], OTHER_AGENT),
+    (&[".gemini"], OTHER_AGENT),
+    (&[".windsurf"], OTHER_AGENT),
+    (&[".aider.conf.yml"], OTHER_AGENT),
+    (&[".git"], VERSION_CONTROL),
+    // The short name that some file systems give to `.git`.
+    (&["git~1"], VERSION_CONTROL),
+    (&[".gitmodules"], VERSION_CONTROL),
+    (&[".gitconfig"], VERSION_CONTROL),
+    (&[".config", "git"], VERSION_CONTROL),
+    (&[".hg"], VERSION_CONTROL),
+    (&[".hgrc"], VERSION_CONTROL),
+    (&[".jj"], VERSION_CONTROL),
+    (&[".svn"], VERSION_CONTROL),
+    (&[".husky"], HOOK),
+    (&[".githooks"], HOOK),
+    (&[".pre-commit-config.yaml"], HOOK),
+    (&["lefthook.y*"], HOOK),
+    (&[".lefthook.y*"], HOOK),
+    (&[".envrc"], ENTERED),
+    (&[".devcontainer"], ENTERED),
+    (&[".devcontainer.json"], ENTERED),
+    (&[".mise.toml"], ENTERED),
+    (&["mise.toml"], ENTERED),
+    (&[".bashrc"], SHELL),
+    (&[".bash_*"], SHELL),
+    (&[".profile"], SHELL),
+    (&[".zshrc"], SHELL),
+    (&[".zshenv"], SHELL),
+    (&[".zprofile"], SHELL),
+    (&[".zlogin"], SHELL),
+    (&[".zlogout"], SHELL),
+    (&[".kshrc"], SHELL),
+    (&[".mkshrc"], SHELL),
+    (&[".cshrc"], SHELL),
+    (&[".tcshrc"], SHELL),
+    (&[".login"], SHELL),
+    (&[".inputrc"], SHELL),
+    (&[".config", "fish"], SHELL),
+    (&[".config", "nushell"], SHELL),
+    (&[".config", "environment.d"], SHELL),
+    (&[".xprofile"], SHELL),
+    (&[".xinitrc"], SHELL),
+    (&[".xsession*"], SHELL),
+    (&[".pam_environment"], SHELL),
+    (&["etc", "profile*"], SHELL),
+    (&[".local", "bin"], SHELL),
+    (&[".ssh"], KEYS),
+    (&[".gnupg"], KEYS),
+    (&[".netrc"], KEYS),
+    (&["etc", "cron*"], SCHEDULE),
+    (&["spool", "cron*"], SCHEDULE),
+    (&[".config", "autostart"], SCHEDULE),
+    (&[".config", "systemd"], SCHEDULE),
+    (&["systemd", "user"], SCHEDULE),
+    (&["etc", "systemd"], SCHEDULE),
+    (&["library", "launchagents"], SCHEDULE),
+    (&["library", "launchdaemons"], SCHEDULE),
+    (&[".vscode", "tasks.json"], EDITOR),
+    (&[".vscode", "launch.json"], EDITOR),
+    (&[".vscode", "settings.json"], EDITOR),
+    (&[".vscode", "mcp.json"], EDITOR),
+    (&["*.code-workspace"], EDITOR),
+    (&[".idea"], EDITOR),
+    (&[".fleet"], EDITOR),
+    (&[".zed"], EDITOR),
+    (&["*.sublime-project"], EDITOR),
+    (&[".exrc"], EDITOR),
+    (&[".nvimrc"], EDITOR),
+    (&[".nvim.lua"], EDITOR),
+    (&[".vimrc"], EDITOR),
+    (&[".gvimrc"], EDITOR),
+    (&[".vim"], EDITOR),
+    (&[".config", "nvim"], EDITOR),
+    (&[".emacs"], EDITOR),
+    (&[".emacs.d"], EDITOR),
+    (&[".config", "emacs"], EDITOR),
+    (&[".dir-locals*.el"], EDITOR),
+    (&[".npmrc"], PACKAGES),
+    (&[".yarnrc*"], PACKAGES),
+    (&[".yarn", "releases"], PACKAGES),
+    (&[".yarn", "plugins"], PACKAGES),
+    (&[".pnpmfile.*"], PACKAGES),
+    (&[".cargo", "config*"], PACKAGES),
+    (&["pip.conf"], PACKAGES),
+    (&[".pypirc"], PACKAGES),
+    (&[".condarc"], PACKAGES),
+    (&[".gemrc"], PACKAGES),
+    (&[".bundle"], PACKAGES),
+    (&[".m2", "settings*"], PACKAGES),
+    (&[".gradle", "init.*"], PACKAGES),
+    (&[".gradle", "gradle.properties"], PACKAGES),
+    (&[".bazelrc"], PACKAGES),
+    (&["sitecustomize.py"], PACKAGES),
+    (&["usercustomize.py"], PACKAGES),
+    (&[".docker", "config.json"], PACKAGES),
+    (&[".curlrc"], TOOL),
+    (&[".wgetrc"], TOOL),
+    (&[".tmux.conf"], TOOL),
+    (&[".config", "tmux"], TOOL),
+    (&[".screenrc"], TOOL),
+    (&[".gdbinit"], TOOL),
+    (&[".lldbinit*"], TOOL),
+    (&[".psqlrc"], TOOL),
+    (&[".sqliterc"], TOOL),
+];
+
+/// Where paths of one session start, and the directories of this program.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Roots {
+    /// What the patterns of rules are relative to; `/` outside a repository.
+    pub(crate) worktree: PathBuf,
+    /// The repository, or the directory that somebody works in outside one. A component counts below it.
+    pub(crate) project: PathBuf,
+    /// The directories of this program.
+    pub(crate) own: std::sync::Arc<[PathBuf]>,
+}
+
+impl Roots {
+    /// Decides about a write: a general permission does not cover a control file.
+    ///
+    /// `decided` is what the rules say, and `layers` are these rules. The answer never becomes looser.
+    pub(crate) fn decide<'a>(
+        &self,
+        decided: Action,
+        (permission, pattern): (&str, &str),
+        layers: impl IntoIterator<Item = &'a [Rule]>,
+    ) -> Action {
+        if decided != Action::Allow || permission != EDIT {
+            return decided;
+        }
+        let rows = self.rows(pattern);
+        let is_named = |rules: &[Rule]| self.names(rules, pattern, &rows);
+        if rows.is_empty() || layers.into_iter().all(is_named) { Action::Allow } else { Action::Ask }
+    }
+
+    /// Why a write needs permission of its own; `None` for an ordinary file.
+    pub(crate) fn reason(&self, permission: &str, pattern: &str) -> Option<&'static str> {
+        let row = *self.rows(pattern).first().filter(|_| permission == EDIT)?;
+        Some(TABLE.get(row).map_or(OWN, |(_, reason)| reason))
+    }
+
+    /// Whether the rules that decide about a path include one that names the control files it belongs to.
+    ///
+    /// Rules after it may repeat that the path is allowed, and do not weaken it.
+    fn names(&self, rules: &[Rule], pattern: &str, rows: &[usize]) -> bool {
+        let about = rules.iter().rev().filter(|rule| matches(&rule.permission, EDIT));
+        let about = about.filter(|rule| matches(&rule.pattern, pattern));
+        let mut allowing = about.take_while(|rule| rule.action == Action::Allow);
+        allowing.any(|rule| {
+            let named = self.rows(&rule.pattern);
+            rows.iter().all(|row| named.contains(row))
+        })
+    }
+
+    /// The rows of the table that a path matches; a number behind the last one stands for our own directories.
+    fn rows(&self, pattern: &str) -> Vec<usize> {
+        let path = normalize(&self.worktree.join(pattern));
+        let below =
+            if self.project.parent().is_none() { None } else { path.strip_prefix(&self.project).ok() };
+        let names: Vec<String> = below.unwrap_or(&path).components().filter_map(name).collect();
+        let mut rows: Vec<usize> = TABLE
+            .iter()
+            .enumerate()
+            .filter(|(_, (row, _))| names.windows(row.len()).any(|names| is_row(row, names)))
+            .map(|(number, _)| number)
+            .collect();
+        if self.own.iter().any(|own| path.starts_with(own)) {
+            rows.push(TABLE.len());
+        }
+        rows
+    }
+}
+
+fn is_row(row: &[&str], names: &[String]) -> bool {
+    row.iter().zip(names).all(|(wanted, name)| match wanted.split_once('*') {
+        Some((head, tail)) => {
+            name.len() >= head.len() + tail.len() && name.starts_with(head) && name.ends_with(tail)
+        }
+        None => wanted == name,
+    })
+}
+
+/// The name of a component as a forgiving file system would find it: without case, without characters that are
+/// not seen, without dots and blanks at its end.
+fn name(component: Component<'_>) -> Option<String> {
+    let Component::Normal(name) = component else { return None };
+    let name = name.to_string_lossy();
+    let seen = name.chars().filter(|c| !is_ignorable(*c) && *c != UNKNOWN);
+    // Through capitals, so that letters with several small forms become one.
+    let folded: String = seen.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
+    let bare = folded.trim_end_matches(['.', ' ']);
+    Some(if bare.is_empty() { folded } else { bare.to_owned() })
+}
+
+/// Characters that some file systems leave out when they compare names.
+fn is_ignorable(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roots() -> Roots {
+        Roots {
+            worktree: "/work/app".into(),
+            project: "/work/app".into(),
+            own: ["/home/ann/.local/share/codewright".into()].into(),
+        }
+    }
+
+    fn rules(text: &str) -> Vec<Rule> {
+        text.split("; ")
+            .map(|rule| {
+                let (pattern, action) = rule.rsplit_once(' ').unwrap();
+                let action = match action {
+                    "allow" => Action::Allow,
+                    "ask" => Action::Ask,
+                    _ => Action::Deny,
+                };
+                Rule::new("edit", pattern, action)
+            })
+            .collect()
+    }
+
+    #[track_caller]
+    fn check(written: &str, pattern: &str, expected: Action) {
+        let rules = rules(written);
+        let found = roots().decide(Action::Allow, ("edit", pattern), [&rules[..]]);
+        assert_eq!(found, expected, "{pattern} under {written}");
+    }
+
+    #[test]
+    fn a_general_rule_does_not_allow_a_control_file() {
+        for pattern in [
+            "opencode.json",
+            "opencode.jsonc",
+            "sub/codewright.json",
+            ".OpenCode/command/x.md",
+            ".opencode",
+            ".claude/settings.json",
+            ".git/hooks/pre-commit",
+            ".git",
+            ".GIT/config",
+            ".g\u{200c}it/config",
+            "GIT~1/config",
+            ".git./config",
+            ".git /hooks/x",
+            "vendor/lib/.git/config",
+            "a/../.opencode/x",
+            ".\u{17f}\u{17f}h/config",
+            ".bashrc",
+            "../../home/ann/.bash_aliases",
+            "../../home/ann/.SSH/authorized_keys",
+            "../../home/ann/.config/fish/config.fish",
+            "../../home/ann/.local/share/codewright/auth.json",
+            ".vscode/tasks.json",
+            "x.code-workspace",
+            ".cargo/config.toml",
+            ".envrc",
+            ".husky/pre-commit",
+            ".git/\0",
+        ] {
+            check("* allow", pattern, Action::Ask);
+            check("** allow", pattern, Action::Ask);
+            check("*.json* allow; .* allow; * allow", pattern, Action::Ask);
+            assert!(roots().reason("edit", pattern).is_some(), "{pattern}");
+            assert!(roots().reason("read", pattern).is_none(), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn ordinary_files_are_as_the_rules_say() {
+        for pattern in [
+            "src/main.rs",
+            ".github/workflows/ci.yml",
+            ".gitignore",
+            "AGENTS.md",
+            "docs/opencode.md",
+            "git/config",
+            ".vscode/extensions.json",
+            ".cargo/audit.toml",
+            "package.json",
+            "...",
+            "\0",
+            "src/\0",
+        ] {
+            check("* allow", pattern, Action::Allow);
+            assert_eq!(roots().reason("edit", pattern), None, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_names_the_file_allows_it() {
+        check(".opencode/** allow", ".opencode/command/x.md", Action::Allow);
+        check("* allow; .opencode/plans/*.md allow", ".opencode/plans/a.md", Action::Allow);
+        check(".opencode/plans/*.md allow; * allow", ".opencode/plans/a.md", Action::Allow);
+        check("opencode.json* allow", "opencode.json", Action::Allow);
+        check("*/.git/hooks/* allow", "sub/.git/hooks/x", Action::Allow);
+        // Named, but not for good.
+        check(".opencode/** allow; * ask; * allow", ".opencode/x", Action::Ask);
+        // What is named is not what is written.
+        check(".opencode/** allow", ".opencode/node_modules/p/.git/hooks/x", Action::Ask);
+        check(".open* allow; *opencode.json allow", "opencode.json", Action::Ask);
+        let own = "../../home/ann/.local/share/codewright/plans/*.md";
+        check(&format!("{own} allow"), "../../home/ann/.local/share/codewright/plans/a.md", Action::Allow);
+    }
+
+    #[test]
+    fn every_layer_has_to_name_the_file() {
+        let (named, general) = (rules(".opencode/** allow"), rules("* allow"));
+        let pattern = ("edit", ".opencode/x");
+        assert_eq!(roots().decide(Action::Allow, pattern, [&named[..], &named]), Action::Allow);
+        assert_eq!(roots().decide(Action::Allow, pattern, [&named[..], &general]), Action::Ask);
+        assert_eq!(roots().decide(Action::Deny, pattern, [&named[..]]), Action::Deny);
+    }
+
+    #[test]
+    fn the_place_of_the_project_itself_does_not_count() {
+        let inside = Roots {
+            worktree: "/".into(),
+            project: "/home/ann/.config/nvim".into(),
+            own: std::sync::Arc::default(),
+        };
+        assert!(inside.rows("home/ann/.config/nvim/init.lua").is_empty());
+        assert!(!inside.rows("home/ann/.config/nvim/.git/config").is_empty());
+        assert!(!inside.rows("home/ann/.config/fish/config.fish").is_empty());
+    }
+}

@@ -1,0 +1,87 @@
+//! Which files a search may look into: the rules about `read`, held against every file.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use codewright_workspace::{Access, Judge, Place, Withheld, Workspace};
+
+use crate::ask::file_patterns;
+
+/// Decides about a file by its path relative to the worktree, as rules about `read` name it.
+#[derive(Clone)]
+pub struct ReadRules(Arc<dyn Fn(&str) -> Access + Send + Sync>);
+
+impl ReadRules {
+    /// Calls `decide` for each path, from several threads; it must be quick.
+    pub fn new(decide: impl Fn(&str) -> Access + Send + Sync + 'static) -> Self {
+        Self(Arc::new(decide))
+    }
+
+    /// Leaves no file out.
+    #[must_use]
+    pub fn open() -> Self {
+        Self::new(|_| Access::Open)
+    }
+
+    /// Decides about files below a directory that a search goes through.
+    ///
+    /// A file is judged under its real path, and where the directory was named through a link also as named.
+    pub(crate) fn below(&self, workspace: &Workspace, root: &Place) -> Judge {
+        let (rules, workspace, root) = (self.clone(), workspace.clone(), root.clone());
+        let is_linked = root.path != root.real;
+        Judge::new(move |found| {
+            let real = rules.decide(&workspace.real_title(found));
+            let named = found.strip_prefix(&root.real).ok().filter(|_| is_linked);
+            let named = named.map(|below| rules.decide(&workspace.title(&root.path.join(below))));
+            strictest(real, named.unwrap_or(Access::Open))
+        })
+    }
+
+    /// Decides about one file, links followed.
+    pub(crate) fn access(&self, workspace: &Workspace, path: &Path) -> Access {
+        let Ok(place) = workspace.resolve(path) else { return Access::Denied };
+        let patterns = file_patterns(workspace, &place);
+        patterns.iter().map(|pattern| self.decide(pattern)).fold(Access::Open, strictest)
+    }
+
+    fn decide(&self, pattern: &str) -> Access {
+        (self.0)(pattern)
+    }
+}
+
+fn strictest(a: Access, b: Access) -> Access {
+    match (a, b) {
+        (Access::Denied, _) | (_, Access::Denied) => Access::Denied,
+        (Access::Asks, _) | (_, Access::Asks) => Access::Asks,
+        (Access::Open, Access::Open) => Access::Open,
+    }
+}
+
+/// The remark about files that were left out; `None` if there are none.
+pub(crate) fn remark(withheld: Withheld) -> Option<String> {
+    let files = |count: usize, one: &str, many: &str| match count {
+        0 => None,
+        1 => Some(format!("1 file {one}")),
+        count => Some(format!("{count} files {many}")),
+    };
+    let asks = files(withheld.asks, "needs permission to read", "need permission to read");
+    let denied = files(withheld.denied, "is denied by a rule", "are denied by a rule");
+    let all: Vec<String> = asks.into_iter().chain(denied).collect();
+    (!all.is_empty()).then(|| format!("(Left out: {}.)", all.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_remark_counts_both_kinds() {
+        for (asks, denied, expected) in [
+            (0, 0, None),
+            (3, 0, Some("(Left out: 3 files need permission to read.)")),
+            (1, 2, Some("(Left out: 1 file needs permission to read, 2 files are denied by a rule.)")),
+        ] {
+            assert_eq!(remark(Withheld { asks, denied }).as_deref(), expected);
+        }
+    }
+}
