@@ -552,7 +552,8 @@ async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<(), Failure
         Ok(Verdict::Denied(rules)) => {
             let rules = serde_json::to_string(&rules).unwrap_or_default();
             let reason = ask.metadata.get(Ask::REASON).and_then(Value::as_str);
-            let reason = reason.map(|reason| format!(" It may do anything, because {reason}.")).unwrap_or_default();
+            let reason =
+                reason.map(|reason| format!(" It may do anything, because {reason}.")).unwrap_or_default();
             Err(Failure::Told(format!(
                 "A permission rule forbids this call.{reason} Rules that speak of it: {rules}"
             )))

@@ -52,7 +52,10 @@ fn counts(rule: &Rule, implied: &Implied) -> bool {
         return !matches(&rule.pattern, spelled);
     }
     // By default outside and environment files ask. Whoever computes a path is not asked about those.
-    if implied.certainty == Certainty::Possible && implied.permission != COMMAND && rule.action != Action::Deny {
+    if implied.certainty == Certainty::Possible
+        && implied.permission != COMMAND
+        && rule.action != Action::Deny
+    {
         return false;
     }
     if implied.permission == OUTSIDE && implied.certainty == Certainty::Unknown {

@@ -167,7 +167,8 @@ pub async fn run_for_user(command: String, cx: &ToolCx) -> Result<Output, ToolEr
 async fn execute(input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
     let command = input.prepared(cx)?;
     let spill = cx.new_output_path();
-    let limits = RunLimits { timeout: input.timeout(), lines: cx.bounds.lines, bytes: cx.bounds.bytes, spill };
+    let limits =
+        RunLimits { timeout: input.timeout(), lines: cx.bounds.lines, bytes: cx.bounds.bytes, spill };
     let mut watch = |output: &codewright_workspace::Output| {
         report(cx, shown(&output.tail(SHOWN_BYTES), output.bytes()));
     };

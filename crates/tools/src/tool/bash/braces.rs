@@ -26,9 +26,7 @@ pub(super) fn braces(word: &str, limits: &Limits) -> Option<Vec<String>> {
             None => done.push(word),
             Some(group) => {
                 let (before, after) = (&word[..group.start], &word[group.end..]);
-                todo.extend(
-                    group.choices.into_iter().rev().map(|choice| format!("{before}{choice}{after}")),
-                );
+                todo.extend(group.choices.into_iter().rev().map(|choice| format!("{before}{choice}{after}")));
             }
         }
     }
@@ -94,8 +92,7 @@ fn sequence(inside: &str) -> Option<Vec<String>> {
     }
     let (mut from, mut to) = (first.chars(), last.chars());
     let ends = (from.next()?, to.next()?);
-    let is_letters =
-        from.next().is_none() && to.next().is_none() && ends.0.is_ascii() && ends.1.is_ascii();
+    let is_letters = from.next().is_none() && to.next().is_none() && ends.0.is_ascii() && ends.1.is_ascii();
     let letter = |number| u8::try_from(number).ok().map(|byte| char::from(byte).to_string());
     is_letters.then(|| range(ends.0 as i64, ends.1 as i64, step).filter_map(letter).collect())
 }

@@ -38,45 +38,241 @@ const COMMAND_KEYS: &[&str] = &[
 ];
 /// Parts of keys of which git may run, read or write something that no line shows.
 const CODE_PARTS: &[&str] = &[
-    "allow", "attributes", "ask", "browser", "clean", "cmd", "command", "driver", "editor", "exec", "external",
-    "extension", "file", "filter", "fsmonitor", "helper", "hook", "httpd", "include", "insteadof", "pack", "pager",
-    "path", "process", "program", "proxy", "sendemail", "smudge", "template", "textconv", "tool", "tunnel", "update",
-    "url", "vcs", "worktree",
+    "allow",
+    "attributes",
+    "ask",
+    "browser",
+    "clean",
+    "cmd",
+    "command",
+    "driver",
+    "editor",
+    "exec",
+    "external",
+    "extension",
+    "file",
+    "filter",
+    "fsmonitor",
+    "helper",
+    "hook",
+    "httpd",
+    "include",
+    "insteadof",
+    "pack",
+    "pager",
+    "path",
+    "process",
+    "program",
+    "proxy",
+    "sendemail",
+    "smudge",
+    "template",
+    "textconv",
+    "tool",
+    "tunnel",
+    "update",
+    "url",
+    "vcs",
+    "worktree",
 ];
 /// Keys with such parts that only choose between ways of display or transfer.
 const PLAIN_KEYS: &[&str] = &[
-    "core.quotepath", "diff.tool", "merge.tool", "pack.threads", "pack.window", "diff.relative", "core.filemode",
-    "remote.origin.fetch", "status.relativepaths", "push.default", "pull.rebase", "rebase.updaterefs",
+    "core.quotepath",
+    "diff.tool",
+    "merge.tool",
+    "pack.threads",
+    "pack.window",
+    "diff.relative",
+    "core.filemode",
+    "remote.origin.fetch",
+    "status.relativepaths",
+    "push.default",
+    "pull.rebase",
+    "rebase.updaterefs",
 ];
 /// Subcommands that come with git. Any other is an alias or a program of its own.
 const KNOWN: &[&str] = &[
-    "add", "am", "annotate", "apply", "archive", "bisect", "blame", "branch", "bugreport", "bundle", "cat-file",
-    "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry",
-    "cherry-pick", "citool", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "config",
-    "count-objects", "credential", "credential-cache", "credential-store", "describe", "diagnose", "diff",
-    "diff-files", "diff-index", "diff-tree", "difftool", "fast-export", "fast-import", "fetch", "fetch-pack",
-    "filter-branch", "fmt-merge-msg", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc",
-    "get-tar-commit-id", "grep", "gui", "hash-object", "help", "hook", "http-backend", "index-pack", "init",
-    "instaweb", "interpret-trailers", "last-modified", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo",
-    "mailsplit", "maintenance", "merge", "merge-base", "merge-file", "merge-index", "merge-tree", "mergetool",
-    "mktag", "mktree", "multi-pack-index", "mv", "name-rev", "notes", "pack-objects", "pack-refs", "patch-id",
-    "prune", "prune-packed", "pull", "push", "range-diff", "read-tree", "rebase", "receive-pack", "reflog", "refs",
-    "remote", "repack", "replace", "replay", "repo", "request-pull", "rerere", "reset", "restore", "rev-list",
-    "rev-parse", "revert", "rm", "send-email", "send-pack", "shortlog", "show", "show-branch", "show-index",
-    "show-ref", "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "svn", "switch",
-    "symbolic-ref", "tag", "unpack-file", "unpack-objects", "update-index", "update-ref", "update-server-info",
-    "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged",
-    "worktree", "write-tree",
+    "add",
+    "am",
+    "annotate",
+    "apply",
+    "archive",
+    "bisect",
+    "blame",
+    "branch",
+    "bugreport",
+    "bundle",
+    "cat-file",
+    "check-attr",
+    "check-ignore",
+    "check-mailmap",
+    "check-ref-format",
+    "checkout",
+    "checkout-index",
+    "cherry",
+    "cherry-pick",
+    "citool",
+    "clean",
+    "clone",
+    "column",
+    "commit",
+    "commit-graph",
+    "commit-tree",
+    "config",
+    "count-objects",
+    "credential",
+    "credential-cache",
+    "credential-store",
+    "describe",
+    "diagnose",
+    "diff",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "difftool",
+    "fast-export",
+    "fast-import",
+    "fetch",
+    "fetch-pack",
+    "filter-branch",
+    "fmt-merge-msg",
+    "for-each-ref",
+    "for-each-repo",
+    "format-patch",
+    "fsck",
+    "gc",
+    "get-tar-commit-id",
+    "grep",
+    "gui",
+    "hash-object",
+    "help",
+    "hook",
+    "http-backend",
+    "index-pack",
+    "init",
+    "instaweb",
+    "interpret-trailers",
+    "last-modified",
+    "lfs",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "mailinfo",
+    "mailsplit",
+    "maintenance",
+    "merge",
+    "merge-base",
+    "merge-file",
+    "merge-index",
+    "merge-tree",
+    "mergetool",
+    "mktag",
+    "mktree",
+    "multi-pack-index",
+    "mv",
+    "name-rev",
+    "notes",
+    "pack-objects",
+    "pack-refs",
+    "patch-id",
+    "prune",
+    "prune-packed",
+    "pull",
+    "push",
+    "range-diff",
+    "read-tree",
+    "rebase",
+    "receive-pack",
+    "reflog",
+    "refs",
+    "remote",
+    "repack",
+    "replace",
+    "replay",
+    "repo",
+    "request-pull",
+    "rerere",
+    "reset",
+    "restore",
+    "rev-list",
+    "rev-parse",
+    "revert",
+    "rm",
+    "send-email",
+    "send-pack",
+    "shortlog",
+    "show",
+    "show-branch",
+    "show-index",
+    "show-ref",
+    "sparse-checkout",
+    "stage",
+    "stash",
+    "status",
+    "stripspace",
+    "submodule",
+    "svn",
+    "switch",
+    "symbolic-ref",
+    "tag",
+    "unpack-file",
+    "unpack-objects",
+    "update-index",
+    "update-ref",
+    "update-server-info",
+    "upload-archive",
+    "upload-pack",
+    "var",
+    "verify-commit",
+    "verify-pack",
+    "verify-tag",
+    "version",
+    "whatchanged",
+    "worktree",
+    "write-tree",
 ];
 /// Subcommands that change files of the worktree which no line names.
 const CHANGING: &[&str] = &[
-    "am", "apply", "checkout", "checkout-index", "cherry-pick", "clean", "clone", "merge", "pull", "read-tree",
-    "rebase", "reset", "restore", "revert", "stash", "submodule", "switch", "worktree",
+    "am",
+    "apply",
+    "checkout",
+    "checkout-index",
+    "cherry-pick",
+    "clean",
+    "clone",
+    "merge",
+    "pull",
+    "read-tree",
+    "rebase",
+    "reset",
+    "restore",
+    "revert",
+    "stash",
+    "submodule",
+    "switch",
+    "worktree",
 ];
 /// Words behind which such a subcommand changes nothing.
 const KEEPING: &[&str] = &[
-    "--abort", "--cached", "--check", "--continue", "--dry-run", "--numstat", "--quit", "--soft", "--stat", "--staged",
-    "--summary", "-n", "drop", "list", "show", "status", "--list", "summary",
+    "--abort",
+    "--cached",
+    "--check",
+    "--continue",
+    "--dry-run",
+    "--numstat",
+    "--quit",
+    "--soft",
+    "--stat",
+    "--staged",
+    "--summary",
+    "-n",
+    "drop",
+    "list",
+    "show",
+    "status",
+    "--list",
+    "summary",
 ];
 /// Subcommands that show nothing of the files they are given.
 const SILENT: &[&str] = &[
@@ -160,9 +356,9 @@ fn of_subcommand(name: &str, arguments: &[Word]) -> Vec<Inner> {
         }
         "rebase" => found.extend(scripts(&["-x", "--exec"])),
         "filter-branch" => {
-            let filters = arguments.windows(2).filter(|pair| {
-                pair[0].text().ends_with("-filter") || pair[0].text().starts_with("--setup")
-            });
+            let filters = arguments
+                .windows(2)
+                .filter(|pair| pair[0].text().ends_with("-filter") || pair[0].text().starts_with("--setup"));
             found.extend(filters.map(|pair| script(&pair[1])));
         }
         "clone" | "fetch" | "pull" | "push" | "ls-remote" | "fetch-pack" | "send-pack" | "archive" => {
@@ -292,8 +488,10 @@ pub(super) fn configures(words: &[Word]) -> bool {
     let first = |names: &[&str]| arguments.first().is_some_and(|word| names.contains(&word.text()));
     match name.text() {
         "config" => {
-            let reads = ["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "get", "list"];
-            let edits = ["--edit", "-e", "edit", "--unset", "--unset-all", "unset", "--add", "--remove-section"];
+            let reads =
+                ["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "get", "list"];
+            let edits =
+                ["--edit", "-e", "edit", "--unset", "--unset-all", "unset", "--add", "--remove-section"];
             let is_read = arguments.iter().any(|word| reads.contains(&word.text()));
             let plain = arguments.iter().filter(|word| !word.is_option()).count();
             !is_read && (plain > 1 || arguments.iter().any(|word| edits.contains(&word.text())))
@@ -315,7 +513,9 @@ fn configured(arguments: &[Word]) -> Vec<Inner> {
 fn is_key(key: &str) -> bool {
     key.starts_with("alias.")
         || is_command(key)
-        || (!PLAIN_KEYS.contains(&key) && key.contains('.') && CODE_PARTS.iter().any(|part| key.contains(part)))
+        || (!PLAIN_KEYS.contains(&key)
+            && key.contains('.')
+            && CODE_PARTS.iter().any(|part| key.contains(part)))
 }
 
 fn is_command(key: &str) -> bool {
@@ -328,7 +528,8 @@ fn setting(key: &str, value: &Word) -> Vec<Inner> {
     if !is_key(&key) {
         return Vec::new();
     }
-    let is_switch = value.is_fixed && matches!(value.text(), "true" | "false" | "0" | "1" | "" | "never" | "always");
+    let is_switch =
+        value.is_fixed && matches!(value.text(), "true" | "false" | "0" | "1" | "" | "never" | "always");
     if is_switch && !key.ends_with(".allow") {
         return Vec::new();
     }

@@ -36,8 +36,22 @@ const EVALUATING: [&str; 8] = [
 ];
 /// Builtins that do the same with their arguments.
 const EVALUATORS: [&str; 16] = [
-    "[", "builtin", "command", "compgen", "complete", "declare", "export", "getopts", "let", "local",
-    "mapfile", "printf", "read", "readarray", "test", "wait",
+    "[",
+    "builtin",
+    "command",
+    "compgen",
+    "complete",
+    "declare",
+    "export",
+    "getopts",
+    "let",
+    "local",
+    "mapfile",
+    "printf",
+    "read",
+    "readarray",
+    "test",
+    "wait",
 ];
 /// Builtins that set the variables they are given.
 const SETTERS: [&str; 7] = ["getopts", "let", "mapfile", "printf", "read", "readarray", "wait"];

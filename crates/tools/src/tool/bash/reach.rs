@@ -204,7 +204,8 @@ impl Search<'_> {
                     continue;
                 }
                 for path in paths_in(name, value) {
-                    let is_plain = path.len() == value.len() || KEYED.contains(&name) || value.contains("://");
+                    let is_plain =
+                        path.len() == value.len() || KEYED.contains(&name) || value.contains("://");
                     self.visit(path, is_file || (is_plain && value.len() != path.len()))?;
                 }
             }
@@ -280,7 +281,8 @@ impl Search<'_> {
             self.parents.insert(parent.to_owned(), place);
         }
         let parent = &self.parents[parent];
-        let place = Place { path: parent.path.join(name), real: parent.real.join(name), inside: parent.inside };
+        let place =
+            Place { path: parent.path.join(name), real: parent.real.join(name), inside: parent.inside };
         let kernel = place.real.clone();
         self.touch_at(deed, &place, &kernel);
         Ok(())
@@ -300,8 +302,8 @@ impl Search<'_> {
             Deed::Writes | Deed::Puts | Deed::Removes | Deed::Fills => ("edit", Certainty::Stated),
             Deed::MayFill => ("edit", Certainty::Possible),
         };
-        let is_below = matches!(deed, Deed::Fills | Deed::MayFill)
-            || (deed == Deed::Removes && place.real.is_dir());
+        let is_below =
+            matches!(deed, Deed::Fills | Deed::MayFill) || (deed == Deed::Removes && place.real.is_dir());
         if is_below {
             // What happens to a directory happens to what is in it.
             let inside = patterns.iter().map(|pattern| match pattern.as_str() {
@@ -318,7 +320,8 @@ impl Search<'_> {
         for pattern in patterns.into_iter().filter(|pattern| !pattern.is_empty()) {
             // The names that a wildcard of a new file stands for are not known.
             let is_new = permission == "edit" && pattern.contains(['*', '?', '[']) && !place.real.exists();
-            let pattern = if is_new { pattern.replace(['*', '?', '['], &UNKNOWN.to_string()) } else { pattern };
+            let pattern =
+                if is_new { pattern.replace(['*', '?', '['], &UNKNOWN.to_string()) } else { pattern };
             self.imply(permission, pattern, certainty);
         }
     }

@@ -44,7 +44,8 @@ pub(super) fn operators(source: &str) -> usize {
                     heredocs.extend(delimiter(&source[at + 1..]));
                 }
             }
-            b'|' | b'&' | b';' | b'(' | b')' | b'<' | b'>' | b'`' | b'{' | b'}' | b'[' | b']' | b'$' | b'!' => {
+            b'|' | b'&' | b';' | b'(' | b')' | b'<' | b'>' | b'`' | b'{' | b'}' | b'[' | b']' | b'$'
+            | b'!' => {
                 count += 1;
             }
             _ => {}
@@ -181,11 +182,9 @@ mod tests {
 
     #[test]
     fn continuations_are_removed() {
-        for (source, expected) in [
-            ("to\\\nuch x", Some("touch x")),
-            ("a\\\\\nb", Some("a\\\\\nb")),
-            ("a\nb", None),
-        ] {
+        for (source, expected) in
+            [("to\\\nuch x", Some("touch x")), ("a\\\\\nb", Some("a\\\\\nb")), ("a\nb", None)]
+        {
             assert_eq!(without_continuations(source).as_deref(), expected, "{source}");
         }
     }

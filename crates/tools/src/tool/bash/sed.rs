@@ -20,7 +20,9 @@ pub(super) fn touched(rest: &[Word]) -> Vec<Touch> {
     for word in scripts(rest) {
         for script in word.values.iter().map(|text| parse(text)) {
             found.extend(script.touched.into_iter().map(|(deed, path)| Touch { deed, path: Some(path) }));
-            found.extend((!script.is_complete).then(|| Touch { deed: Deed::MayFill, path: Some(".".to_owned()) }));
+            found.extend(
+                (!script.is_complete).then(|| Touch { deed: Deed::MayFill, path: Some(".".to_owned()) }),
+            );
         }
         found.extend((!word.is_closed).then(|| Touch { deed: Deed::MayFill, path: Some(".".to_owned()) }));
     }

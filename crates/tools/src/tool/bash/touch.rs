@@ -37,28 +37,65 @@ const READERS: &[&str] = &[
 ];
 /// Commands whose arguments are files that they read, besides others.
 const FILTERS: &[&str] = &[
-    "awk", "cmp", "column", "comm", "csplit", "cut", "diff", "egrep", "expand", "fgrep", "fmt", "fold", "gawk", "grep",
-    "gzip", "join", "jq", "mawk", "paste", "pr", "rg", "sed", "sort", "split", "tar", "uniq", "xz", "yq", "zip",
+    "awk", "cmp", "column", "comm", "csplit", "cut", "diff", "egrep", "expand", "fgrep", "fmt", "fold",
+    "gawk", "grep", "gzip", "join", "jq", "mawk", "paste", "pr", "rg", "sed", "sort", "split", "tar", "uniq",
+    "xz", "yq", "zip",
 ];
 /// Commands that show nothing of the files among their arguments.
 const SILENT: &[&str] = &[
     "[", "alias", "basename", "cd", "chgrp", "chmod", "chown", "command", "declare", "dirname", "du", "echo",
     "eval", "exec", "exit", "export", "expr", "find", "fd", "fdfind", "kill", "local", "ls", "mkdir",
     "mkfifo", "mknod", "popd", "printf", "pushd", "pwd", "read", "readlink", "realpath", "return", "rm",
-    "rmdir", "seq", "shred", "sleep", "stat", "tee", "test", "touch", "trap", "tree", "truncate",
-    "type", "typeset", "unlink", "unset", "which",
+    "rmdir", "seq", "shred", "sleep", "stat", "tee", "test", "touch", "trap", "tree", "truncate", "type",
+    "typeset", "unlink", "unset", "which",
 ];
 /// Commands that write to all of their arguments.
 const WRITERS: &[&str] = &[
-    "ctags", "dos2unix", "ed", "ex", "fallocate", "mac2unix", "mkdir", "mkfifo", "mknod", "ranlib", "red", "rm",
-    "rmdir", "shred", "sponge", "strip", "tee", "touch", "truncate", "unix2dos", "unlink",
+    "ctags",
+    "dos2unix",
+    "ed",
+    "ex",
+    "fallocate",
+    "mac2unix",
+    "mkdir",
+    "mkfifo",
+    "mknod",
+    "ranlib",
+    "red",
+    "rm",
+    "rmdir",
+    "shred",
+    "sponge",
+    "strip",
+    "tee",
+    "touch",
+    "truncate",
+    "unix2dos",
+    "unlink",
 ];
 /// Those of them that leave nothing.
 const REMOVERS: &[&str] = &["rm", "rmdir", "shred", "unlink"];
 /// Commands that replace the files they are given, unless an option sends the result elsewhere.
 const COMPRESSORS: &[&str] = &[
-    "brotli", "bunzip2", "bzip2", "compress", "gunzip", "gzip", "lz4", "lzip", "lzma", "lzop", "pbzip2", "pigz",
-    "uncompress", "unlz4", "unlzma", "unxz", "unzstd", "xz", "zstd",
+    "brotli",
+    "bunzip2",
+    "bzip2",
+    "compress",
+    "gunzip",
+    "gzip",
+    "lz4",
+    "lzip",
+    "lzma",
+    "lzop",
+    "pbzip2",
+    "pigz",
+    "uncompress",
+    "unlz4",
+    "unlzma",
+    "unxz",
+    "unzstd",
+    "xz",
+    "zstd",
 ];
 /// Their options that leave the files as they are.
 const TO_OUTPUT: &[&str] = &["-c", "-t", "-l", "--stdout", "--to-stdout", "--test", "--list"];
@@ -78,11 +115,25 @@ const OUTPUTS: &[(&[&str], &[&str])] = &[
     (
         &["curl"],
         &[
-            "-o", "--output", "-D", "--dump-header", "-c", "--cookie-jar", "--trace", "--trace-ascii", "--stderr",
-            "--libcurl", "--etag-save", "--hsts", "--alt-svc",
+            "-o",
+            "--output",
+            "-D",
+            "--dump-header",
+            "-c",
+            "--cookie-jar",
+            "--trace",
+            "--trace-ascii",
+            "--stderr",
+            "--libcurl",
+            "--etag-save",
+            "--hsts",
+            "--alt-svc",
         ],
     ),
-    (&["wget"], &["-O", "--output-document", "-o", "--output-file", "-a", "--append-output", "--save-cookies"]),
+    (
+        &["wget"],
+        &["-O", "--output-document", "-o", "--output-file", "-a", "--append-output", "--save-cookies"],
+    ),
     (&["sort", "gsort", "shuf", "gshuf"], &["-o", "--output"]),
     (&["gcc", "cc", "clang", "g++", "c++", "clang++", "rustc", "ld", "as", "tsc", "esbuild"], &["-o", "-MF"]),
     (&["find", "gfind"], &["-fprint", "-fprintf", "-fprint0", "-fls"]),
@@ -151,7 +202,7 @@ fn written<'a>(name: &str, words: &'a [Word]) -> Vec<&'a Word> {
     let rest = words.get(1..).unwrap_or_default();
     let arguments = || rest.iter().filter(|word| !word.is_option());
     if WRITERS.contains(&name) {
-        return plain(rest, &["-m", "-s", "-r", "--mode", "--size", "--reference", "-d", "-t", "-o", "-l", "-n"]);
+        return arguments().collect();
     }
     if name == "git" {
         return git::writes(words);
@@ -159,7 +210,8 @@ fn written<'a>(name: &str, words: &'a [Word]) -> Vec<&'a Word> {
     if let Some((_, options)) = IN_PLACE.iter().find(|(names, _)| names.contains(&name))
         && (options.is_empty() || has(rest, options))
     {
-        let has_script = rest.iter().any(|word| matches!(word.text(), "-e" | "-f" | "-E") || word.text().ends_with('e'));
+        let has_script =
+            rest.iter().any(|word| matches!(word.text(), "-e" | "-f" | "-E") || word.text().ends_with('e'));
         let skips = matches!(name, "sed" | "gsed" | "perl" | "ruby" | "gawk" | "awk" | "yq") && !has_script;
         return arguments().skip(usize::from(skips)).collect();
     }
@@ -194,7 +246,8 @@ fn by_git(words: &[Word]) -> Vec<Touch> {
         found.extend(touches(Deed::MayFill, &word));
     }
     if git::configures(words) {
-        let is_elsewhere = words.iter().any(|word| matches!(word.text(), "--global" | "--system" | "-f" | "--file"));
+        let is_elsewhere =
+            words.iter().any(|word| matches!(word.text(), "--global" | "--system" | "-f" | "--file"));
         found.extend((!is_elsewhere).then(|| known(Deed::Writes, ".git/config")));
     }
     found.extend(git::may_change_files(words).then(|| known(Deed::MayFill, ".")));
@@ -206,9 +259,25 @@ fn placed(name: &str, words: &[Word]) -> Vec<Touch> {
     if !PLACERS.contains(&name) {
         return Vec::new();
     }
-    let valued = ["-m", "-o", "-g", "-S", "-t", "-e", "--mode", "--owner", "--group", "--suffix", "--target-directory"];
+    let valued = [
+        "-m",
+        "-o",
+        "-g",
+        "-S",
+        "-t",
+        "-e",
+        "--mode",
+        "--owner",
+        "--group",
+        "--suffix",
+        "--target-directory",
+    ];
     let valued = if matches!(name, "rsync" | "scp") { &valued[4..6] } else { &valued[..] };
-    let named = if matches!(name, "rsync" | "scp") { Vec::new() } else { values_of(words, &["-t", "--target-directory"]) };
+    let named = if matches!(name, "rsync" | "scp") {
+        Vec::new()
+    } else {
+        values_of(words, &["-t", "--target-directory"])
+    };
     let mut sources: Vec<&Word> = plain(words, valued);
     let here = Word::fixed(".");
     if name == "install" && has(words, &["-d", "--directory"]) {
@@ -264,12 +333,16 @@ fn unpacked(name: &str, rest: &[Word]) -> Vec<Touch> {
         "unrar" | "7z" | "7za" if rest.first().is_some_and(|word| matches!(word.text(), "x" | "e")) => {
             into(&["-o"], Deed::Fills)
         }
-        "cpio" | "pax" if has(rest, &["-i", "-p", "-r", "--extract"]) => into(&["-D", "--directory"], Deed::Fills),
+        "cpio" | "pax" if has(rest, &["-i", "-p", "-r", "--extract"]) => {
+            into(&["-D", "--directory"], Deed::Fills)
+        }
         "cpio" | "pax" => values_of(rest, &["-O", "-F", "-f", "--file"])
             .iter()
             .flat_map(|word| touches(Deed::Writes, word))
             .collect(),
-        "ar" if rest.first().is_some_and(|word| word.text().contains('x')) => into(&["--output"], Deed::Fills),
+        "ar" if rest.first().is_some_and(|word| word.text().contains('x')) => {
+            into(&["--output"], Deed::Fills)
+        }
         "wget" if !has(rest, &["-O", "--output-document", "--spider"]) => {
             into(&["-P", "--directory-prefix"], Deed::Fills)
         }
@@ -320,10 +393,14 @@ fn tar(rest: &[Word]) -> Vec<Touch> {
             found.extend(plain(&words, &["-f", "-C"]).iter().flat_map(|word| touches(Deed::Removes, word)));
         }
     }
-    found.extend(values_of(&words, &["-g", "--listed-incremental", "--index-file"]).iter().flat_map(|word| {
-        touches(Deed::Writes, word)
-    }));
-    found.extend(values_of(&words, &["-T", "--files-from"]).iter().flat_map(|word| touches(Deed::Reads, word)));
+    found.extend(
+        values_of(&words, &["-g", "--listed-incremental", "--index-file"])
+            .iter()
+            .flat_map(|word| touches(Deed::Writes, word)),
+    );
+    found.extend(
+        values_of(&words, &["-T", "--files-from"]).iter().flat_map(|word| touches(Deed::Reads, word)),
+    );
     found
 }
 
@@ -337,14 +414,16 @@ fn special(name: &str, rest: &[Word]) -> Vec<Touch> {
                 for (key, deed) in [("of=", Deed::Writes), ("if=", Deed::Reads)] {
                     let paths = word.values.iter().filter_map(|value| value.strip_prefix(key));
                     found.extend(paths.map(|path| known(deed, path)));
-                    let is_open = !word.is_closed && word.raw.trim_start_matches(['"', '\'']).starts_with(key);
+                    let is_open =
+                        !word.is_closed && word.raw.trim_start_matches(['"', '\'']).starts_with(key);
                     found.extend(is_open.then_some(Touch { deed, path: None }));
                 }
             }
         }
         "find" | "gfind" if values().any(|value| value == "-delete") => {
             let is_root = |word: &&Word| !word.text().starts_with(['-', '(', '!']);
-            let roots: Vec<&Word> = rest.iter().skip_while(|word| matches!(word.text(), "-L" | "-H" | "-P")).collect();
+            let roots: Vec<&Word> =
+                rest.iter().skip_while(|word| matches!(word.text(), "-L" | "-H" | "-P")).collect();
             let roots: Vec<&Word> = roots.into_iter().take_while(is_root).collect();
             found.extend(roots.is_empty().then(|| known(Deed::Removes, ".")));
             found.extend(roots.into_iter().flat_map(|word| touches(Deed::Removes, word)));
@@ -356,7 +435,9 @@ fn special(name: &str, rest: &[Word]) -> Vec<Touch> {
                 for value in &word.values {
                     let stripped = SUFFIXES.iter().find_map(|suffix| value.strip_suffix(suffix));
                     found.extend(stripped.map(|path| known(Deed::Writes, path)));
-                    found.extend(SUFFIXES.iter().map(|suffix| known(Deed::Writes, &format!("{value}{suffix}"))));
+                    found.extend(
+                        SUFFIXES.iter().map(|suffix| known(Deed::Writes, &format!("{value}{suffix}"))),
+                    );
                 }
             }
             let outputs = values_of(rest, &["-o", "--output"]);

@@ -43,7 +43,11 @@ const fn plain(
 const WRAPPERS: &[Wrapper] = &[
     plain(&["nohup", "builtin", "busybox", "toybox", "caffeinate", "setarch", "!"], &[], &[]),
     plain(&["command"], &[], &["-p"]),
-    plain(&["time", "gtime"], &["-f", "-o", "--format", "--output"], &["-pvaqV", "--portability", "--verbose", "--append"]),
+    plain(
+        &["time", "gtime"],
+        &["-f", "-o", "--format", "--output"],
+        &["-pvaqV", "--portability", "--verbose", "--append"],
+    ),
     plain(&["coproc"], &[], &[]),
     plain(&["setsid"], &[], &["-cfw", "--ctty", "--fork", "--wait"]),
     plain(&["exec"], &["-a"], &["-cl"]),
@@ -57,13 +61,56 @@ const WRAPPERS: &[Wrapper] = &[
     ),
     plain(
         &[
-            "bwrap", "catchsegv", "cgexec", "chpst", "choom", "daemonize", "dbus-run-session", "dbus-launch",
-            "eatmydata", "faketime", "fakeroot", "firejail", "heaptrack", "mpirun",
-            "nsenter", "perf", "pkexec", "prlimit", "proot", "rlwrap", "rr", "schroot", "setpriv", "setuidgid",
-            "softlimit", "start-stop-daemon", "systemd-inhibit", "systemd-run", "torsocks", "proxychains",
-            "unbuffer", "unshare", "valgrind", "winpty", "wine", "xvfb-run", "chronic", "ifne", "sg",
-            "numactl", "entr", "reptyr", "dtach", "abduco", "trickle",
-            "cpulimit", "linux32", "linux64", "dtruss", "run-parts",
+            "bwrap",
+            "catchsegv",
+            "cgexec",
+            "chpst",
+            "choom",
+            "daemonize",
+            "dbus-run-session",
+            "dbus-launch",
+            "eatmydata",
+            "faketime",
+            "fakeroot",
+            "firejail",
+            "heaptrack",
+            "mpirun",
+            "nsenter",
+            "perf",
+            "pkexec",
+            "prlimit",
+            "proot",
+            "rlwrap",
+            "rr",
+            "schroot",
+            "setpriv",
+            "setuidgid",
+            "softlimit",
+            "start-stop-daemon",
+            "systemd-inhibit",
+            "systemd-run",
+            "torsocks",
+            "proxychains",
+            "unbuffer",
+            "unshare",
+            "valgrind",
+            "winpty",
+            "wine",
+            "xvfb-run",
+            "chronic",
+            "ifne",
+            "sg",
+            "numactl",
+            "entr",
+            "reptyr",
+            "dtach",
+            "abduco",
+            "trickle",
+            "cpulimit",
+            "linux32",
+            "linux64",
+            "dtruss",
+            "run-parts",
         ],
         &[],
         &[],
@@ -74,8 +121,8 @@ const WRAPPERS: &[Wrapper] = &[
     plain(
         &["sudo"],
         &[
-            "-C", "-D", "-R", "-T", "-U", "-g", "-h", "-p", "-r", "-t", "-u", "--user", "--group", "--chdir", "--host",
-            "--prompt", "--role", "--type",
+            "-C", "-D", "-R", "-T", "-U", "-g", "-h", "-p", "-r", "-t", "-u", "--user", "--group", "--chdir",
+            "--host", "--prompt", "--role", "--type",
         ],
         &["-ABbEHiKknPSsvVl", "--non-interactive", "--preserve-env", "--login", "--stdin", "--set-home"],
     ),
@@ -98,11 +145,26 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper {
         names: &["flock"],
         valued: &["-w", "-E", "--timeout", "--wait", "--conflict-exit-code"],
-        flags: &["-xesnoFuv", "--exclusive", "--shared", "--nonblock", "--nb", "--close", "--no-fork", "--verbose"],
+        flags: &[
+            "-xesnoFuv",
+            "--exclusive",
+            "--shared",
+            "--nonblock",
+            "--nb",
+            "--close",
+            "--no-fork",
+            "--verbose",
+        ],
         skipped: Some(1),
         scripts: &["-c", "--command"],
     },
-    Wrapper { names: &["su"], valued: &[], flags: &[], skipped: None, scripts: &["-c", "--command", "--session-command"] },
+    Wrapper {
+        names: &["su"],
+        valued: &[],
+        flags: &[],
+        skipped: None,
+        scripts: &["-c", "--command", "--session-command"],
+    },
     Wrapper {
         names: &["runuser"],
         valued: &["-g", "-G", "-s", "-u", "-w"],
@@ -115,7 +177,8 @@ const WRAPPERS: &[Wrapper] = &[
 
 /// Shells, which run what `-c` gives them, or what they read.
 const SHELLS: &[&str] = &[
-    "sh", "bash", "zsh", "dash", "ksh", "ksh93", "mksh", "oksh", "yash", "ash", "fish", "rbash", "posh", "csh", "tcsh",
+    "sh", "bash", "zsh", "dash", "ksh", "ksh93", "mksh", "oksh", "yash", "ash", "fish", "rbash", "posh",
+    "csh", "tcsh",
 ];
 /// Options of shells whose value is the next word.
 const SHELL_VALUED: &[&str] = &["-o", "+o", "-O", "+O"];
@@ -141,8 +204,16 @@ const XARGS_VALUED: &[&str] = &[
 ];
 /// Those without one.
 const XARGS_FLAGS: &[&str] = &[
-    "-0rtxpoeil", "--null", "--no-run-if-empty", "--verbose", "--exit", "--interactive", "--open-tty", "--replace",
-    "--eof", "--show-limits",
+    "-0rtxpoeil",
+    "--null",
+    "--no-run-if-empty",
+    "--verbose",
+    "--exit",
+    "--interactive",
+    "--open-tty",
+    "--replace",
+    "--eof",
+    "--show-limits",
 ];
 /// What `find` follows with a command.
 const FIND_ACTIONS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
@@ -234,7 +305,9 @@ pub(super) fn inner(name: &str, words: &[Word]) -> Vec<Inner> {
     }
     match name {
         // It tells where they are, and runs none.
-        "command" if rest.first().is_some_and(|word| matches!(word.text(), "-v" | "-V" | "-pv")) => Vec::new(),
+        "command" if rest.first().is_some_and(|word| matches!(word.text(), "-v" | "-V" | "-pv")) => {
+            Vec::new()
+        }
         "eval" => vec![joined(after(rest, &[], &[]).0)],
         "watch" => searched(rest, &["-n", "--interval"], &["-bcdegtpx", "--color", "--differences"]),
         "parallel" => vec![joined(after(rest, &["-j", "--jobs", "-n", "-I"], &[]).0), Inner::Unknown],
@@ -286,7 +359,8 @@ fn programs(name: &str, rest: &[Word]) -> Vec<Inner> {
         }
         "sed" | "gsed" => {
             let commands = super::sed::commands(rest);
-            let script = |text: &String| if text.is_empty() { Inner::Unknown } else { script(&Word::fixed(text)) };
+            let script =
+                |text: &String| if text.is_empty() { Inner::Unknown } else { script(&Word::fixed(text)) };
             commands.iter().map(script).collect()
         }
         "man" => scripts(&["-P", "--pager", "-H"]),
@@ -295,7 +369,9 @@ fn programs(name: &str, rest: &[Word]) -> Vec<Inner> {
         "hyperfine" => rest.iter().filter(|word| !word.is_option()).map(script).collect(),
         "ip" => {
             let at = rest.iter().position(|word| word.text() == "exec");
-            at.map(|at| words_of(rest.get(at + 2..).unwrap_or_default().to_vec(), false)).into_iter().collect()
+            at.map(|at| words_of(rest.get(at + 2..).unwrap_or_default().to_vec(), false))
+                .into_iter()
+                .collect()
         }
         "ed" | "red" | "ex" => vec![Inner::Unknown],
         "less" | "more" if rest.iter().any(|word| word.starts_with("+")) => vec![Inner::Unknown],
@@ -326,7 +402,9 @@ fn programs(name: &str, rest: &[Word]) -> Vec<Inner> {
 
 /// Whether a command for a database shell may start a program.
 fn shell_escape(text: &str) -> bool {
-    [".shell", ".system", "\\!", ".output |", ".once |", "\\o |", "system "].iter().any(|escape| text.contains(escape))
+    [".shell", ".system", "\\!", ".output |", ".once |", "\\o |", "system "]
+        .iter()
+        .any(|escape| text.contains(escape))
 }
 
 fn tar(rest: &[Word]) -> Vec<Inner> {
@@ -359,7 +437,8 @@ pub(super) fn variable(name: &str, value: &Word) -> Vec<Inner> {
         || name.starts_with("GIT_CONFIG_")
         || (name.starts_with("CARGO_") && name.ends_with("_RUNNER"))
         || (name.starts_with("CARGO_") && name.ends_with("_LINKER"))
-        || (name == "NODE_OPTIONS" && ["-r", "require", "import", "loader"].iter().any(|o| value.text().contains(o)));
+        || (name == "NODE_OPTIONS"
+            && ["-r", "require", "import", "loader"].iter().any(|o| value.text().contains(o)));
     // Shells read the file that `ENV` names; other programs use it for `production` and the like.
     let is_code = is_code || (name == "ENV" && (!value.is_closed || value.text().contains(['/', '.'])));
     let is_code = is_code || (name == "PATH" && !is_usual_path(value));
@@ -573,7 +652,11 @@ fn file_of(file: &Word) -> Inner {
         return Inner::Input;
     }
     let is_open = ["/dev/fd/", "/proc/"].iter().any(|prefix| text.starts_with(prefix));
-    if is_open || !file.is_closed || file.values.len() != 1 { Inner::Unknown } else { words_of(Vec::new(), false) }
+    if is_open || !file.is_closed || file.values.len() != 1 {
+        Inner::Unknown
+    } else {
+        words_of(Vec::new(), false)
+    }
 }
 
 fn sourced(words: &[Word]) -> Vec<Inner> {
@@ -587,7 +670,8 @@ fn alias(word: &Word) -> Option<Inner> {
 }
 
 fn xargs(words: &[Word]) -> Vec<Inner> {
-    let mut replaced: Vec<String> = values_of(words, &["-I", "-J"]).iter().map(|word| word.text().to_owned()).collect();
+    let mut replaced: Vec<String> =
+        values_of(words, &["-I", "-J"]).iter().map(|word| word.text().to_owned()).collect();
     for word in words.iter().take_while(|word| word.is_option()) {
         let glued = word.text().strip_prefix("--replace=").or_else(|| word.text().strip_prefix("-i"));
         replaced.extend(glued.map(|text| if text.is_empty() { "{}".to_owned() } else { text.to_owned() }));
@@ -611,7 +695,8 @@ fn fd(words: &[Word]) -> Vec<Inner> {
     let mut found = actions(words, FD_ACTIONS);
     for word in words {
         let glued = ["--exec=", "--exec-batch=", "-x", "-X"];
-        let value = glued.iter().find_map(|prefix| word.text().strip_prefix(prefix)).filter(|rest| !rest.is_empty());
+        let value =
+            glued.iter().find_map(|prefix| word.text().strip_prefix(prefix)).filter(|rest| !rest.is_empty());
         found.extend(value.map(|value| words_of(vec![Word::fixed(value)], true)));
     }
     found
