@@ -1,7 +1,7 @@
 //! Brace expansion: `a{b,c}d`, `{1..3}`, nested and in a row.
 
 use super::limits::{Limits, Reason};
-use super::word::MAX_VALUES;
+use super::word::{MAX_VALUES, NUMBER};
 
 /// Braces of one word that are expanded.
 const MAX_BRACES: usize = 32;
@@ -83,8 +83,8 @@ fn sequence(inside: &str) -> Option<Vec<String>> {
     }
     if let (Ok(from), Ok(to)) = (first.parse::<i64>(), last.parse::<i64>()) {
         if usize::try_from(from.abs_diff(to) / step).map_or(true, |count| count >= MAX_VALUES) {
-            // As a wildcard it stands for every number.
-            return Some(vec!["*".to_owned()]);
+            let negative = (from < 0 || to < 0).then(|| format!("-{NUMBER}"));
+            return Some([NUMBER.to_owned()].into_iter().chain(negative).collect());
         }
         let is_padded = |text: &str| text.trim_start_matches('-').starts_with('0') && text.len() > 1;
         let width = if is_padded(first) || is_padded(last) { first.len().max(last.len()) } else { 0 };
@@ -123,8 +123,8 @@ mod tests {
             ("{08..10}", &["08", "09", "10"]),
             ("{3..1..2}", &["3", "1"]),
             ("{c..a}", &["c", "b", "a"]),
-            ("f{1..100000}", &["f*"]),
-            ("{-9223372036854775808..9223372036854775807}", &["*"]),
+            ("f{1..100000}", &["f[0-9]*"]),
+            ("{-9223372036854775808..9223372036854775807}", &["[0-9]*", "-[0-9]*"]),
         ] {
             assert_eq!(braces(word, &Limits::new()).unwrap(), expected, "{word}");
         }

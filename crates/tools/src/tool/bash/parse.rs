@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
+use super::braces::braces;
 use super::limits::{Limit, Limits, Reason};
 use super::scan::{self, MAX_OPERATORS};
 use super::word::{Values, Variables, Word, Words};
@@ -146,7 +147,7 @@ pub(super) fn parse_with(source: &str, setting: Setting, variables: Variables) -
     let mut todo = vec![(tree.root_node(), Around::default())];
     while let Some((node, around)) = todo.pop() {
         match node.kind() {
-            kind if COMMANDS.contains(&kind) => {
+            kind if COMMANDS.contains(&kind) || is_broken_command(node) => {
                 let found = simples(&words, node, &around);
                 let bytes = found.iter().map(|simple| simple.text.len()).sum();
                 if !setting.limits.take(Limit::Commands, found.len())
@@ -287,6 +288,11 @@ fn is_quoted(words: &Words, heredoc: Node) -> bool {
 /// The kinds of nodes that are simple commands.
 const COMMANDS: [&str; 3] = ["command", "declaration_command", "unset_command"];
 
+/// Whether the grammar found the name of a command where something after it is not understood.
+fn is_broken_command(node: Node) -> bool {
+    node.is_error() && node.named_child(0).is_some_and(|child| child.kind() == "command_name")
+}
+
 fn is_command(body: Option<Node>) -> bool {
     body.is_some_and(|body| COMMANDS.contains(&body.kind()))
 }
@@ -308,7 +314,8 @@ struct Around<'t> {
 fn inside<'t>(words: &Words, node: Node<'t>, around: &Around<'t>) -> Vec<(Node<'t>, Around<'t>)> {
     let evaluates = match node.kind() {
         "command" => {
-            let name = node.child_by_field_name("name").map(|name| words.all(name));
+            let name = node.child_by_field_name("name").and_then(|name| name.named_child(0));
+            let name = name.map(|name| words.all(name));
             let is_evaluator = |name: &String| match name.as_str() {
                 "printf" => words.text(node).contains(" -v"),
                 name => EVALUATORS.contains(&name),
@@ -387,7 +394,7 @@ fn simples(words: &Words, node: Node, around: &Around) -> Vec<Simple> {
     let children: Vec<Node> = node.named_children(&mut node.walk()).collect();
     let own = of_kind(&children, "_redirect");
     let mut simple = Simple { redirected: around.outer.is_some(), ..Simple::default() };
-    if node.kind() != "command" {
+    if node.kind() != "command" && !node.is_error() {
         // `export` and its like are the first, unnamed child.
         let name = node.child(0).map(|name| words.text(name).to_owned());
         simple.full.extend(name.as_deref().map(Word::fixed));
@@ -417,7 +424,7 @@ fn simples(words: &Words, node: Node, around: &Around) -> Vec<Simple> {
             simple = Simple::default();
             simple.text = words.source[word.start_byte()..end].trim().to_owned();
         }
-        let full = words.all(*word);
+        let full = if at == 0 && node.is_error() { broken_name(words, node) } else { words.all(*word) };
         if !is_behind || starts_line || simple.words.is_empty() {
             simple.words.push(words.word(*word).map(|word| word.trim_start().to_owned()));
         }
@@ -436,6 +443,13 @@ fn simples(words: &Words, node: Node, around: &Around) -> Vec<Simple> {
     }
     found.push(simple);
     found
+}
+
+/// The first word of a command that the grammar breaks at its braces: `{rm,-f,x}`.
+fn broken_name(words: &Words, node: Node) -> Word {
+    let raw = words.text(node).split_whitespace().next().unwrap_or_default();
+    let values = braces(raw, words.limits).unwrap_or_default();
+    Word { raw: raw.to_owned(), is_fixed: !values.is_empty(), is_closed: !values.is_empty(), values }
 }
 
 fn first_line(text: &str) -> String {

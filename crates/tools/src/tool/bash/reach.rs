@@ -12,7 +12,7 @@ use super::beneath::Beneath;
 use super::limits::{Limit, Limits, Reason};
 use super::options::values_of;
 use super::touch::{Deed, Touch, touched};
-use super::word::Word;
+use super::word::{NUMBER, Word};
 use crate::ToolError;
 use crate::ask::{Certainty, Implied, UNKNOWN, file_patterns};
 
@@ -24,8 +24,10 @@ const FILE_COMMANDS: &[&str] = &[
 /// Commands whose first argument is a pattern or a script.
 const PATTERN_COMMANDS: &[&str] = &["awk", "egrep", "fgrep", "grep", "jq", "perl", "rg", "sed"];
 /// Commands that open none of their arguments.
-const TEXT_COMMANDS: &[&str] =
-    &["cut", "echo", "export", "expr", "kill", "printf", "seq", "sleep", "tr", "unset"];
+const TEXT_COMMANDS: &[&str] = &[
+    ":", "cut", "echo", "export", "expr", "false", "kill", "let", "printf", "seq", "sleep", "tr", "true",
+    "unset",
+];
 /// Commands that change to the directory which one of these options names.
 const ENTERING: &[(&[&str], &[&str])] = &[
     (&["git"], &["-C", "--git-dir", "--work-tree"]),
@@ -124,7 +126,8 @@ fn paths_in<'a>(name: &str, value: &'a str) -> Vec<&'a str> {
     }
     let behind = value.split_once('=').map(|(_, behind)| behind);
     if UPLOADERS.contains(&name)
-        && let Some(path) = value.strip_prefix('@').or_else(|| behind?.strip_prefix('@'))
+        && let Some((_, path)) = value.split_once('@')
+        && (path.starts_with(['/', '~', '.']) || value.starts_with('@') || behind.is_some())
     {
         return vec![path];
     }
@@ -182,6 +185,11 @@ impl Search<'_> {
             }
         }
         for Touch { deed, path } in touched(name, words) {
+            // A path inside of an argument was not visited with it.
+            let writes = !matches!(deed, Deed::MayRead | Deed::Reads | Deed::MayFill);
+            if let Some(path) = path.as_deref().filter(|_| deed != Deed::MayRead) {
+                self.visit(path, writes)?;
+            }
             self.touch(deed, path.as_deref())?;
         }
         Ok(())
@@ -320,8 +328,7 @@ impl Search<'_> {
         for pattern in patterns.into_iter().filter(|pattern| !pattern.is_empty()) {
             // The names that a wildcard of a new file stands for are not known.
             let is_new = permission == "edit" && pattern.contains(['*', '?', '[']) && !place.real.exists();
-            let pattern =
-                if is_new { pattern.replace(['*', '?', '['], &UNKNOWN.to_string()) } else { pattern };
+            let pattern = if is_new { without_wildcards(&pattern) } else { pattern };
             self.imply(permission, pattern, certainty);
         }
     }
@@ -460,6 +467,13 @@ fn expanded(base: &Path, path: &str, limits: &Limits) -> Vec<Match> {
 
 /// Whether a name may be meant by a wildcard; of brackets it is only known that they stand for one character.
 fn fits(wildcard: &str, name: &str) -> bool {
+    if let Some((before, after)) = wildcard.split_once(NUMBER)
+        && !before.contains(['*', '?', '['])
+        && !after.contains(['*', '?', '['])
+    {
+        let number = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+        return number.is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()));
+    }
     if name.starts_with('.') && !wildcard.starts_with('.') {
         return false;
     }
@@ -475,6 +489,15 @@ fn fits(wildcard: &str, name: &str) -> bool {
         }
     }
     glob(&plain.chars().collect::<Vec<_>>(), &name.chars().collect::<Vec<_>>())
+}
+
+/// A pattern whose part from the first wildcard to the last is unknown.
+fn without_wildcards(pattern: &str) -> String {
+    let wild = ['*', '?', '[', ']'];
+    match (pattern.find(wild), pattern.rfind(wild)) {
+        (Some(first), Some(last)) => format!("{}{UNKNOWN}{}", &pattern[..first], &pattern[last + 1..]),
+        _ => pattern.to_owned(),
+    }
 }
 
 fn glob(pattern: &[char], text: &[char]) -> bool {

@@ -207,3 +207,94 @@ proptest! {
         }
     }
 }
+
+/// What an attacker may repeat.
+const TOKENS: [&str; 60] = [
+    "a|", "a=(", "<<", "!", "! ", "((", "$(", "{", "`", "case x in ", "a;", "a&&", "$((", "[[ ", "( ", "<(", "if ",
+    "for a in ", "\"$(", "${x:-", "<<E\n", "a=", "&", "|", ">", "\\", "'", "\"", "a ", "f()", "[ ", "<<<", "=", "*",
+    "{a,", "$", "#", "x[", "${", "\n", "function f ", "while ", "-", "a[$(", "~", ")", ">(", "a\n", "}", "a||", "x=$x$x;",
+    "{a,b}", "$x", "/*", "../", "cd a;", "env ", "eval ", "\\\n", "for x in a b; do ",
+];
+
+/// A line of repeated tokens, with something before and after.
+fn repeated() -> impl Strategy<Value = String> {
+    let token = || proptest::sample::select(TOKENS.as_slice());
+    let unit = proptest::collection::vec(token(), 1..4);
+    let size = prop_oneof![1..2000_usize, 20_000..70_000_usize];
+    (token(), unit, size, token()).prop_map(|(before, unit, size, after)| {
+        let unit = unit.concat();
+        format!("{before}\n{}{after}", unit.repeat(size / unit.len().max(1) + 1))
+    })
+}
+
+#[cfg(target_os = "linux")]
+mod bounds {
+    use std::process::Command;
+    use std::time::Duration;
+
+    use nix::time::{ClockId, clock_gettime};
+    use proptest::test_runner::{Config, TestRunner};
+
+    use super::*;
+
+    const MAX_MEMORY_KIB: u64 = 64 * 1024;
+    const MAX_TIME: Duration = Duration::from_millis(100);
+
+    /// The most memory that this process ever had.
+    fn peak_kib() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    fn analysed(line: &str, workspace: &Workspace) -> Duration {
+        let now = || Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap());
+        let workdir = workspace.resolve(Path::new(".")).unwrap();
+        let place = Analysed { workspace, workdir: &workdir, home: Some(Path::new("/h")) };
+        let start = now();
+        drop(asks_of(line, analyse(line, place).unwrap()));
+        now() - start
+    }
+
+    #[test]
+    fn any_line_is_analysed_within_64_mib_and_100_ms() {
+        let test = "tool::bash::tests::bounds::lines_of_repeated_tokens_are_cheap";
+        let args = ["--exact", test, "--ignored", "--nocapture"];
+        let done = Command::new(std::env::current_exe().unwrap()).args(args).output().unwrap();
+        let text = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success() && text.contains("1 passed"), "{text}");
+    }
+
+    #[test]
+    #[ignore = "another test runs it in a process of its own, because memory is that of a process"]
+    fn lines_of_repeated_tokens_are_cheap() {
+        let root = tempfile::tempdir().unwrap();
+        for number in 0..300 {
+            std::fs::create_dir(root.path().join(format!("directory{number}"))).unwrap();
+        }
+        let workspace = Workspace::new(root.path(), root.path()).unwrap();
+        // The first one loads the grammar.
+        analysed("true", &workspace);
+        let before = peak_kib();
+        let check = |line: &str| {
+            let (time, memory) = (analysed(line, &workspace), peak_kib() - before);
+            let shown: String = line.chars().take(60).collect();
+            assert!(time <= MAX_TIME, "{time:?} for {} bytes of {shown:?}", line.len());
+            assert!(memory <= MAX_MEMORY_KIB, "{memory} KiB after {} bytes of {shown:?}", line.len());
+        };
+        for token in TOKENS {
+            for size in [500, 1000, 4000, 60_000] {
+                check(&format!("zzz\n{}", token.repeat(size / token.len())));
+            }
+        }
+        for line in ["/*".repeat(8), "cat /*/*/*/*".to_owned(), "*/../".repeat(400), "touch {1..250}/*".to_owned()] {
+            check(&line);
+        }
+        let mut runner = TestRunner::new(Config { cases: 150, failure_persistence: None, ..Config::default() });
+        runner.run(&repeated(), |line| {
+            check(&line);
+            Ok(())
+        }).unwrap();
+        println!("at most {} KiB more", peak_kib() - before);
+    }
+}

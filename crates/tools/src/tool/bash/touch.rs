@@ -43,11 +43,11 @@ const FILTERS: &[&str] = &[
 ];
 /// Commands that show nothing of the files among their arguments.
 const SILENT: &[&str] = &[
-    "[", "alias", "basename", "cd", "chgrp", "chmod", "chown", "command", "declare", "dirname", "du", "echo",
-    "eval", "exec", "exit", "export", "expr", "find", "fd", "fdfind", "kill", "local", "ls", "mkdir",
-    "mkfifo", "mknod", "popd", "printf", "pushd", "pwd", "read", "readlink", "realpath", "return", "rm",
-    "rmdir", "seq", "shred", "sleep", "stat", "tee", "test", "touch", "trap", "tree", "truncate", "type",
-    "typeset", "unlink", "unset", "which",
+    ":", "[", "alias", "basename", "cd", "chgrp", "chmod", "chown", "command", "declare", "dirname", "du",
+    "echo", "eval", "exec", "exit", "export", "expr", "false", "find", "fd", "fdfind", "kill", "let",
+    "local", "ls", "mkdir", "mkfifo", "mknod", "popd", "printf", "pushd", "pwd", "read", "readlink",
+    "realpath", "return", "rm", "rmdir", "seq", "shred", "sleep", "stat", "tee", "test", "touch", "trap",
+    "tree", "true", "truncate", "type", "typeset", "unlink", "unset", "which",
 ];
 /// Commands that write to all of their arguments.
 const WRITERS: &[&str] = &[
@@ -153,8 +153,13 @@ const OUTPUTS: &[(&[&str], &[&str])] = &[
     (&["ssh", "scp"], &["-E"]),
     (&["script"], &["-I", "-O", "-B", "-T", "--log-in", "--log-out", "--log-io", "--log-timing", "--timing"]),
 ];
-/// Commands whose second argument is a file that they write.
-const SECOND: &[&str] = &["uniq", "guniq", "xxd", "dumpe2fs", "nroff2", "pdftotext", "ps2pdf", "convert"];
+/// Commands whose second argument is a file that they write, with their options that take a value.
+const SECOND: &[(&str, &[&str])] = &[
+    ("uniq", &["-f", "-s", "-w"]),
+    ("guniq", &["-f", "-s", "-w"]),
+    ("xxd", &["-c", "-g", "-l", "-n", "-o", "-s", "-cols", "-groupsize", "-len", "-name", "-seek"]),
+    ("pdftotext", &["-f", "-l", "-r", "-x", "-y", "-W", "-H"]),
+];
 /// Commands whose first argument is a pattern or a script.
 const PATTERNS: &[&str] =
     &["ag", "awk", "egrep", "fgrep", "gawk", "grep", "jq", "perl", "rg", "ripgrep", "sed", "yq"];
@@ -215,12 +220,8 @@ fn written<'a>(name: &str, words: &'a [Word]) -> Vec<&'a Word> {
         let skips = matches!(name, "sed" | "gsed" | "perl" | "ruby" | "gawk" | "awk" | "yq") && !has_script;
         return arguments().skip(usize::from(skips)).collect();
     }
-    if SECOND.contains(&name) {
-        return plain(rest, &["-f", "-s", "-w", "-l", "-g", "-c", "-o", "-cols", "-len", "-seek", "-skip"])
-            .into_iter()
-            .skip(1)
-            .take(1)
-            .collect();
+    if let Some((_, valued)) = SECOND.iter().find(|(command, _)| *command == name) {
+        return plain(rest, valued).into_iter().skip(1).take(1).collect();
     }
     match name {
         "script" => plain(rest, &["-c", "--command", "-o", "-E", "-m"]).into_iter().take(1).collect(),
@@ -485,7 +486,9 @@ fn candidates<'a>(name: &str, value: &'a str) -> Vec<&'a str> {
         found.extend(value.split_once(':').map(|(_, behind)| behind));
     }
     if value.starts_with('-') && !value.starts_with("--") {
-        found.extend(value.get(2..).filter(|rest| !rest.is_empty()));
+        let glued = value.get(2..).filter(|rest| !rest.is_empty());
+        found.extend(glued);
+        found.extend(glued.and_then(|rest| rest.strip_prefix('@')));
     }
     found
 }

@@ -30,7 +30,7 @@ const COMPUTED: [&str; 6] = [
 const NUMBERS: [&str; 11] =
     ["?", "#", "$", "!", "RANDOM", "SECONDS", "UID", "EUID", "PPID", "LINENO", "BASHPID"];
 /// Stands for a number that is not known: as a wildcard it matches every number.
-const NUMBER: &str = "*";
+pub(super) const NUMBER: &str = "[0-9]*";
 
 /// The values that variables may have.
 pub(super) type Variables = HashMap<String, Values>;
@@ -202,7 +202,7 @@ impl<'a> Words<'a> {
                 Some(value) => Values::closed(vec![value]),
                 None => self.expansion(text),
             },
-            "arithmetic_expansion" => Values::closed(vec![NUMBER.to_owned()]),
+            "arithmetic_expansion" => Values::closed(vec![NUMBER.to_owned(), format!("-{NUMBER}")]),
             // A sequence such as `{1..3}`; its braces are expanded with the whole word.
             "brace_expression" => Values::closed(vec![text.to_owned()]),
             "process_substitution" => Values::closed(vec!["/dev/fd/63".to_owned()]),
