@@ -4,6 +4,7 @@
 //! program plays all of it and looks at the answers and at the files.
 
 mod corpus;
+mod grammar;
 mod harmless;
 mod hidden;
 mod writers;

@@ -1,6 +1,6 @@
 //! The attempts.
 
-use super::{Attempt, Fate, Group, asked, call, denied, done, harmless, hidden, writers};
+use super::{Attempt, Fate, Group, asked, call, denied, done, grammar, harmless, hidden, writers};
 
 const PLAIN: &str = "mock/plain-model";
 
@@ -99,6 +99,20 @@ pub const GROUPS: &[Group] = &[
         agent: "build",
         model: PLAIN,
         attempts: hidden::PROGRAMS,
+    },
+    Group {
+        name: "a command is forbidden, and hidden by syntax",
+        rules: FORBIDDEN,
+        agent: "build",
+        model: PLAIN,
+        attempts: grammar::SYNTAX,
+    },
+    Group {
+        name: "without rules of one's own, by any spelling",
+        rules: "{}",
+        agent: "build",
+        model: PLAIN,
+        attempts: grammar::SECRETS,
     },
     Group {
         name: "limits hide a command",

@@ -123,7 +123,8 @@ impl Search<'_> {
         if !self.setting.limits.take(Limit::Commands, 1) {
             return;
         }
-        let name = first.text().rsplit('/').next().unwrap_or_default().to_owned();
+        // Another shell finds the program that a leading `=` names.
+        let name = first.text().trim_start_matches('=').rsplit('/').next().unwrap_or_default().to_owned();
         let spelled = Some(simple.text.as_str());
         self.imply(&written(&words), spelled, &known(&words));
         let mut plain = vec![Word::fixed(&name)];
@@ -146,6 +147,11 @@ impl Search<'_> {
         let inner = wrapper::inner(&name, &words);
         self.found.commands.push(words);
         self.inner(inner, &simple.input, depth);
+        match &simple.input {
+            Input::Text(text) if name.ends_with("xargs") => self.given(&text.values),
+            Input::Piped(named) if name.ends_with("xargs") => self.given(named),
+            Input::Nothing | Input::Text(_) | Input::Piped(_) => {}
+        }
     }
 
     /// Gives up where a builtin changes what later commands mean.
@@ -175,9 +181,19 @@ impl Search<'_> {
                 Inner::Unknown => self.unknown_command(),
                 Inner::Input => match input {
                     Input::Text(script) => self.script(script, &[], depth),
-                    Input::Nothing | Input::Piped => self.unknown_command(),
+                    Input::Nothing | Input::Piped(_) => self.unknown_command(),
                 },
             }
+        }
+    }
+
+    /// What a command that takes its arguments from its input may be given.
+    fn given(&mut self, texts: &[String]) {
+        let Some(last) = self.found.commands.last().cloned() else { return };
+        let words = texts.iter().flat_map(|text| text.split_whitespace()).map(Word::fixed);
+        let words: Vec<Word> = last.into_iter().chain(words).collect();
+        if !texts.is_empty() && self.setting.limits.take(Limit::Commands, 1) {
+            self.found.commands.push(words);
         }
     }
 

@@ -6,7 +6,7 @@ use super::wrapper::{Inner, joined, script, without};
 
 /// Options before the subcommand whose value is the next word.
 const GLOBAL_VALUED: &[&str] =
-    &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"];
+    &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--attr-source"];
 /// Keys of git's configuration, or their ends, whose value is a command line.
 const COMMAND_KEYS: &[&str] = &[
     ".clean",

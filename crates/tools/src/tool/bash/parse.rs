@@ -21,6 +21,8 @@ const MAX_DEPTH: usize = 64;
 const CHAINS: [&str; 3] = ["list", "pipeline", "redirected_statement"];
 /// Redirections around one command that are looked at for its words.
 const MAX_REDIRECTIONS: usize = 16;
+/// Words of a text that a variable may be read from.
+const MAX_READ: usize = 64;
 /// Kinds of nodes besides statements whose commands read what they are given.
 const READING: [&str; 6] =
     ["compound_statement", "do_group", "elif_clause", "else_clause", "negated_command", "subshell"];
@@ -91,8 +93,8 @@ pub(super) enum Input {
     Nothing,
     /// A text of the line.
     Text(Word),
-    /// The output of another command.
-    Piped,
+    /// The output of another command, which may consist of these words.
+    Piped(Vec<String>),
 }
 
 /// A simple command.
@@ -225,7 +227,11 @@ fn learn(words: &mut Words, tree: &Tree) -> bool {
             match node.kind() {
                 "variable_assignment" => words.learn(node),
                 "for_statement" => words.learn_each(node),
-                "command" => forget(words, node),
+                "command" => {
+                    forget(words, node);
+                    read_from(words, node);
+                }
+                "pipeline" | "redirected_statement" => read_from(words, node),
                 _ => {}
             }
             let depth = depth + usize::from(!CHAINS.contains(&node.kind()));
@@ -233,6 +239,41 @@ fn learn(words: &mut Words, tree: &Tree) -> bool {
         }
     }
     true
+}
+
+/// Remembers what `read` may find in the text that a pipeline or a redirection gives it.
+fn read_from(words: &mut Words, node: Node) {
+    let parts: Vec<Node> = node.named_children(&mut node.walk()).collect();
+    let texts = match node.kind() {
+        "pipeline" => parts.first().map(|first| [words.output(*first).list, words.named(*first)].concat()),
+        _ => given(words, &of_kind(&parts, "_redirect")).and_then(|input| match input {
+            Input::Text(word) => Some(word.values),
+            Input::Piped(_) | Input::Nothing => None,
+        }),
+    };
+    let values: Vec<String> = texts
+        .into_iter()
+        .flatten()
+        .flat_map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    if values.is_empty() || values.len() > MAX_READ {
+        return;
+    }
+    let (mut todo, mut names) = (vec![node], Vec::new());
+    while let Some(node) = todo.pop() {
+        let name = node.child_by_field_name("name").map(|name| words.text(name));
+        if node.kind() == "command" && matches!(name, Some("read" | "mapfile" | "readarray")) {
+            let mut cursor = node.walk();
+            let arguments = node.children_by_field_name("argument", &mut cursor);
+            names.extend(
+                arguments.map(|word| words.text(word).to_owned()).filter(|word| !word.starts_with('-')),
+            );
+        }
+        todo.extend(node.named_children(&mut node.walk()));
+    }
+    for name in names {
+        words.know(&name, Values::open(values.clone()));
+    }
 }
 
 /// Takes the values of variables that a command sets to be incomplete.
@@ -259,6 +300,15 @@ fn hidden(words: &Words, node: Node, around: &Around) -> Vec<Word> {
         "raw_string" | "ansi_c_string" | "string" | "word" | "concatenation" if around.evaluates => {
             let scripts = words.all(node).values;
             scripts.iter().flat_map(|value| scan::substitutions(value)).map(Word::fixed).collect()
+        }
+        // The grammar does not see all substitutions in it.
+        "expansion" if !text.ends_with("@P}") => {
+            scan::substitutions(text).into_iter().map(Word::fixed).collect()
+        }
+        // Those inside of backticks are quoted.
+        "command_substitution" if text.starts_with('`') && text.contains('\\') => {
+            let inside = text.trim_matches('`');
+            vec![Word::fixed(&super::word::unquoted(inside, |c| matches!(c, '`' | '$' | '\\')))]
         }
         // The value is expanded like a prompt.
         "expansion" if text.ends_with("@P}") => {
@@ -374,7 +424,7 @@ fn around_children<'t>(words: &Words, node: Node<'t>, around: &Around<'t>) -> Ve
         }
         // What follows `<<E |` reads what the command before it writes.
         "heredoc_redirect" => {
-            let piped = Around { input: Rc::new(Input::Piped), ..Around::default() };
+            let piped = Around { input: Rc::new(Input::Piped(Vec::new())), ..Around::default() };
             children.into_iter().map(|child| (child, piped.clone())).collect()
         }
         // Whatever is inside of a statement reads what the statement is given.
@@ -485,7 +535,7 @@ fn words_behind<'t>(words: &Words, redirection: Node<'t>) -> Vec<Node<'t>> {
 fn written_by(words: &Words, node: Node) -> Input {
     let Values { list, is_closed } = words.output(node);
     if list.is_empty() {
-        return Input::Piped;
+        return Input::Piped(words.named(node));
     }
     Input::Text(Word { raw: String::new(), values: list, is_fixed: is_closed, is_closed })
 }
@@ -515,7 +565,7 @@ fn given(words: &Words, redirections: &[Node]) -> Option<Input> {
             _ => {
                 let reads = words.text(*redirection).trim_start_matches(|c: char| c.is_ascii_digit());
                 if reads.starts_with('<') && !reads.starts_with("<(") {
-                    return Some(Input::Piped);
+                    return Some(Input::Piped(Vec::new()));
                 }
             }
         }

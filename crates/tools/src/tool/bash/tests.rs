@@ -210,10 +210,66 @@ proptest! {
 
 /// What an attacker may repeat.
 const TOKENS: [&str; 60] = [
-    "a|", "a=(", "<<", "!", "! ", "((", "$(", "{", "`", "case x in ", "a;", "a&&", "$((", "[[ ", "( ", "<(", "if ",
-    "for a in ", "\"$(", "${x:-", "<<E\n", "a=", "&", "|", ">", "\\", "'", "\"", "a ", "f()", "[ ", "<<<", "=", "*",
-    "{a,", "$", "#", "x[", "${", "\n", "function f ", "while ", "-", "a[$(", "~", ")", ">(", "a\n", "}", "a||", "x=$x$x;",
-    "{a,b}", "$x", "/*", "../", "cd a;", "env ", "eval ", "\\\n", "for x in a b; do ",
+    "a|",
+    "a=(",
+    "<<",
+    "!",
+    "! ",
+    "((",
+    "$(",
+    "{",
+    "`",
+    "case x in ",
+    "a;",
+    "a&&",
+    "$((",
+    "[[ ",
+    "( ",
+    "<(",
+    "if ",
+    "for a in ",
+    "\"$(",
+    "${x:-",
+    "<<E\n",
+    "a=",
+    "&",
+    "|",
+    ">",
+    "\\",
+    "'",
+    "\"",
+    "a ",
+    "f()",
+    "[ ",
+    "<<<",
+    "=",
+    "*",
+    "{a,",
+    "$",
+    "#",
+    "x[",
+    "${",
+    "\n",
+    "function f ",
+    "while ",
+    "-",
+    "a[$(",
+    "~",
+    ")",
+    ">(",
+    "a\n",
+    "}",
+    "a||",
+    "x=$x$x;",
+    "{a,b}",
+    "$x",
+    "/*",
+    "../",
+    "cd a;",
+    "env ",
+    "eval ",
+    "\\\n",
+    "for x in a b; do ",
 ];
 
 /// A line of repeated tokens, with something before and after.
@@ -287,14 +343,19 @@ mod bounds {
                 check(&format!("zzz\n{}", token.repeat(size / token.len())));
             }
         }
-        for line in ["/*".repeat(8), "cat /*/*/*/*".to_owned(), "*/../".repeat(400), "touch {1..250}/*".to_owned()] {
+        for line in
+            ["/*".repeat(8), "cat /*/*/*/*".to_owned(), "*/../".repeat(400), "touch {1..250}/*".to_owned()]
+        {
             check(&line);
         }
-        let mut runner = TestRunner::new(Config { cases: 150, failure_persistence: None, ..Config::default() });
-        runner.run(&repeated(), |line| {
-            check(&line);
-            Ok(())
-        }).unwrap();
+        let mut runner =
+            TestRunner::new(Config { cases: 150, failure_persistence: None, ..Config::default() });
+        runner
+            .run(&repeated(), |line| {
+                check(&line);
+                Ok(())
+            })
+            .unwrap();
         println!("at most {} KiB more", peak_kib() - before);
     }
 }

@@ -347,6 +347,9 @@ fn unpacked(name: &str, rest: &[Word]) -> Vec<Touch> {
         "wget" if !has(rest, &["-O", "--output-document", "--spider"]) => {
             into(&["-P", "--directory-prefix"], Deed::Fills)
         }
+        "curl" if rest.iter().any(|word| word.text().contains("%output{")) => {
+            into(&["--output-dir"], Deed::Fills)
+        }
         "curl" if has(rest, &["-O", "-J", "--remote-name", "--remote-name-all", "--remote-header-name"]) => {
             into(&["--output-dir"], Deed::Fills)
         }
@@ -428,6 +431,13 @@ fn special(name: &str, rest: &[Word]) -> Vec<Touch> {
             let roots: Vec<&Word> = roots.into_iter().take_while(is_root).collect();
             found.extend(roots.is_empty().then(|| known(Deed::Removes, ".")));
             found.extend(roots.into_iter().flat_map(|word| touches(Deed::Removes, word)));
+        }
+        "find" | "gfind" if values().any(|value| value.starts_with("-exec") || value.starts_with("-ok")) => {
+            // What is found by its name is given to the command.
+            let named = values_of(rest, &["-name", "-iname", "-path", "-wholename"]);
+            let named =
+                named.iter().flat_map(|word| &word.values).filter(|name| !name.contains(['*', '?', '[']));
+            found.extend(named.map(|name| known(Deed::Reads, name)));
         }
         "sed" | "gsed" => found.extend(sed::touched(rest)),
         name if COMPRESSORS.contains(&name) && !has(rest, TO_OUTPUT) => {

@@ -26,6 +26,8 @@ const COMPUTED: [&str; 6] = [
     "process_substitution",
     "simple_expansion",
 ];
+/// Words of other commands that a word may stand for, besides what is not known.
+const MAX_NAMED: usize = 16;
 /// Parameters whose values are numbers.
 const NUMBERS: [&str; 11] =
     ["?", "#", "$", "!", "RANDOM", "SECONDS", "UID", "EUID", "PPID", "LINENO", "BASHPID"];
@@ -207,8 +209,8 @@ impl<'a> Words<'a> {
             "brace_expression" => Values::closed(vec![text.to_owned()]),
             "process_substitution" => Values::closed(vec!["/dev/fd/63".to_owned()]),
             "command_substitution" => match node.named_child(0) {
-                Some(only) if node.named_child_count() == 1 => self.output(only),
-                Some(_) | None => Values::default(),
+                Some(only) if node.named_child_count() == 1 && is_printer(self, only) => self.output(only),
+                Some(_) | None => Values::open(self.named(node)),
             },
             "array" => self.elements(node),
             _ => self.word(node).map(|value| Values::closed(vec![value])).unwrap_or_default(),
@@ -252,6 +254,28 @@ impl<'a> Words<'a> {
         Values { list, is_closed: is_certain }
     }
 
+    /// The words of the commands in a node, one of which may be what they write: `ls .env`.
+    pub(super) fn named(&self, node: Node) -> Vec<String> {
+        let (mut found, mut todo) = (Vec::new(), vec![node]);
+        while let Some(node) = todo.pop() {
+            if node.kind() == "command" {
+                let mut cursor = node.walk();
+                let words = node.children_by_field_name("argument", &mut cursor).map(|word| self.all(word));
+                let words = words.flat_map(|word| word.values).filter(|value| !value.starts_with('-'));
+                found.extend(
+                    words.map(|value| value.trim_start_matches('^').trim_end_matches('$').to_owned()),
+                );
+            } else {
+                todo.extend(node.named_children(&mut node.walk()));
+            }
+            if found.len() > MAX_NAMED {
+                found.truncate(MAX_NAMED);
+                return found;
+            }
+        }
+        found
+    }
+
     /// What `$x`, `${x}` or `${x…}` stands for.
     fn expansion(&self, text: &str) -> Values {
         let inner = text.strip_prefix('$').unwrap_or(text);
@@ -279,6 +303,7 @@ impl<'a> Words<'a> {
     fn variable(&self, name: &str) -> Values {
         match (name, self.variables.get(name)) {
             (_, Some(known)) => known.clone(),
+            ("IFS", None) => Values::open(vec![" ".to_owned()]),
             ("PWD", None) => Values::closed(vec![".".to_owned()]),
             (_, None) => Values::default(),
         }
@@ -347,8 +372,12 @@ impl<'a> Words<'a> {
                 Piece::Node(node) => self.values(node),
                 Piece::Text(text) => Values::closed(vec![text]),
             };
-            all.list = self.products(&all.list, &values.list);
             all.is_closed &= values.is_closed;
+            // A variable that is not set is empty; a word of nothing else is unknown.
+            let may_be_empty = values.list.is_empty() && all.list.iter().any(|text| !text.is_empty());
+            if !may_be_empty {
+                all.list = self.products(&all.list, &values.list);
+            }
         }
         all
     }
@@ -421,6 +450,12 @@ impl<'a> Words<'a> {
             }
         }
     }
+}
+
+/// Whether a command writes its arguments.
+fn is_printer(words: &Words, node: Node) -> bool {
+    let name = node.child_by_field_name("name").map(|name| words.text(name));
+    node.kind() == "command" && matches!(name, Some("echo" | "printf"))
 }
 
 /// A part of a word.

@@ -41,7 +41,33 @@ const fn plain(
 }
 
 const WRAPPERS: &[Wrapper] = &[
-    plain(&["nohup", "builtin", "busybox", "toybox", "caffeinate", "setarch", "!"], &[], &[]),
+    plain(
+        &[
+            "nohup",
+            "builtin",
+            "busybox",
+            "toybox",
+            "caffeinate",
+            "setarch",
+            "!",
+            "noglob",
+            "nocorrect",
+            "-",
+            "and",
+            "or",
+            "not",
+            "{",
+            "if",
+            "then",
+            "elif",
+            "else",
+            "do",
+            "while",
+            "until",
+        ],
+        &[],
+        &[],
+    ),
     plain(&["command"], &[], &["-p"]),
     plain(
         &["time", "gtime"],
@@ -140,6 +166,7 @@ const WRAPPERS: &[Wrapper] = &[
         skipped: Some(1),
         scripts: &[],
     },
+    Wrapper { names: &["repeat"], valued: &[], flags: &[], skipped: Some(1), scripts: &[] },
     Wrapper { names: &["chroot"], valued: &[], flags: &[], skipped: Some(1), scripts: &[] },
     Wrapper { names: &["taskset"], valued: &[], flags: &["-ac"], skipped: Some(1), scripts: &[] },
     Wrapper {
@@ -372,6 +399,9 @@ fn programs(name: &str, rest: &[Word]) -> Vec<Inner> {
             at.map(|at| words_of(rest.get(at + 2..).unwrap_or_default().to_vec(), false))
                 .into_iter()
                 .collect()
+        }
+        "vi" | "vim" | "nvim" | "emacs" if rest.iter().any(|word| word.text().starts_with(['-', '+'])) => {
+            vec![Inner::Unknown]
         }
         "ed" | "red" | "ex" => vec![Inner::Unknown],
         "less" | "more" if rest.iter().any(|word| word.starts_with("+")) => vec![Inner::Unknown],
