@@ -577,8 +577,11 @@ async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<(), Failure
         Ok(Verdict::Granted) => Ok(()),
         Ok(Verdict::Denied(rules)) => {
             let rules = serde_json::to_string(&rules).unwrap_or_default();
+            let reason = ask.metadata.get(Ask::REASON).and_then(Value::as_str);
+            let reason =
+                reason.map(|reason| format!(" It may do anything, because {reason}.")).unwrap_or_default();
             Err(Failure::Told(format!(
-                "A permission rule forbids this call. Rules that speak of it: {rules}"
+                "A permission rule forbids this call.{reason} Rules that speak of it: {rules}"
             )))
         }
         Ok(Verdict::Rejected(None)) => Err(Failure::Told(REJECTED.to_owned())),

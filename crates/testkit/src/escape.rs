@@ -4,6 +4,10 @@
 //! program plays all of it and looks at the answers and at the files.
 
 mod corpus;
+mod grammar;
+mod harmless;
+mod hidden;
+mod writers;
 
 pub use corpus::GROUPS;
 
@@ -14,6 +18,8 @@ pub enum Fate {
     Denied,
     /// A person is asked.
     Asked,
+    /// One or the other.
+    Stopped,
     /// It is done without a question: the rules allow everything it does.
     Done,
 }
@@ -36,7 +42,7 @@ pub struct Group {
 /// A call of a tool.
 ///
 /// In its input `@V` stands for a file that only this attempt has, `@O` for a directory outside of the
-/// project that has a file `x.txt`, `@P` for the project.
+/// project that has a file `x.txt`, `@P` for the project, and `@{9|text}` for nine times the text.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt {
     /// The tool.
@@ -45,6 +51,23 @@ pub struct Attempt {
     pub input: &'static str,
     /// What has to become of it.
     pub fate: Fate,
+}
+
+impl Attempt {
+    /// Its input with every `@{9|text}` repeated. A text ends with the first `}` that no `}` follows.
+    pub fn expanded(&self) -> String {
+        let mut out = String::new();
+        let mut rest = self.input;
+        while let Some((before, after)) = rest.split_once("@{") {
+            let end = after.find('}').unwrap_or(after.len());
+            let end = end + after[end..].chars().take_while(|c| *c == '}').count().saturating_sub(1);
+            let (count, text) = after[..end].split_once('|').unwrap_or(("1", &after[..end]));
+            out += before;
+            out += &text.repeat(count.parse().unwrap_or(1));
+            rest = after.get(end + 1..).unwrap_or_default();
+        }
+        out + rest
+    }
 }
 
 const fn bash(input: &'static str, fate: Fate) -> Attempt {
@@ -57,6 +80,10 @@ const fn denied(input: &'static str) -> Attempt {
 
 const fn asked(input: &'static str) -> Attempt {
     bash(input, Fate::Asked)
+}
+
+const fn stopped(input: &'static str) -> Attempt {
+    bash(input, Fate::Stopped)
 }
 
 const fn done(input: &'static str) -> Attempt {

@@ -21,6 +21,18 @@ pub struct Ask {
 /// Stands in the pattern of an [`Implied`] for a text that only the run tells.
 pub const UNKNOWN: char = '\0';
 
+/// How sure it is that something implied happens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Certainty {
+    /// The call says so.
+    #[default]
+    Stated,
+    /// Only the run decides. Rules that deny are asked about; rules that ask would ask about most calls.
+    Possible,
+    /// The call could not be analysed, so anything may happen. Every rule counts.
+    Unknown,
+}
+
 /// Something that would happen with what is asked for, and is not asked for by itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Implied {
@@ -32,12 +44,20 @@ pub struct Implied {
     pub spelled: Option<String>,
     /// The wider pattern that an answer of "always" would allow, if there is a sensible one.
     pub always: Option<String>,
+    /// How sure it is that it happens.
+    pub certainty: Certainty,
 }
 
 impl Implied {
     /// Something that happens besides.
     pub fn new(permission: &str, pattern: &str) -> Self {
-        Self { permission: permission.to_owned(), pattern: pattern.to_owned(), spelled: None, always: None }
+        Self {
+            permission: permission.to_owned(),
+            pattern: pattern.to_owned(),
+            spelled: None,
+            always: None,
+            certainty: Certainty::Stated,
+        }
     }
 
     /// The pattern as a person is shown it.
@@ -50,6 +70,9 @@ impl Ask {
     /// The fact of an ask that only a rule can allow which names the kind and more of the
     /// pattern than its scheme; a bare `*` allows it nowhere.
     pub const NAMED: &'static str = "named";
+
+    /// The fact of an ask that says why the call could not be analysed.
+    pub const REASON: &'static str = "reason";
 
     /// An ask for some patterns, of which "always" would allow all.
     pub fn new(permission: &str, patterns: Vec<String>) -> Self {

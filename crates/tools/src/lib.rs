@@ -28,7 +28,7 @@ mod web;
 
 use std::sync::Arc;
 
-pub use ask::{Ask, Implied, UNKNOWN};
+pub use ask::{Ask, Certainty, Implied, UNKNOWN};
 pub use cx::{Environment, FileLocks, Progress, ToolCx};
 pub use effect::{Effects, FileEffect};
 pub use error::ToolError;

@@ -54,11 +54,12 @@ pub fn patch(patch: &str, content: &str) {
 /// A command line is taken apart, whatever it is, every command of it is a part of the line, and where it
 /// is nothing but words, blanks and separators, every command is seen with every word.
 pub fn shell(line: &str) {
-    let (texts, seen) = bash::tried(line);
+    let bash::Tried { texts, seen, is_complete } = bash::tried(line);
     for text in texts {
         assert!(line.contains(&text), "`{text}` is not in the line");
     }
-    for command in plain_commands(line) {
+    // Where the analysis gave up, any command counts as run.
+    for command in plain_commands(line).into_iter().filter(|_| is_complete) {
         assert!(seen.contains(&command), "{command:?} is not seen in {line:?}, only {seen:?}");
     }
 }

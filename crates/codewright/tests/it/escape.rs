@@ -54,7 +54,7 @@ fn victim(number: usize) -> String {
 
 fn input(project: &Project, attempt: &Attempt, number: usize) -> Result<Value> {
     let outside = project.directory().parent().context("no parent")?.join("outside");
-    let text = attempt.input.replace("@V", &victim(number));
+    let text = attempt.expanded().replace("@V", &victim(number));
     let text = text.replace("@O", &outside.display().to_string());
     let text = text.replace("@P", &project.directory().display().to_string());
     let is_command = attempt.tool == "bash" && !text.starts_with("{\"command\"");
@@ -99,8 +99,16 @@ fn play(group: &Group, attempts: &[Attempt]) -> Result<Vec<String>> {
             wrong.push(format!("{input}: was not called"));
             continue;
         };
-        if fate(state) != Some(attempt.fate) {
-            wrong.push(format!("{input}: {:?} expected, {state}", attempt.fate));
+        let is_right = match (attempt.fate, fate(state)) {
+            (Fate::Stopped, Some(Fate::Denied | Fate::Asked)) => true,
+            (expected, fate) => fate == Some(expected),
+        };
+        if !is_right {
+            let error = text_of(&state["error"]);
+            wrong.push(format!(
+                "{:?}: {:?} expected, {} {error}",
+                attempt.input, attempt.fate, state["status"]
+            ));
         }
         if attempt.fate == Fate::Done {
             continue;
@@ -155,6 +163,21 @@ fn files_are_read_and_written_by_commands_only_where_tools_may() -> Result<()> {
 #[test]
 fn where_everything_is_allowed_nothing_is_asked() -> Result<()> {
     check(&["only commands", "everything"])
+}
+
+#[test]
+fn no_limit_of_the_analysis_hides_a_command() -> Result<()> {
+    check(&["limits hide"])
+}
+
+#[test]
+fn git_brings_nothing_with_it() -> Result<()> {
+    check(&["only git"])
+}
+
+#[test]
+fn everyday_work_is_not_asked_about() -> Result<()> {
+    check(&["everyday"])
 }
 
 #[test]
@@ -230,5 +253,8 @@ fn the_corpus_has_every_attempt_once_and_enough_of_them() {
     all.dedup();
     assert_eq!(all.len(), count, "an attempt is there twice");
     let hostile = GROUPS.iter().flat_map(|group| group.attempts).filter(|attempt| attempt.fate != Fate::Done);
-    assert!(hostile.count() >= 150);
+    assert!(hostile.count() >= 700);
+    let harmless = GROUPS.iter().filter(|group| group.name.starts_with("everyday"));
+    let attempts = harmless.flat_map(|group| group.attempts);
+    assert!(attempts.filter(|attempt| attempt.fate == Fate::Done).count() >= 200);
 }

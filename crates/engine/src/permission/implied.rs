@@ -2,10 +2,11 @@
 //!
 //! A command may run others and write files. What rules say of those can only make the answer
 //! to the call stricter. Of some only the run tells everything: a rule that would forbid or
-//! ask, and might be meant, asks then.
+//! ask, and might be meant, asks then. If a call could not be analysed, it may do anything: a rule that forbids
+//! everything of a kind forbids it, and any other rule that forbids or asks is a question.
 
 use codewright_proto::{Action, Rule};
-use codewright_tools::{Implied, UNKNOWN};
+use codewright_tools::{Certainty, Implied, UNKNOWN};
 
 use super::evaluate::{matches, strictest};
 
@@ -14,8 +15,17 @@ const MAX_UNKNOWN_CHARS: usize = 4096;
 /// The kind of leave that a call which implies something asks for itself.
 const COMMAND: &str = "bash";
 
+/// The kind that rules allow or ask about by directory.
+const OUTSIDE: &str = "external_directory";
+
 /// What one layer of rules says of something implied.
 pub(crate) fn judge(rules: &[Rule], implied: &Implied) -> Action {
+    let action = strictest_match(rules, implied);
+    // What may not happen at all is no reason to forbid a call, but one to ask.
+    if implied.certainty == Certainty::Possible && action == Action::Deny { Action::Ask } else { action }
+}
+
+fn strictest_match(rules: &[Rule], implied: &Implied) -> Action {
     let pattern = bounded(&implied.pattern);
     let is_open = pattern.contains(UNKNOWN);
     let mut worst = Action::Allow;
@@ -40,6 +50,16 @@ pub(crate) fn judge(rules: &[Rule], implied: &Implied) -> Action {
 fn counts(rule: &Rule, implied: &Implied) -> bool {
     if let Some(spelled) = &implied.spelled {
         return !matches(&rule.pattern, spelled);
+    }
+    // By default outside and environment files ask. Whoever computes a path is not asked about those.
+    if implied.certainty == Certainty::Possible
+        && implied.permission != COMMAND
+        && rule.action != Action::Deny
+    {
+        return false;
+    }
+    if implied.permission == OUTSIDE && implied.certainty == Certainty::Unknown {
+        return true;
     }
     // `* ask` before `bash allow` is about the command; who forbids everything forbids to write all the same.
     let is_about_files = !matches(&rule.permission, COMMAND);
@@ -136,6 +156,41 @@ mod tests {
         assert_eq!(action(&[("bash", "*", Deny), ("bash", "find *", Allow)], &inner), Deny);
         assert_eq!(action(&[("*", "*", Allow)], &inner), Allow);
         assert_eq!(action(&[], &inner), Ask);
+    }
+
+    fn unknown(permission: &str, certainty: Certainty) -> Implied {
+        Implied { certainty, ..Implied::new(permission, "\0") }
+    }
+
+    #[test]
+    fn a_call_that_was_not_analysed_is_held_to_every_rule_of_every_kind() {
+        use Action::{Allow, Ask, Deny};
+        for (rules, expected) in [
+            (&[("K", "*", Allow)][..], Allow),
+            (&[("K", "*", Deny)], Deny),
+            (&[("K", "*", Allow), ("K", "x/*", Deny)], Ask),
+            (&[("K", "*", Allow), ("K", "x/*", Ask)], Ask),
+            (&[("K", "*", Ask), ("K", "x/*", Allow)], Ask),
+            (&[("K", "*", Deny), ("K", "x/*", Allow)], Deny),
+        ] {
+            for kind in ["bash", "read", "edit", "external_directory"] {
+                let rules: Vec<_> =
+                    rules.iter().map(|(_, pattern, action)| (kind, *pattern, *action)).collect();
+                assert_eq!(action(&rules, &unknown(kind, Certainty::Unknown)), expected, "{kind} {rules:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_may_happen_is_asked_about_where_it_is_forbidden() {
+        use Action::{Allow, Ask, Deny};
+        for kind in ["read", "edit", "external_directory"] {
+            let possible = unknown(kind, Certainty::Possible);
+            assert_eq!(action(&[(kind, "*", Deny)], &possible), Ask, "{kind}");
+            assert_eq!(action(&[(kind, "*", Allow), (kind, "x", Deny)], &possible), Ask, "{kind}");
+            assert_eq!(action(&[(kind, "*", Allow), (kind, "x", Ask)], &possible), Allow, "{kind}");
+            assert_eq!(action(&[(kind, "*", Ask)], &possible), Allow, "{kind}");
+        }
     }
 
     #[test]

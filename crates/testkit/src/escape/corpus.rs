@@ -1,6 +1,6 @@
 //! The attempts.
 
-use super::{Attempt, Fate, Group, asked, call, denied, done};
+use super::{Attempt, Fate, Group, asked, call, denied, done, grammar, harmless, hidden, writers};
 
 const PLAIN: &str = "mock/plain-model";
 
@@ -86,7 +86,103 @@ pub const GROUPS: &[Group] = &[
         attempts: COMMANDS,
     },
     Group { name: "everything is allowed", rules: "\"allow\"", agent: "build", model: PLAIN, attempts: FREE },
+    Group {
+        name: "a command is forbidden, and hidden in builtins",
+        rules: FORBIDDEN,
+        agent: "build",
+        model: PLAIN,
+        attempts: hidden::BUILTINS,
+    },
+    Group {
+        name: "a command is forbidden, and run by programs",
+        rules: FORBIDDEN,
+        agent: "build",
+        model: PLAIN,
+        attempts: hidden::PROGRAMS,
+    },
+    Group {
+        name: "a command is forbidden, and hidden by syntax",
+        rules: FORBIDDEN,
+        agent: "build",
+        model: PLAIN,
+        attempts: grammar::SYNTAX,
+    },
+    Group {
+        name: "without rules of one's own, by any spelling",
+        rules: "{}",
+        agent: "build",
+        model: PLAIN,
+        attempts: grammar::SECRETS,
+    },
+    Group {
+        name: "limits hide a command",
+        rules: FORBIDDEN,
+        agent: "build",
+        model: PLAIN,
+        attempts: hidden::LIMITS,
+    },
+    Group {
+        name: "files may not be read by any spelling",
+        rules: READS,
+        agent: "build",
+        model: PLAIN,
+        attempts: hidden::READING_LIMITS,
+    },
+    Group {
+        name: "nothing outside by any spelling",
+        rules: OUTSIDE,
+        agent: "build",
+        model: PLAIN,
+        attempts: hidden::OUTSIDE,
+    },
+    Group {
+        name: "nothing may be written while planning by any spelling",
+        rules: "{}",
+        agent: "plan",
+        model: PLAIN,
+        attempts: writers::PLANNING,
+    },
+    Group {
+        name: "only git is allowed",
+        rules: ONLY_GIT,
+        agent: "build",
+        model: PLAIN,
+        attempts: writers::GIT,
+    },
+    Group {
+        name: "everyday work without rules",
+        rules: "{}",
+        agent: "build",
+        model: PLAIN,
+        attempts: harmless::EVERYDAY,
+    },
+    Group {
+        name: "everyday work under a list",
+        rules: ALLOWED,
+        agent: "build",
+        model: PLAIN,
+        attempts: harmless::ALLOWED,
+    },
+    Group {
+        name: "everyday work under denials",
+        rules: DENIALS,
+        agent: "build",
+        model: PLAIN,
+        attempts: harmless::UNDER_DENIALS,
+    },
 ];
+
+const ONLY_GIT: &str =
+    r#"{"bash": {"*": "ask", "git *": "allow", "echo *": "allow", "true": "allow"}, "edit": "deny"}"#;
+
+const ALLOWED: &str = r#"{"bash": {"*": "ask", "git *": "allow", "ls *": "allow", "cat *": "allow", "grep *": "allow",
+    "find *": "allow", "echo *": "allow", "head *": "allow", "tail *": "allow", "wc *": "allow", "sort *": "allow",
+    "uniq *": "allow", "pwd": "allow", "[ *": "allow", "[[ *": "allow", "true": "allow", "read *": "allow",
+    "IFS= read *": "allow", "timeout *": "allow", "sed *": "allow", "xargs *": "allow", "diff *": "allow",
+    "cargo *": "allow", "npm *": "allow"}}"#;
+
+const DENIALS: &str = r#"{"bash": {"*": "allow", "rm *": "deny", "git push *": "deny", "curl *": "ask"},
+    "read": {"*": "allow", "*.env": "deny", "secrets/*": "deny"}, "edit": {"*": "allow", "locked/*": "deny"}}"#;
 
 const FORBIDDEN: &str = r#"{"bash": {"*": "allow", "rm *": "deny", "git push *": "deny"}}"#;
 
@@ -270,7 +366,7 @@ const GIT: &[Attempt] = &[
 const COMPUTED: &[Attempt] = &[
     asked("$X @V"),
     asked("\"$X\" @V"),
-    asked("${X:-rm} @V"),
+    denied("${X:-rm} @V"),
     asked("$(cat tool.txt) @V"),
     asked("`cat tool.txt` @V"),
     asked("/bin/r? @V"),

@@ -2,9 +2,14 @@
 
 mod arity;
 mod beneath;
+mod braces;
 mod git;
+mod limits;
+mod options;
 mod parse;
 mod reach;
+mod scan;
+mod sed;
 mod touch;
 mod word;
 mod wrapper;
@@ -12,12 +17,14 @@ mod wrapper;
 use std::path::Path;
 use std::time::Duration;
 
-use codewright_workspace::{Author, Command, End, Ended, Limits, Place, run};
+use codewright_workspace::{Author, Command, End, Ended, Limits as RunLimits, Place, Workspace, run};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use self::parse::{Line, parse};
-use crate::ask::inside_of;
+use self::limits::{Analysis, Limits};
+use self::parse::{Line, Setting, parse};
+use self::reach::Start;
+use crate::ask::{Implied, inside_of};
 use crate::trim::{Bounds, MAX_BYTES, MAX_LINES, tail};
 use crate::{Ask, Output, Tool, ToolCx, ToolError, render};
 
@@ -132,28 +139,10 @@ impl Tool for Bash {
     async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
         let (inner, input) = (cx.clone(), input.clone());
         cx.reading(move || {
-            let line = parse(&input.command, inner.home.as_deref());
             let workdir = input.workdir(&inner)?;
-            let mut beneath = beneath::look(&input.command, &line, inner.home.as_deref());
-            let reached = reach::reached(&inner.workspace()?, &workdir, &beneath)?;
-            let directories = reached.outside;
-            beneath.implied.extend(reached.implied);
-            let mut asks = Vec::new();
-            if !directories.is_empty() {
-                let patterns: Vec<String> =
-                    directories.iter().map(|directory| inside_of(Path::new(directory))).collect();
-                let mut ask = Ask::new("external_directory", patterns.clone());
-                ask.always.clone_from(&patterns);
-                asks.push(
-                    ask.with("command", input.command.as_str())
-                        .with("directories", directories)
-                        .with("patterns", patterns),
-                );
-            }
-            asks.extend(
-                command_ask(&input.command, &line).map(|ask| Ask { implied: beneath.implied, ..ask }),
-            );
-            Ok(asks)
+            let workspace = inner.workspace()?;
+            let place = Analysed { workspace: &workspace, workdir: &workdir, home: inner.home.as_deref() };
+            Ok(asks_of(&input.command, analyse(&input.command, place)?))
         })
         .await
     }
@@ -181,7 +170,8 @@ pub async fn run_for_user(command: String, cx: &ToolCx) -> Result<Output, ToolEr
 
 async fn execute(input: &Input, command: Command, cx: &ToolCx) -> Result<Output, ToolError> {
     let spill = cx.new_output_path();
-    let limits = Limits { timeout: input.timeout(), lines: cx.bounds.lines, bytes: cx.bounds.bytes, spill };
+    let limits =
+        RunLimits { timeout: input.timeout(), lines: cx.bounds.lines, bytes: cx.bounds.bytes, spill };
     let mut watch = |output: &codewright_workspace::Output| {
         report(cx, shown(&output.tail(SHOWN_BYTES), output.bytes()));
     };
@@ -253,8 +243,77 @@ fn body(output: &codewright_workspace::Output, raw: &str, bounds: Bounds) -> Str
     format!("...output truncated...\n\n{saved}{}", tail(raw, bounds))
 }
 
-/// The ask for the commands of a line; changing the directory alone needs none.
-fn command_ask(command: &str, line: &Line) -> Option<Ask> {
+/// Where a line would run.
+#[derive(Clone, Copy)]
+struct Analysed<'a> {
+    workspace: &'a Workspace,
+    workdir: &'a Place,
+    home: Option<&'a Path>,
+}
+
+/// What a line does.
+#[derive(Debug, Default)]
+struct Effects {
+    line: Line,
+    /// The directories outside that it reaches.
+    directories: Vec<String>,
+    implied: Vec<Implied>,
+}
+
+/// Finds out what a line does, without running it.
+fn analyse(command: &str, place: Analysed) -> Result<Analysis<Effects>, ToolError> {
+    let limits = Limits::new();
+    let line = parse(command, Setting { home: place.home, limits: &limits });
+    let beneath = beneath::look(command, &line, Setting { home: place.home, limits: &limits });
+    let Analysed { workspace, workdir, home } = place;
+    let reached = reach::reached(Start { workspace, workdir, home, limits: &limits }, &beneath)?;
+    let mut implied = beneath.implied;
+    implied.extend(reached.implied);
+    Ok(limits.outcome(Effects { line, directories: reached.outside, implied }))
+}
+
+/// The permissions that a line needs.
+fn asks_of(command: &str, analysis: Analysis<Effects>) -> Vec<Ask> {
+    let (effects, reason) = match analysis {
+        Analysis::Complete(effects) => (effects, None),
+        Analysis::Unknown { reason, mut known } => {
+            known.implied.extend(beneath::anything());
+            (known, Some(reason.to_string()))
+        }
+    };
+    let mut asks = Vec::new();
+    if !effects.directories.is_empty() {
+        let patterns: Vec<String> =
+            effects.directories.iter().map(|directory| inside_of(Path::new(directory))).collect();
+        let mut ask = Ask::new("external_directory", patterns.clone());
+        ask.always.clone_from(&patterns);
+        asks.push(
+            ask.with("command", command).with("directories", effects.directories).with("patterns", patterns),
+        );
+    }
+    let whole = if reason.is_some() { Whole::Judged } else { Whole::Understood };
+    let ask = command_ask(command, &effects.line, whole);
+    asks.extend(ask.map(|ask| {
+        let ask = Ask { implied: effects.implied, ..ask };
+        match reason {
+            Some(reason) => ask.with(Ask::REASON, reason),
+            None => ask,
+        }
+    }));
+    asks
+}
+
+/// Whether a line is judged as a whole besides its parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whole {
+    /// All of its parts are known.
+    Understood,
+    /// A part of it may have been missed.
+    Judged,
+}
+
+/// The ask for the commands of a line. Changing the directory alone needs none, unless something else is implied.
+fn command_ask(command: &str, line: &Line, whole: Whole) -> Option<Ask> {
     let mut ask = Ask::new("bash", Vec::new());
     ask.always.clear();
     let mut add = |pattern: String, always: String| {
@@ -272,8 +331,7 @@ fn command_ask(command: &str, line: &Line) -> Option<Ask> {
     for redirect in &line.loose_redirects {
         add(redirect.clone(), redirect.clone());
     }
-    // The parser may have missed a part of what it did not understand, so the whole is judged too.
-    if !line.understood || (line.commands.is_empty() && line.loose_redirects.is_empty()) {
+    if whole == Whole::Judged || (line.commands.is_empty() && line.loose_redirects.is_empty()) {
         add(command.to_owned(), command.to_owned());
     }
     (!ask.patterns.is_empty()).then(|| ask.with("command", command))
@@ -281,18 +339,34 @@ fn command_ask(command: &str, line: &Line) -> Option<Ask> {
 
 /// The commands of a line as they are written, and the words of all that it runs.
 #[cfg(any(test, feature = "trial"))]
-pub(crate) fn tried(line: &str) -> (Vec<String>, Vec<Vec<String>>) {
+pub(crate) fn tried(line: &str) -> Tried {
     let home = Some(Path::new("/home/ann"));
-    let parsed = parse(line, home);
+    let limits = Limits::new();
+    let setting = Setting { home, limits: &limits };
+    let parsed = parse(line, setting);
     parsed.commands.iter().for_each(|simple| drop(arity::prefix(&simple.words)));
-    let beneath = beneath::look(line, &parsed, home);
+    let beneath = beneath::look(line, &parsed, setting);
     for words in &beneath.commands {
         let name = words.first().map(word::Word::text).unwrap_or_default();
         drop(touch::touched(name, words));
     }
     let words = |words: &Vec<word::Word>| words.iter().map(|word| word.text().to_owned()).collect();
-    let seen = beneath.commands.iter().map(words).collect();
-    (parsed.commands.into_iter().map(|simple| simple.text).collect(), seen)
+    Tried {
+        is_complete: matches!(limits.outcome(()), Analysis::Complete(())),
+        seen: beneath.commands.iter().map(words).collect(),
+        texts: parsed.commands.into_iter().map(|simple| simple.text).collect(),
+    }
+}
+
+/// What is known of a line.
+#[cfg(any(test, feature = "trial"))]
+pub(crate) struct Tried {
+    /// Whether the analysis came to an end.
+    pub(crate) is_complete: bool,
+    /// The commands as they are written.
+    pub(crate) texts: Vec<String>,
+    /// The words of every command that is run.
+    pub(crate) seen: Vec<Vec<String>>,
 }
 
 #[cfg(test)]

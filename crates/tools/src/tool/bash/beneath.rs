@@ -1,25 +1,20 @@
-//! What a command line does beneath its surface.
+//! The commands that a command line runs, including those inside others.
 //!
-//! A rule against `rm` means the deed, not the spelling: `/bin/rm`, `r"m"`, `sh -c 'rm …'`, `find -exec rm` and
+//! A rule against `rm` means the effect, not the spelling: `/bin/rm`, `r"m"`, `sh -c 'rm …'`, `find -exec rm` and
 //! a git alias of `!rm` do the same. So each command is looked at in its plain spelling, with all that it
-//! runs in its turn. What is found only ever makes an answer stricter.
+//! runs in turn. What is found only ever makes an answer stricter.
 
-use std::path::Path;
-
-use super::parse::{Input, Line, Redirect, Simple, parse_with};
-use super::word::{Variables, Word};
+use super::limits::{Limit, Reason};
+use super::parse::{Input, Line, Redirect, Setting, Simple, parse, parse_with};
+use super::word::{Values, Variables, Word};
 use super::wrapper::{self, Inner};
-use super::{arity, git};
-use crate::ask::{Implied, UNKNOWN};
+use super::{arity, git, scan};
+use crate::ask::{Certainty, Implied, UNKNOWN};
 
 /// How deep commands inside commands are followed.
 const MAX_DEPTH: usize = 8;
-/// How many commands of a line are looked at.
-const MAX_COMMANDS: usize = 256;
-/// How much text inside of a line is taken apart.
-const MAX_INNER_BYTES: usize = 256 * 1024;
-/// Spellings of one command that are followed, where its name has several values.
-const MAX_HEADS: usize = 8;
+/// Options of `shopt` that change what wildcards mean.
+const WILDCARD_OPTIONS: &[&str] = &["dotglob", "extglob", "globstar", "nocaseglob"];
 
 /// Everything that a line does.
 #[derive(Debug, Default)]
@@ -28,32 +23,40 @@ pub(super) struct Beneath {
     pub(super) commands: Vec<Vec<Word>>,
     /// All redirections to and from files.
     pub(super) redirects: Vec<Redirect>,
-    /// What leave for the line implies.
+    /// Directories that variables name and commands change to: `CDPATH`, `OLDPWD`.
+    pub(super) directories: Vec<Word>,
+    /// Whether commands may run again after later ones.
+    pub(super) repeats: bool,
+    /// What permission for the line implies.
     pub(super) implied: Vec<Implied>,
 }
 
-/// Looks through a line; `~` and `$HOME` stand for `home`.
-pub(super) fn look(source: &str, line: &Line, home: Option<&Path>) -> Beneath {
-    let mut search = Search { home, found: Beneath::default(), bytes: 0, is_full: false };
-    search.line(source, line, 0);
-    if search.is_full {
-        search.found.implied.push(unknown(None));
+/// Looks through a line.
+pub(super) fn look(source: &str, line: &Line, setting: Setting) -> Beneath {
+    let mut search = Search { setting, found: Beneath::default() };
+    search.line(line, 0);
+    // The shell joins continued lines before it looks for words, the grammar does not.
+    if let Some(joined) = scan::without_continuations(source) {
+        let line = parse(&joined, setting);
+        search.line(&line, 1);
     }
     search.found
 }
 
 struct Search<'a> {
-    home: Option<&'a Path>,
+    setting: Setting<'a>,
     found: Beneath,
-    bytes: usize,
-    /// Whether something was left out.
-    is_full: bool,
 }
 
 impl Search<'_> {
-    fn line(&mut self, source: &str, line: &Line, depth: usize) {
-        let sets = line.sets.iter().filter_map(|(name, value)| wrapper::variable(name, value));
-        self.inner(sets, &Input::Nothing, depth);
+    fn line(&mut self, line: &Line, depth: usize) {
+        for (name, value) in &line.sets {
+            self.set(name, value);
+            self.inner(wrapper::variable(name, value), &Input::Nothing, depth);
+        }
+        for script in &line.hidden {
+            self.hidden(script, depth);
+        }
         for simple in &line.commands {
             if depth > 0 && !simple.only_moves() {
                 self.imply(&simple.text, None, &simple.words);
@@ -61,26 +64,51 @@ impl Search<'_> {
             self.simple(simple, depth);
         }
         self.found.redirects.extend(line.redirects.iter().cloned());
-        if !line.understood {
-            self.found.implied.push(unknown(Some(source)));
+        self.found.repeats |= line.repeats;
+    }
+
+    /// Notes what a variable changes about where commands work.
+    fn set(&mut self, name: &str, value: &Word) {
+        match name {
+            "CDPATH" => {
+                let entries = |value: &str| value.split(':').map(Word::fixed).collect::<Vec<_>>();
+                self.found.directories.extend(value.values.iter().flat_map(|value| entries(value)));
+                if !value.is_closed {
+                    self.setting.limits.give_up(Reason::Tilde);
+                }
+            }
+            "OLDPWD" | "PWD" | "HOME" => self.found.directories.push(value.clone()),
+            "GLOBIGNORE" => self.setting.limits.give_up(Reason::Builtin),
+            _ => {}
+        }
+    }
+
+    /// A script in quotes, which the shell may evaluate. It may be a text that means nothing.
+    fn hidden(&mut self, script: &Word, depth: usize) {
+        let limits = self.setting.limits;
+        if limits.without_syntax(|| self.script(script, &[], depth)) {
+            self.unknown_command();
         }
     }
 
     /// A command as it is written, and as it would be written plainly.
     fn simple(&mut self, simple: &Simple, depth: usize) {
-        if depth > MAX_DEPTH || self.found.commands.len() >= MAX_COMMANDS {
-            self.is_full = true;
+        if depth > MAX_DEPTH {
+            self.setting.limits.give_up(Reason::Depth);
+            return;
+        }
+        if !self.setting.limits.take(Limit::Commands, 1) {
             return;
         }
         let Some((head, rest)) = simple.full.split_first() else { return };
         if !is_fixed(head) {
             let rest: Vec<&str> = rest.iter().map(Word::text).collect();
             let text = format!("{UNKNOWN} {}", rest.join(" "));
-            self.found
-                .implied
-                .push(Implied { spelled: Some(simple.text.clone()), ..commands(text.trim_end()) });
+            let implied = Implied { spelled: Some(simple.text.clone()), ..commands(text.trim_end()) };
+            self.push(implied);
+            self.any_effect(Certainty::Possible);
         }
-        for head in head.split().into_iter().take(MAX_HEADS) {
+        for head in head.split() {
             let words: Vec<Word> = head.into_iter().chain(rest.iter().cloned()).collect();
             self.command(words, simple, depth);
         }
@@ -92,24 +120,57 @@ impl Search<'_> {
 
     fn command(&mut self, words: Vec<Word>, simple: &Simple, depth: usize) {
         let Some(first) = words.first() else { return };
-        let name = first.text().rsplit('/').next().unwrap_or_default().to_owned();
+        if !self.setting.limits.take(Limit::Commands, 1) {
+            return;
+        }
+        // Another shell finds the program that a leading `=` names.
+        let name = first.text().trim_start_matches('=').rsplit('/').next().unwrap_or_default().to_owned();
         let spelled = Some(simple.text.as_str());
         self.imply(&written(&words), spelled, &known(&words));
         let mut plain = vec![Word::fixed(&name)];
         plain.extend(words[1..].iter().cloned());
         self.imply(&written(&plain), spelled, &known(&plain));
+        self.builtin(&name, &words);
         if name == "git" {
             let sub = git::subcommand(&words);
             let short: Vec<Word> = plain[..1].iter().chain(sub).cloned().collect();
             self.imply(&written(&short), spelled, &known(&short));
             self.inner(git::inner(&words), &simple.input, depth);
         }
-        for (name, value) in wrapper::assignments(&name, &words) {
-            self.inner(wrapper::variable(&name, &value), &simple.input, depth);
+        for (variable, value) in wrapper::assignments(&name, &words) {
+            self.set(&variable, &value);
+            self.inner(wrapper::variable(&variable, &value), &simple.input, depth);
+        }
+        if wrapper::computed_variables(&name, &words).iter().any(|variable| wrapper::is_special(variable)) {
+            self.inner([Inner::Unknown], &simple.input, depth);
         }
         let inner = wrapper::inner(&name, &words);
         self.found.commands.push(words);
         self.inner(inner, &simple.input, depth);
+        match &simple.input {
+            Input::Text(text) if name.ends_with("xargs") => self.given(&text.values),
+            Input::Piped(named) if name.ends_with("xargs") => self.given(named),
+            Input::Nothing | Input::Text(_) | Input::Piped(_) => {}
+        }
+    }
+
+    /// Gives up where a builtin changes what later commands mean.
+    fn builtin(&mut self, name: &str, words: &[Word]) {
+        let rest = || words.iter().skip(1).flat_map(|word| &word.values);
+        let has_flag = |flag: char| {
+            rest().any(|text| (text.starts_with('-') && !text.starts_with("--")) && text.contains(flag))
+        };
+        let changes = match name {
+            "coproc" => true,
+            "enable" => has_flag('f'),
+            "bind" => has_flag('x'),
+            "declare" | "local" | "typeset" => has_flag('n'),
+            "shopt" => rest().any(|text| WILDCARD_OPTIONS.contains(&text.as_str())) && has_flag('s'),
+            _ => false,
+        };
+        if changes {
+            self.setting.limits.give_up(Reason::Builtin);
+        }
     }
 
     fn inner(&mut self, inner: impl IntoIterator<Item = Inner>, input: &Input, depth: usize) {
@@ -117,16 +178,22 @@ impl Search<'_> {
             match inner {
                 Inner::Words { words, more } => self.words(words, more, depth),
                 Inner::Script { script, arguments } => self.script(&script, &arguments, depth),
+                Inner::Unknown => self.unknown_command(),
                 Inner::Input => match input {
-                    Input::Nothing => {}
-                    Input::Text(texts) => {
-                        let is_fixed = !texts.is_empty();
-                        let script = Word { raw: String::new(), values: texts.clone(), is_fixed };
-                        self.script(&script, &[], depth);
-                    }
-                    Input::Piped => self.found.implied.push(unknown(None)),
+                    Input::Text(script) => self.script(script, &[], depth),
+                    Input::Nothing | Input::Piped(_) => self.unknown_command(),
                 },
             }
+        }
+    }
+
+    /// What a command that takes its arguments from its input may be given.
+    fn given(&mut self, texts: &[String]) {
+        let Some(last) = self.found.commands.last().cloned() else { return };
+        let words = texts.iter().flat_map(|text| text.split_whitespace()).map(Word::fixed);
+        let words: Vec<Word> = last.into_iter().chain(words).collect();
+        if !texts.is_empty() && self.setting.limits.take(Limit::Commands, 1) {
+            self.found.commands.push(words);
         }
     }
 
@@ -141,7 +208,7 @@ impl Search<'_> {
         if is_fixed {
             self.imply(&text, None, &known);
         } else {
-            self.found.implied.push(unknown(None));
+            self.unknown_command();
         }
         let simple = Simple { text, words: known, full: words, ..Simple::default() };
         self.simple(&simple, depth + 1);
@@ -149,25 +216,33 @@ impl Search<'_> {
 
     fn script(&mut self, script: &Word, arguments: &[Word], depth: usize) {
         if !script.is_fixed {
-            self.found.implied.push(unknown(None));
+            self.unknown_command();
         }
         let mut variables = Variables::new();
+        let values = |word: &Word| Values { list: word.values.clone(), is_closed: word.is_closed };
         for (at, argument) in arguments.iter().enumerate() {
-            variables.insert(at.to_string(), argument.values.clone());
+            variables.insert(at.to_string(), values(argument));
         }
         let all = arguments.iter().skip(1).map(Word::text).collect::<Vec<_>>().join(" ");
-        variables.insert("@".to_owned(), vec![all.clone()]);
-        variables.insert("*".to_owned(), vec![all]);
+        let each: Vec<String> = arguments.iter().skip(1).flat_map(|word| word.values.clone()).collect();
+        let all = Values::open([vec![all], each].concat());
+        variables.insert("@".to_owned(), all.clone());
+        variables.insert("*".to_owned(), all);
         // Of a text with unknown parts the rest is looked at all the same.
         let sketch = vec![script.raw.trim_matches('"').to_owned()];
         for value in if script.values.is_empty() { &sketch } else { &script.values } {
-            self.bytes += value.len();
-            if self.bytes > MAX_INNER_BYTES || depth >= MAX_DEPTH {
-                self.is_full = true;
+            if depth >= MAX_DEPTH {
+                self.setting.limits.give_up(Reason::Depth);
                 return;
             }
-            let line = parse_with(value, self.home, variables.clone());
-            self.line(value, &line, depth + 1);
+            if !self.setting.limits.take(Limit::Scripts, 1) {
+                return;
+            }
+            let sources = [scan::without_continuations(value), Some(value.clone())];
+            for source in sources.into_iter().flatten() {
+                let line = parse_with(&source, self.setting, variables.clone());
+                self.line(&line, depth + 1);
+            }
         }
     }
 
@@ -177,10 +252,37 @@ impl Search<'_> {
         }
         let always = arity::prefix(words).map(|prefix| prefix + " *");
         let implied = Implied { spelled: spelled.map(str::to_owned), always, ..commands(text) };
-        if !self.found.implied.contains(&implied) {
+        self.push(implied);
+    }
+
+    fn push(&mut self, implied: Implied) {
+        let bytes = implied.pattern.len() + implied.spelled.as_ref().map_or(0, String::len);
+        if !self.found.implied.contains(&implied) && self.setting.limits.take(Limit::Patterns, bytes) {
             self.found.implied.push(implied);
         }
     }
+
+    /// A command that only the run tells, with whatever it does.
+    fn unknown_command(&mut self) {
+        self.push(commands(&UNKNOWN.to_string()));
+        self.any_effect(Certainty::Possible);
+    }
+
+    fn any_effect(&mut self, certainty: Certainty) {
+        any_effect(certainty).into_iter().for_each(|implied| self.push(implied));
+    }
+}
+
+/// Any file read or written, and any directory entered.
+pub(super) fn any_effect(certainty: Certainty) -> [Implied; 3] {
+    ["read", "edit", "external_directory"]
+        .map(|permission| Implied { certainty, ..Implied::new(permission, &UNKNOWN.to_string()) })
+}
+
+/// Everything that a line may do that could not be analysed.
+pub(super) fn anything() -> impl Iterator<Item = Implied> {
+    let command = Implied { certainty: Certainty::Unknown, ..commands(&UNKNOWN.to_string()) };
+    [command].into_iter().chain(any_effect(Certainty::Unknown))
 }
 
 fn written(words: &[Word]) -> String {
@@ -199,9 +301,4 @@ fn is_fixed(head: &Word) -> bool {
 
 fn commands(text: &str) -> Implied {
     Implied::new("bash", text)
-}
-
-/// Some command that cannot be told.
-fn unknown(spelled: Option<&str>) -> Implied {
-    Implied { spelled: spelled.map(str::to_owned), ..commands(&UNKNOWN.to_string()) }
 }

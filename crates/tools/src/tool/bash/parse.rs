@@ -1,19 +1,63 @@
 //! The simple commands of a command line.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::rc::Rc;
 
-use tree_sitter::{Node, Parser};
+use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
-use super::word::{Variables, Word, Words};
+use super::braces::braces;
+use super::limits::{Limit, Limits, Reason};
+use super::scan::{self, MAX_OPERATORS};
+use super::word::{Values, Variables, Word, Words};
 
-/// A longer line is not taken apart.
+/// A longer line is not parsed.
 const MAX_PARSED_BYTES: usize = 64 * 1024;
+/// Nodes of the syntax tree.
+const MAX_NODES: usize = 64 * 1024;
+/// Nodes inside each other, without those that only chain commands.
+const MAX_DEPTH: usize = 64;
+/// Kinds of nodes that chain commands.
+const CHAINS: [&str; 3] = ["list", "pipeline", "redirected_statement"];
 /// Redirections around one command that are looked at for its words.
 const MAX_REDIRECTIONS: usize = 16;
+/// Words of a text that a variable may be read from.
+const MAX_READ: usize = 64;
 /// Kinds of nodes besides statements whose commands read what they are given.
 const READING: [&str; 6] =
     ["compound_statement", "do_group", "elif_clause", "else_clause", "negated_command", "subshell"];
+/// Kinds of nodes whose words the shell may evaluate once more, so that substitutions in quotes run.
+const EVALUATING: [&str; 8] = [
+    "arithmetic_expansion",
+    "binary_expression",
+    "c_style_for_statement",
+    "declaration_command",
+    "subscript",
+    "test_command",
+    "unset_command",
+    "variable_assignment",
+];
+/// Builtins that do the same with their arguments.
+const EVALUATORS: [&str; 16] = [
+    "[",
+    "builtin",
+    "command",
+    "compgen",
+    "complete",
+    "declare",
+    "export",
+    "getopts",
+    "let",
+    "local",
+    "mapfile",
+    "printf",
+    "read",
+    "readarray",
+    "test",
+    "wait",
+];
+/// Builtins that set the variables they are given.
+const SETTERS: [&str; 7] = ["getopts", "let", "mapfile", "printf", "read", "readarray", "wait"];
 
 /// A command line, taken apart.
 #[derive(Debug, Default, PartialEq)]
@@ -26,15 +70,17 @@ pub(super) struct Line {
     pub(super) sets: Vec<(String, Word)>,
     /// Redirections that belong to no simple command.
     pub(super) loose_redirects: Vec<String>,
-    /// Whether the line is well-formed.
-    pub(super) understood: bool,
+    /// Scripts that the shell may take from quoted words: `[[ -v 'a[$(x)]' ]]`.
+    pub(super) hidden: Vec<Word>,
+    /// Whether it has loops or functions, whose commands may run after later ones.
+    pub(super) repeats: bool,
 }
 
 /// A redirection to or from a file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Redirect {
-    /// What the file's name may be, as far as it can be told.
-    pub(super) paths: Vec<String>,
+    /// The file.
+    pub(super) path: Word,
     /// Whether it is written to.
     pub(super) writes: bool,
 }
@@ -42,13 +88,13 @@ pub(super) struct Redirect {
 /// What a command is given to read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) enum Input {
-    /// Nothing that the line tells of.
+    /// Nothing that the line names.
     #[default]
     Nothing,
     /// A text of the line.
-    Text(Vec<String>),
-    /// What another command writes.
-    Piped,
+    Text(Word),
+    /// The output of another command, which may consist of these words.
+    Piped(Vec<String>),
 }
 
 /// A simple command.
@@ -60,7 +106,7 @@ pub(super) struct Simple {
     pub(super) words: Vec<Option<String>>,
     /// Whether its text has redirections.
     pub(super) redirected: bool,
-    /// All its words, those behind redirections too, with everything that can be told of them.
+    /// All its words, those behind redirections too, with everything that is known of them.
     pub(super) full: Vec<Word>,
     /// What it is given to read.
     pub(super) input: Input,
@@ -71,46 +117,59 @@ impl Simple {
         self.words.first()?.as_deref()
     }
 
-    /// Whether it does nothing but change the directory, which needs no leave.
+    /// Whether it only changes the directory, which needs no permission.
     pub(super) fn only_moves(&self) -> bool {
         !self.redirected && self.name() == Some("cd")
     }
 }
 
-/// Takes a command line apart; `~` and `$HOME` stand for `home`.
-pub(super) fn parse(source: &str, home: Option<&Path>) -> Line {
-    parse_with(source, home, Variables::new())
+/// What a line is parsed with.
+#[derive(Clone, Copy)]
+pub(super) struct Setting<'a> {
+    /// The directory that `~` and `$HOME` stand for.
+    pub(super) home: Option<&'a Path>,
+    pub(super) limits: &'a Limits,
+}
+
+/// Takes a command line apart.
+pub(super) fn parse(source: &str, setting: Setting) -> Line {
+    parse_with(source, setting, Variables::new())
 }
 
 /// The same where some variables are known already.
-pub(super) fn parse_with(source: &str, home: Option<&Path>, variables: Variables) -> Line {
+pub(super) fn parse_with(source: &str, setting: Setting, variables: Variables) -> Line {
     let mut line = Line::default();
-    if source.len() > MAX_PARSED_BYTES {
+    let Some(tree) = tree(source, setting.limits) else { return line };
+    let home = setting.home.and_then(Path::to_str);
+    let mut words = Words { source, home, variables, limits: setting.limits };
+    if !learn(&mut words, &tree) {
         return line;
     }
-    let mut parser = Parser::new();
-    if parser.set_language(&tree_sitter_bash::LANGUAGE.into()).is_err() {
-        return line;
-    }
-    let Some(tree) = parser.parse(source, None) else { return line };
-    line.understood = !tree.root_node().has_error();
-    let mut words = Words { source, home: home.and_then(Path::to_str), variables };
     // A stack of our own: the line may nest deeper than ours.
     let mut todo = vec![(tree.root_node(), Around::default())];
     while let Some((node, around)) = todo.pop() {
         match node.kind() {
-            kind if COMMANDS.contains(&kind) => line.commands.extend(simples(&words, node, &around)),
-            "variable_assignment" => {
-                line.sets.extend(words.assignment(node));
-                words.learn(node);
+            kind if COMMANDS.contains(&kind) || is_broken_command(node) => {
+                let found = simples(&words, node, &around);
+                let bytes = found.iter().map(|simple| simple.text.len()).sum();
+                if !setting.limits.take(Limit::Commands, found.len())
+                    || !setting.limits.take(Limit::Patterns, bytes)
+                {
+                    return line;
+                }
+                line.commands.extend(found);
             }
-            "for_statement" => words.learn_each(node),
+            "variable_assignment" => line.sets.extend(words.assignment(node)),
             "file_redirect" => line.redirects.extend(redirect(&words, node)),
             "redirected_statement" if !is_command(node.child_by_field_name("body")) => {
                 line.loose_redirects.push(redirects(&words, node));
             }
+            "c_style_for_statement" | "for_statement" | "function_definition" | "while_statement" => {
+                line.repeats = true;
+            }
             _ => {}
         }
+        line.hidden.extend(hidden(&words, node, &around));
         let before = todo.len();
         todo.extend(inside(&words, node, &around));
         todo[before..].reverse();
@@ -118,8 +177,171 @@ pub(super) fn parse_with(source: &str, home: Option<&Path>, variables: Variables
     line
 }
 
+/// The syntax tree of a source; a reason is recorded if there is none or it has errors.
+fn tree(source: &str, limits: &Limits) -> Option<Tree> {
+    if source.len() > MAX_PARSED_BYTES || !limits.take(Limit::Bytes, source.len()) {
+        limits.give_up(Reason::Length);
+        return None;
+    }
+    if scan::operators(source) > MAX_OPERATORS {
+        limits.give_up(Reason::Operators);
+        return None;
+    }
+    let mut parser = Parser::new();
+    let is_ready = parser.set_language(&tree_sitter_bash::LANGUAGE.into()).is_ok();
+    let mut progress = |_: &ParseState| {
+        if limits.has_time() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let options = ParseOptions::new().progress_callback(&mut progress);
+    let bytes = source.as_bytes();
+    let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
+    let tree = is_ready.then(|| parser.parse_with_options(&mut read, None, Some(options))).flatten();
+    let Some(tree) = tree else {
+        limits.give_up(Reason::Syntax);
+        return None;
+    };
+    if tree.root_node().has_error() {
+        limits.give_up(Reason::Syntax);
+    }
+    if tree.root_node().descendant_count() > MAX_NODES {
+        limits.give_up(Reason::Length);
+        return None;
+    }
+    Some(tree)
+}
+
+/// Learns the variables that a line sets anywhere, because a loop may use them before. `false` if the line is
+/// nested too deeply to go on.
+fn learn(words: &mut Words, tree: &Tree) -> bool {
+    // Another time for those that are set to others.
+    for _ in 0..2 {
+        let mut todo = vec![(tree.root_node(), 0)];
+        while let Some((node, depth)) = todo.pop() {
+            if depth > MAX_DEPTH {
+                words.limits.give_up(Reason::Depth);
+                return false;
+            }
+            if !words.limits.has_time() {
+                return false;
+            }
+            match node.kind() {
+                "variable_assignment" => words.learn(node),
+                "for_statement" => words.learn_each(node),
+                "command" => {
+                    forget(words, node);
+                    read_from(words, node);
+                }
+                "pipeline" | "redirected_statement" => read_from(words, node),
+                _ => {}
+            }
+            let depth = depth + usize::from(!CHAINS.contains(&node.kind()));
+            todo.extend(node.named_children(&mut node.walk()).map(|child| (child, depth)));
+        }
+    }
+    true
+}
+
+/// Remembers what `read` may find in the text that a pipeline or a redirection gives it.
+fn read_from(words: &mut Words, node: Node) {
+    let parts: Vec<Node> = node.named_children(&mut node.walk()).collect();
+    let texts = match node.kind() {
+        "pipeline" => parts.first().map(|first| [words.output(*first).list, words.named(*first)].concat()),
+        _ => given(words, &of_kind(&parts, "_redirect")).and_then(|input| match input {
+            Input::Text(word) => Some(word.values),
+            Input::Piped(_) | Input::Nothing => None,
+        }),
+    };
+    let values: Vec<String> = texts
+        .into_iter()
+        .flatten()
+        .flat_map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    if values.is_empty() || values.len() > MAX_READ {
+        return;
+    }
+    let (mut todo, mut names) = (vec![node], Vec::new());
+    while let Some(node) = todo.pop() {
+        let name = node.child_by_field_name("name").map(|name| words.text(name));
+        if node.kind() == "command" && matches!(name, Some("read" | "mapfile" | "readarray")) {
+            let mut cursor = node.walk();
+            let arguments = node.children_by_field_name("argument", &mut cursor);
+            names.extend(
+                arguments.map(|word| words.text(word).to_owned()).filter(|word| !word.starts_with('-')),
+            );
+        }
+        todo.extend(node.named_children(&mut node.walk()));
+    }
+    for name in names {
+        words.know(&name, Values::open(values.clone()));
+    }
+}
+
+/// Takes the values of variables that a command sets to be incomplete.
+fn forget(words: &mut Words, node: Node) {
+    let name = node.child_by_field_name("name").map(|name| words.text(name));
+    if !name.is_some_and(|name| SETTERS.contains(&name)) {
+        return;
+    }
+    let mut cursor = node.walk();
+    let arguments: Vec<Word> =
+        node.children_by_field_name("argument", &mut cursor).map(|word| words.all(word)).collect();
+    for value in arguments.into_iter().flat_map(|word| word.values) {
+        let name = value.split(['=', '[']).next().unwrap_or_default();
+        if !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+            words.know(name, Values::open(Vec::new()));
+        }
+    }
+}
+
+/// The scripts in a word that the shell evaluates once more.
+fn hidden(words: &Words, node: Node, around: &Around) -> Vec<Word> {
+    let text = words.text(node);
+    match node.kind() {
+        "raw_string" | "ansi_c_string" | "string" | "word" | "concatenation" if around.evaluates => {
+            let scripts = words.all(node).values;
+            scripts.iter().flat_map(|value| scan::substitutions(value)).map(Word::fixed).collect()
+        }
+        // The grammar does not see all substitutions in it.
+        "expansion" if !text.ends_with("@P}") => {
+            scan::substitutions(text).into_iter().map(Word::fixed).collect()
+        }
+        // Those inside of backticks are quoted.
+        "command_substitution" if text.starts_with('`') && text.contains('\\') => {
+            let inside = text.trim_matches('`');
+            vec![Word::fixed(&super::word::unquoted(inside, |c| matches!(c, '`' | '$' | '\\')))]
+        }
+        // The value is expanded like a prompt.
+        "expansion" if text.ends_with("@P}") => {
+            let name: String =
+                text.chars().skip(2).take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let known = words.variables.get(&name).cloned().unwrap_or_default();
+            let scripts = known.list.iter().flat_map(|value| scan::substitutions(value)).map(Word::fixed);
+            let rest = (!known.is_closed).then(|| Word::unknown(text));
+            scripts.chain(rest).collect()
+        }
+        // The grammar does not see all substitutions in an indented one.
+        "heredoc_redirect" if !is_quoted(words, node) => {
+            let bodies = of_kind(&node.named_children(&mut node.walk()).collect::<Vec<_>>(), "heredoc_body");
+            let texts = bodies.into_iter().filter(|body| body.named_child_count() == 0);
+            texts.flat_map(|body| scan::substitutions(words.text(body))).map(Word::fixed).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether the end of a here-document is quoted, so that nothing in it is expanded.
+fn is_quoted(words: &Words, heredoc: Node) -> bool {
+    let starts = of_kind(&heredoc.named_children(&mut heredoc.walk()).collect::<Vec<_>>(), "heredoc_start");
+    starts.iter().any(|start| words.text(*start).contains(['\'', '"', '\\']))
+}
+
 /// The kinds of nodes that are simple commands.
 const COMMANDS: [&str; 3] = ["command", "declaration_command", "unset_command"];
+
+/// Whether the grammar found the name of a command where something after it is not understood.
+fn is_broken_command(node: Node) -> bool {
+    node.is_error() && node.named_child(0).is_some_and(|child| child.kind() == "command_name")
+}
 
 fn is_command(body: Option<Node>) -> bool {
     body.is_some_and(|body| COMMANDS.contains(&body.kind()))
@@ -134,10 +356,32 @@ struct Around<'t> {
     redirections: Rc<Vec<Node<'t>>>,
     /// What it is given to read.
     input: Rc<Input>,
+    /// Whether the shell may evaluate its words once more.
+    evaluates: bool,
 }
 
 /// The nodes inside of one, each with what lies around it.
 fn inside<'t>(words: &Words, node: Node<'t>, around: &Around<'t>) -> Vec<(Node<'t>, Around<'t>)> {
+    let evaluates = match node.kind() {
+        "command" => {
+            let name = node.child_by_field_name("name").and_then(|name| name.named_child(0));
+            let name = name.map(|name| words.all(name));
+            let is_evaluator = |name: &String| match name.as_str() {
+                "printf" => words.text(node).contains(" -v"),
+                name => EVALUATORS.contains(&name),
+            };
+            name.is_some_and(|name| name.values.iter().any(is_evaluator))
+        }
+        // Commands inside have words of their own.
+        "command_substitution" | "process_substitution" => false,
+        kind => around.evaluates || EVALUATING.contains(&kind),
+    };
+    let mut inside = around_children(words, node, around);
+    inside.iter_mut().for_each(|(_, around)| around.evaluates = evaluates);
+    inside
+}
+
+fn around_children<'t>(words: &Words, node: Node<'t>, around: &Around<'t>) -> Vec<(Node<'t>, Around<'t>)> {
     let children: Vec<Node<'t>> = node.named_children(&mut node.walk()).collect();
     let last = children.len().saturating_sub(1);
     let reads = Around { input: Rc::clone(&around.input), ..Around::default() };
@@ -146,8 +390,16 @@ fn inside<'t>(words: &Words, node: Node<'t>, around: &Around<'t>) -> Vec<(Node<'
             let body = node.child_by_field_name("body");
             let own = of_kind(&children, "_redirect");
             let input = given(words, &own).map_or_else(|| Rc::clone(&around.input), Rc::new);
+            if own.len() + around.redirections.len() > MAX_REDIRECTIONS {
+                words.limits.give_up(Reason::Operators);
+            }
             let redirections = own.iter().chain(around.redirections.iter()).take(MAX_REDIRECTIONS).copied();
-            let inner = Around { outer: Some(node), redirections: Rc::new(redirections.collect()), input };
+            let inner = Around {
+                outer: Some(node),
+                redirections: Rc::new(redirections.collect()),
+                input,
+                evaluates: false,
+            };
             let of = |child| if Some(child) == body { inner.clone() } else { Around::default() };
             children.into_iter().map(|child| (child, of(child))).collect()
         }
@@ -163,19 +415,16 @@ fn inside<'t>(words: &Words, node: Node<'t>, around: &Around<'t>) -> Vec<(Node<'
             for (at, child) in children.iter().enumerate() {
                 let input = match at.checked_sub(1).and_then(|before| children.get(before)) {
                     None => Rc::clone(&around.input),
-                    Some(before) => Rc::new(match words.said(*before) {
-                        said if said.is_empty() => Input::Piped,
-                        said => Input::Text(said),
-                    }),
+                    Some(before) => Rc::new(written_by(words, *before)),
                 };
                 let redirections = if at == last { Rc::clone(&around.redirections) } else { Rc::default() };
-                inner.push((*child, Around { outer: None, redirections, input }));
+                inner.push((*child, Around { redirections, input, ..Around::default() }));
             }
             inner
         }
         // What follows `<<E |` reads what the command before it writes.
         "heredoc_redirect" => {
-            let piped = Around { input: Rc::new(Input::Piped), ..Around::default() };
+            let piped = Around { input: Rc::new(Input::Piped(Vec::new())), ..Around::default() };
             children.into_iter().map(|child| (child, piped.clone())).collect()
         }
         // Whatever is inside of a statement reads what the statement is given.
@@ -195,7 +444,7 @@ fn simples(words: &Words, node: Node, around: &Around) -> Vec<Simple> {
     let children: Vec<Node> = node.named_children(&mut node.walk()).collect();
     let own = of_kind(&children, "_redirect");
     let mut simple = Simple { redirected: around.outer.is_some(), ..Simple::default() };
-    if node.kind() != "command" {
+    if node.kind() != "command" && !node.is_error() {
         // `export` and its like are the first, unnamed child.
         let name = node.child(0).map(|name| words.text(name).to_owned());
         simple.full.extend(name.as_deref().map(Word::fixed));
@@ -225,7 +474,7 @@ fn simples(words: &Words, node: Node, around: &Around) -> Vec<Simple> {
             simple = Simple::default();
             simple.text = words.source[word.start_byte()..end].trim().to_owned();
         }
-        let full = words.all(*word);
+        let full = if at == 0 && node.is_error() { broken_name(words, node) } else { words.all(*word) };
         if !is_behind || starts_line || simple.words.is_empty() {
             simple.words.push(words.word(*word).map(|word| word.trim_start().to_owned()));
         }
@@ -244,6 +493,13 @@ fn simples(words: &Words, node: Node, around: &Around) -> Vec<Simple> {
     }
     found.push(simple);
     found
+}
+
+/// The first word of a command that the grammar breaks at its braces: `{rm,-f,x}`.
+fn broken_name(words: &Words, node: Node) -> Word {
+    let raw = words.text(node).split_whitespace().next().unwrap_or_default();
+    let values = braces(raw, words.limits).unwrap_or_default();
+    Word { raw: raw.to_owned(), is_fixed: !values.is_empty(), is_closed: !values.is_empty(), values }
 }
 
 fn first_line(text: &str) -> String {
@@ -275,19 +531,47 @@ fn words_behind<'t>(words: &Words, redirection: Node<'t>) -> Vec<Node<'t>> {
     }
 }
 
+/// What a command writes into a pipe.
+fn written_by(words: &Words, node: Node) -> Input {
+    let Values { list, is_closed } = words.output(node);
+    if list.is_empty() {
+        return Input::Piped(words.named(node));
+    }
+    Input::Text(Word { raw: String::new(), values: list, is_fixed: is_closed, is_closed })
+}
+
 /// The text that redirections give to read.
 fn given(words: &Words, redirections: &[Node]) -> Option<Input> {
-    redirections.iter().find_map(|redirection| {
+    let mut text = Word { raw: String::new(), values: Vec::new(), is_fixed: true, is_closed: true };
+    for redirection in redirections {
         let parts: Vec<Node> = redirection.named_children(&mut redirection.walk()).collect();
         match redirection.kind() {
-            "herestring_redirect" => Some(Input::Text(words.all(*parts.last()?).values)),
-            "heredoc_redirect" => {
-                let body = of_kind(&parts, "heredoc_body");
-                Some(Input::Text(body.into_iter().map(|body| words.text(body).to_owned()).collect()))
+            "herestring_redirect" => {
+                let word = words.all(*parts.last()?);
+                text.is_fixed &= word.is_fixed;
+                text.values.extend(word.values);
+                text.raw = word.raw;
             }
-            _ => None,
+            "heredoc_redirect" => {
+                let is_quoted = is_quoted(words, *redirection);
+                for body in of_kind(&parts, "heredoc_body").into_iter().map(|body| words.text(body)) {
+                    text.is_fixed &= is_quoted || !body.contains(['$', '`']);
+                    text.values.push(body.to_owned());
+                    let plain = super::word::unquoted(body, |c| matches!(c, '$' | '`' | '\\' | '\n'));
+                    text.values.extend((!is_quoted && plain != body).then_some(plain));
+                }
+            }
+            // Another file or descriptor.
+            _ => {
+                let reads = words.text(*redirection).trim_start_matches(|c: char| c.is_ascii_digit());
+                if reads.starts_with('<') && !reads.starts_with("<(") {
+                    return Some(Input::Piped(Vec::new()));
+                }
+            }
         }
-    })
+    }
+    let is_empty = text.values.is_empty() && text.raw.is_empty();
+    (!is_empty).then_some(Input::Text(text))
 }
 
 fn redirects(words: &Words, node: Node) -> String {
@@ -304,7 +588,10 @@ fn redirect(words: &Words, node: Node) -> Option<Redirect> {
     let operator =
         node.children(&mut node.walk()).find(|child| !child.is_named()).map(|child| words.text(child));
     let operator = operator.unwrap_or_default();
-    let duplicates = matches!(operator, "<&" | ">&") && destination.kind() == "number";
-    let redirect = Redirect { paths: words.all(destination).values, writes: !operator.starts_with('<') };
-    (!duplicates && !operator.ends_with('-')).then_some(redirect)
+    let path = words.all(destination);
+    let is_number = path.is_closed && path.values.iter().all(|value| value.parse::<u32>().is_ok());
+    let duplicates = matches!(operator, "<&" | ">&") && is_number;
+    // Only a part of what the grammar takes for an operator may be seen.
+    let writes = !operator.starts_with('<') || words.text(node).contains("<>");
+    (!duplicates && !operator.ends_with('-')).then_some(Redirect { path, writes })
 }

@@ -1,17 +1,20 @@
 //! Files that a command line names: those it reads and writes, and the directories outside the worktree.
 //!
-//! Only what can be read off the line is found: a path that a program makes up is not.
-//! Leave for the command itself covers those.
+//! Only what can be read off the line is found. A path that is computed by the line counts as unknown; a path that a
+//! program makes up is covered by the permission for the command alone.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use codewright_workspace::{Place, Workspace, physical};
+use codewright_workspace::{Place, Workspace, normalize, physical};
 
 use super::beneath::Beneath;
-use super::touch::{Deed, touched};
-use super::word::{Word, braces};
+use super::limits::{Limit, Limits, Reason};
+use super::options::values_of;
+use super::touch::{Deed, Touch, touched};
+use super::word::{NUMBER, Word};
 use crate::ToolError;
-use crate::ask::{Implied, UNKNOWN, file_patterns};
+use crate::ask::{Certainty, Implied, UNKNOWN, file_patterns};
 
 /// Commands all of whose arguments are files, whether they exist or not.
 const FILE_COMMANDS: &[&str] = &[
@@ -21,8 +24,25 @@ const FILE_COMMANDS: &[&str] = &[
 /// Commands whose first argument is a pattern or a script.
 const PATTERN_COMMANDS: &[&str] = &["awk", "egrep", "fgrep", "grep", "jq", "perl", "rg", "sed"];
 /// Commands that open none of their arguments.
-const TEXT_COMMANDS: &[&str] =
-    &["cut", "echo", "export", "expr", "kill", "printf", "seq", "sleep", "tr", "unset"];
+const TEXT_COMMANDS: &[&str] = &[
+    ":", "cut", "echo", "export", "expr", "false", "kill", "let", "printf", "seq", "sleep", "tr", "true",
+    "unset",
+];
+/// Commands that change to the directory which one of these options names.
+const ENTERING: &[(&[&str], &[&str])] = &[
+    (&["git"], &["-C", "--git-dir", "--work-tree"]),
+    (&["tar", "gtar", "bsdtar"], &["-C", "--directory"]),
+    (&["make", "gmake"], &["-C", "-I", "--directory", "--include-dir"]),
+    (&["env"], &["-C", "--chdir"]),
+    (&["sudo"], &["-D", "-R", "--chdir", "--chroot"]),
+    (&["ninja", "cargo", "go", "meson"], &["-C"]),
+    (&["npm", "pnpm", "yarn", "bun"], &["-C", "--prefix", "--dir", "--cwd"]),
+    (&["uv", "poetry"], &["--directory", "--project"]),
+];
+/// Commands with operands such as `if=file`.
+const KEYED: &[&str] = &["dd", "gdd"];
+/// Options of downloaders whose values may begin with `@` and a file.
+const UPLOADERS: &[&str] = &["curl", "http", "https", "xh", "wget"];
 /// Places every program may use.
 const DEVICES: &[&str] = &[
     "/dev/null",
@@ -34,51 +54,60 @@ const DEVICES: &[&str] = &[
     "/dev/urandom",
     "/dev/random",
 ];
-/// Arguments that are looked at.
-const MAX_PATHS: usize = 1000;
-/// Files a line reads and writes that are judged.
-const MAX_FILES: usize = 512;
-/// Names that one wildcard may stand for, and entries of a directory that are looked at for it.
-const MAX_MATCHES: usize = 256;
-/// Entries of a directory that a wildcard is compared with.
-const MAX_ENTRIES: usize = 10_000;
-/// Directories a line may change to; later ones are judged from these.
+/// The kernel opens no longer path.
+const MAX_PATH_BYTES: usize = 4096;
+/// Paths that one wildcard may stand for.
+const MAX_MATCHES: usize = 2048;
+/// Directories a line may change to; later paths are judged from each.
 const MAX_BASES: usize = 16;
 
 /// What a line reaches.
 #[derive(Debug, Default)]
 pub(super) struct Reached {
-    /// The directories outside that need leave, each once, in the order they are named.
+    /// The directories outside that need permission, each once, in the order they are named.
     pub(super) outside: Vec<String>,
     /// The files that are read and written.
     pub(super) implied: Vec<Implied>,
 }
 
-/// Finds what a line reaches.
-pub(super) fn reached(workspace: &Workspace, workdir: &Place, line: &Beneath) -> Result<Reached, ToolError> {
-    let mut search =
-        Search { workspace, bases: vec![workdir.real.clone()], found: Reached::default(), files: 0 };
-    if !workdir.inside {
-        search.add(&workdir.real);
+/// Where a line runs.
+#[derive(Clone, Copy)]
+pub(super) struct Start<'a> {
+    pub(super) workspace: &'a Workspace,
+    pub(super) workdir: &'a Place,
+    pub(super) home: Option<&'a Path>,
+    pub(super) limits: &'a Limits,
+}
+
+/// Finds what a line reaches. Commands in a loop or a function may run after later ones changed the directory.
+pub(super) fn reached(start: Start, line: &Beneath) -> Result<Reached, ToolError> {
+    let mut search = Search {
+        start,
+        bases: vec![start.workdir.real.clone()],
+        found: Reached::default(),
+        known: HashSet::new(),
+        parents: HashMap::new(),
+        is_lost: false,
+    };
+    if !start.workdir.inside {
+        search.add(&start.workdir.real);
     }
-    let mut left = MAX_PATHS;
-    for words in &line.commands {
-        let name = name_of(words);
-        for path in named(name, words).into_iter().take(left).collect::<Vec<_>>() {
-            left -= 1;
-            search.visit(path, FILE_COMMANDS.contains(&name))?;
-        }
-        if let Some(target) = entered(name, words) {
-            search.enter(target)?;
-        }
-        for (deed, path) in touched(name, words) {
-            search.touch(deed, &path)?;
+    for word in &line.directories {
+        search.directory(word)?;
+    }
+    for _ in 0..if line.repeats { 2 } else { 1 } {
+        for words in &line.commands {
+            search.command(words)?;
         }
     }
     for redirect in &line.redirects {
-        for path in &redirect.paths {
-            search.visit(path, true)?;
-            search.touch(if redirect.writes { Deed::Writes } else { Deed::Reads }, path)?;
+        search.arguments("cat", std::slice::from_ref(&redirect.path))?;
+        let deed = if redirect.writes { Deed::Writes } else { Deed::Reads };
+        for value in &redirect.path.values {
+            search.touch(deed, Some(value))?;
+        }
+        if !redirect.path.is_closed {
+            search.touch(deed, None)?;
         }
     }
     Ok(search.found)
@@ -90,103 +119,241 @@ fn name_of(words: &[Word]) -> &str {
     name.and_then(|name| name.rsplit('/').next()).unwrap_or_default()
 }
 
-/// The arguments of a command that may be paths.
-fn named<'a>(name: &str, words: &'a [Word]) -> Vec<&'a str> {
-    let arguments = if TEXT_COMMANDS.contains(&name) { &[] } else { words.get(1..).unwrap_or_default() };
-    let pattern = PATTERN_COMMANDS.contains(&name);
-    let (flags, plain): (Vec<&str>, Vec<&str>) = arguments
-        .iter()
-        .flat_map(|word| &word.values)
-        .map(String::as_str)
-        .partition(|word| word.starts_with('-'));
-    // `--file=/etc/hosts` names a file too.
-    let values = flags.into_iter().filter_map(|flag| flag.split_once('=').map(|(_, value)| value));
-    // A pattern seldom exists as a path, but for the one that is nothing but a slash.
-    let skip = usize::from(pattern && plain.first() == Some(&"/"));
-    plain.into_iter().skip(skip).chain(values.collect::<Vec<_>>()).collect()
+/// The texts in an argument that may be paths; the first ones are as sure as the command makes them.
+fn paths_in<'a>(name: &str, value: &'a str) -> Vec<&'a str> {
+    if let Some((_, path)) = value.split_once("file://") {
+        return vec![path.trim_start_matches("localhost")];
+    }
+    let behind = value.split_once('=').map(|(_, behind)| behind);
+    if UPLOADERS.contains(&name)
+        && let Some((_, path)) = value.split_once('@')
+        && (path.starts_with(['/', '~', '.']) || value.starts_with('@') || behind.is_some())
+    {
+        return vec![path];
+    }
+    if !value.starts_with('-') {
+        return if KEYED.contains(&name) { behind.into_iter().collect() } else { vec![value] };
+    }
+    // `--file=/etc/hosts` names a file too, and `-C/etc` a directory.
+    let glued = value.get(2..).filter(|rest| rest.starts_with(['/', '~']) || rest.starts_with(".."));
+    let glued = glued.filter(|rest| !value.starts_with("--") && rest.trim_matches('/').len() > 1);
+    behind.into_iter().chain(glued).collect()
 }
 
-/// The directory that a command changes to, for itself or for those after it.
-fn entered<'a>(name: &str, words: &'a [Word]) -> Option<&'a str> {
+/// The words that name directories which a command changes to, for itself or for those after it.
+fn entered(name: &str, words: &[Word]) -> Vec<Word> {
+    let rest = words.get(1..).unwrap_or_default();
     if matches!(name, "cd" | "pushd") {
-        let mut values = words.iter().skip(1).flat_map(|word| &word.values);
-        return values.find(|word| !word.starts_with('-')).map(String::as_str);
+        return rest.iter().filter(|word| !word.is_option() && word.text() != "-").cloned().collect();
     }
-    let at = words.iter().position(|word| matches!(word.text(), "-C" | "--directory" | "--chdir"))?;
-    words.get(at + 1)?.values.first().map(String::as_str)
+    if let Some((_, options)) = ENTERING.iter().find(|(names, _)| names.contains(&name)) {
+        return values_of(rest, options);
+    }
+    let at = words.iter().position(|word| matches!(word.text(), "-C" | "--directory" | "--chdir"));
+    at.and_then(|at| words.get(at + 1)).cloned().into_iter().collect()
 }
 
 struct Search<'a> {
-    workspace: &'a Workspace,
+    start: Start<'a>,
     /// Where a relative path may start: a line may change the directory.
     bases: Vec<PathBuf>,
     found: Reached,
-    files: usize,
+    /// What was found already.
+    known: HashSet<(&'static str, String)>,
+    /// Directories of files that wildcards matched.
+    parents: HashMap<PathBuf, Place>,
+    /// Whether the line changes to a directory that is not known.
+    is_lost: bool,
 }
 
 impl Search<'_> {
+    fn command(&mut self, words: &[Word]) -> Result<(), ToolError> {
+        let name = name_of(words);
+        self.arguments(name, words.get(1..).unwrap_or_default())?;
+        let is_move = matches!(name, "cd" | "pushd");
+        let targets = entered(name, words);
+        if name == "cd" && targets.is_empty() && !words.iter().any(|word| word.text() == "-") {
+            let home = self.start.home.map(|home| Word::fixed(&home.to_string_lossy()));
+            home.iter().try_for_each(|home| self.directory(home))?;
+        }
+        for target in targets {
+            self.is_lost |= !target.is_closed;
+            for value in &target.values {
+                // Other options only name a directory where there is one.
+                self.visit(value, is_move)?;
+                self.enter(value)?;
+            }
+        }
+        for Touch { deed, path } in touched(name, words) {
+            // A path inside of an argument was not visited with it.
+            let writes = !matches!(deed, Deed::MayRead | Deed::Reads | Deed::MayFill);
+            if let Some(path) = path.as_deref().filter(|_| deed != Deed::MayRead) {
+                self.visit(path, writes)?;
+            }
+            self.touch(deed, path.as_deref())?;
+        }
+        Ok(())
+    }
+
+    /// Judges the arguments of a command as paths.
+    fn arguments(&mut self, name: &str, words: &[Word]) -> Result<(), ToolError> {
+        if TEXT_COMMANDS.contains(&name) {
+            return Ok(());
+        }
+        let is_file = FILE_COMMANDS.contains(&name);
+        // A pattern seldom exists as a path, but for the one that is nothing but a slash.
+        let mut skips = PATTERN_COMMANDS.contains(&name);
+        for word in words {
+            if is_file && !word.is_closed {
+                self.imply("external_directory", UNKNOWN.to_string(), Certainty::Possible);
+            }
+            for value in &word.values {
+                if std::mem::take(&mut skips) && value == "/" {
+                    continue;
+                }
+                for path in paths_in(name, value) {
+                    let is_plain =
+                        path.len() == value.len() || KEYED.contains(&name) || value.contains("://");
+                    self.visit(path, is_file || (is_plain && value.len() != path.len()))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A directory that a variable names, or that a command without arguments changes to.
+    fn directory(&mut self, word: &Word) -> Result<(), ToolError> {
+        self.is_lost |= !word.is_closed;
+        for value in &word.values {
+            self.visit(value, true)?;
+            self.enter(value)?;
+        }
+        Ok(())
+    }
+
     /// Judges a path; one that does not exist counts only if it is surely one.
     fn visit(&mut self, path: &str, surely: bool) -> Result<(), ToolError> {
-        let choices = braces(path);
-        if !choices.is_empty() {
-            return choices.iter().try_for_each(|choice| self.visit(choice, surely));
-        }
         let path = without_glob(path);
-        if path.is_empty() || is_device(path) {
+        if !is_path(path) {
+            return Ok(());
+        }
+        if !self.start.limits.take(Limit::Paths, self.bases.len()) {
             return Ok(());
         }
         for real in self.places(path)? {
-            if !self.workspace.contains(&real) && (surely || real.exists()) {
+            if !self.start.workspace.contains(&real) && (surely || real.exists()) {
                 self.add(&real);
             }
         }
         Ok(())
     }
 
-    /// Notes what happens to a file.
-    fn touch(&mut self, deed: Deed, path: &str) -> Result<(), ToolError> {
-        if path.is_empty() || is_device(path) || path.contains('\0') {
+    /// Notes what happens to a file; `None` is one that is not known.
+    fn touch(&mut self, deed: Deed, path: Option<&str>) -> Result<(), ToolError> {
+        let Some(path) = path else {
+            self.unknown_file(deed);
+            return Ok(());
+        };
+        if !is_path(path) {
             return Ok(());
         }
-        let mut paths = vec![path.to_owned()];
-        if path.contains(['*', '?', '[']) {
-            paths.extend(self.bases.iter().flat_map(|base| expanded(base, path)).take(MAX_MATCHES));
+        if self.is_lost && !path.starts_with('/') {
+            self.unknown_file(deed);
         }
-        for path in paths {
-            for base in self.bases.clone() {
-                self.touch_at(deed, &base, &path)?;
+        for base in self.bases.clone() {
+            if !self.start.limits.take(Limit::Paths, 1) {
+                return Ok(());
+            }
+            let place = self.start.workspace.resolve_from(&base, Path::new(path))?;
+            let kernel = physical(&base.join(path))?;
+            self.touch_at(deed, &place, &kernel);
+            if path.contains(['*', '?', '[']) {
+                for matched in expanded(&base, path, self.start.limits) {
+                    self.touch_match(deed, &base, &matched)?;
+                }
             }
         }
         Ok(())
     }
 
-    fn touch_at(&mut self, deed: Deed, base: &Path, path: &str) -> Result<(), ToolError> {
-        let place = self.workspace.resolve_from(base, Path::new(path))?;
-        let mut patterns = file_patterns(self.workspace, &place);
-        let kernel = self.workspace.real_title(&physical(&base.join(path))?);
+    /// The same for a name that a wildcard matches. Its directory is resolved once for all of its files.
+    fn touch_match(&mut self, deed: Deed, base: &Path, matched: &Match) -> Result<(), ToolError> {
+        let full = base.join(&matched.path);
+        let (Some(parent), Some(name), false) = (full.parent(), full.file_name(), matched.is_link) else {
+            let place = self.start.workspace.resolve_from(base, Path::new(&matched.path))?;
+            self.touch_at(deed, &place, &physical(&full)?);
+            return Ok(());
+        };
+        if !self.parents.contains_key(parent) {
+            let place = self.start.workspace.resolve_from(base, parent)?;
+            self.parents.insert(parent.to_owned(), place);
+        }
+        let parent = &self.parents[parent];
+        let place =
+            Place { path: parent.path.join(name), real: parent.real.join(name), inside: parent.inside };
+        let kernel = place.real.clone();
+        self.touch_at(deed, &place, &kernel);
+        Ok(())
+    }
+
+    fn touch_at(&mut self, deed: Deed, place: &Place, kernel: &Path) {
+        let workspace = self.start.workspace;
+        let mut patterns = file_patterns(workspace, place);
+        let kernel = workspace.real_title(kernel);
         if !patterns.contains(&kernel) {
             patterns.push(kernel);
         }
-        let permission = match deed {
-            Deed::MayRead if !place.real.is_file() => return Ok(()),
-            Deed::Reads | Deed::Puts if place.real.is_dir() => return Ok(()),
-            Deed::MayRead | Deed::Reads => "read",
-            Deed::Writes | Deed::Puts | Deed::Removes => "edit",
+        let (permission, certainty) = match deed {
+            Deed::MayRead if !place.real.is_file() => return,
+            Deed::Reads | Deed::Puts if place.real.is_dir() => return,
+            Deed::MayRead | Deed::Reads => ("read", Certainty::Stated),
+            Deed::Writes | Deed::Puts | Deed::Removes | Deed::Fills => ("edit", Certainty::Stated),
+            Deed::MayFill => ("edit", Certainty::Possible),
         };
-        if deed == Deed::Removes && place.real.is_dir() {
+        let is_below =
+            matches!(deed, Deed::Fills | Deed::MayFill) || (deed == Deed::Removes && place.real.is_dir());
+        if is_below {
             // What happens to a directory happens to what is in it.
-            let inside: Vec<String> = patterns.iter().map(|pattern| format!("{pattern}/{UNKNOWN}")).collect();
-            patterns.extend(inside);
-        }
-        for pattern in patterns.iter().filter(|pattern| !pattern.is_empty()) {
-            let always = (!pattern.contains(UNKNOWN)).then(|| pattern.clone());
-            let implied = Implied { always, ..Implied::new(permission, pattern) };
-            if self.files < MAX_FILES && !self.found.implied.contains(&implied) {
-                self.files += 1;
-                self.found.implied.push(implied);
+            let inside = patterns.iter().map(|pattern| match pattern.as_str() {
+                "" => UNKNOWN.to_string(),
+                pattern => format!("{pattern}/{UNKNOWN}"),
+            });
+            let inside: Vec<String> = inside.collect();
+            if deed == Deed::Removes {
+                patterns.extend(inside);
+            } else {
+                patterns = inside;
             }
         }
-        Ok(())
+        for pattern in patterns.into_iter().filter(|pattern| !pattern.is_empty()) {
+            // The names that a wildcard of a new file stands for are not known.
+            let is_new = permission == "edit" && pattern.contains(['*', '?', '[']) && !place.real.exists();
+            let pattern = if is_new { without_wildcards(&pattern) } else { pattern };
+            self.imply(permission, pattern, certainty);
+        }
+    }
+
+    /// A file whose name only the run tells.
+    fn unknown_file(&mut self, deed: Deed) {
+        let unknown = UNKNOWN.to_string();
+        self.imply("external_directory", unknown.clone(), Certainty::Possible);
+        match deed {
+            Deed::MayRead | Deed::Reads => self.imply("read", unknown, Certainty::Possible),
+            Deed::Writes | Deed::Puts | Deed::Removes | Deed::Fills => {
+                self.imply("edit", unknown, Certainty::Stated);
+            }
+            Deed::MayFill => self.imply("edit", unknown, Certainty::Possible),
+        }
+    }
+
+    fn imply(&mut self, permission: &'static str, pattern: String, certainty: Certainty) {
+        let key = (permission, format!("{certainty:?}{pattern}"));
+        if self.known.contains(&key) || !self.start.limits.take(Limit::Files, 1) {
+            return;
+        }
+        self.known.insert(key);
+        let always = (!pattern.contains(UNKNOWN)).then(|| pattern.clone());
+        self.found.implied.push(Implied { always, certainty, ..Implied::new(permission, &pattern) });
     }
 
     /// Where a path may lead: as the kernel reads `..` after a link, and as shells do.
@@ -194,7 +361,7 @@ impl Search<'_> {
         let mut places = Vec::new();
         for base in &self.bases {
             let kernel = physical(&base.join(path))?;
-            let shell = self.workspace.resolve_from(base, Path::new(path))?.real;
+            let shell = self.start.workspace.resolve_from(base, Path::new(path))?.real;
             for real in [kernel, shell] {
                 if !places.contains(&real) {
                     places.push(real);
@@ -205,8 +372,28 @@ impl Search<'_> {
     }
 
     fn enter(&mut self, target: &str) -> Result<(), ToolError> {
-        for real in self.places(target)? {
-            if self.bases.len() < MAX_BASES && !self.bases.contains(&real) {
+        if target.len() > MAX_PATH_BYTES {
+            self.start.limits.give_up(Reason::Length);
+            return Ok(());
+        }
+        let mut targets = vec![target.to_owned()];
+        if target.contains(['*', '?', '[']) {
+            let bases = self.bases.clone();
+            let matches = bases.iter().flat_map(|base| expanded(base, target, self.start.limits));
+            targets.extend(matches.map(|matched| matched.path));
+        }
+        for target in targets {
+            if !self.start.limits.take(Limit::Paths, self.bases.len()) {
+                return Ok(());
+            }
+            for real in self.places(&target)? {
+                if self.bases.contains(&real) {
+                    continue;
+                }
+                if self.bases.len() >= MAX_BASES {
+                    self.start.limits.give_up(Reason::Directories);
+                    return Ok(());
+                }
                 self.bases.push(real);
             }
         }
@@ -216,40 +403,77 @@ impl Search<'_> {
     fn add(&mut self, real: &Path) {
         let directory = if real.is_dir() { real } else { real.parent().unwrap_or(real) };
         let directory = directory.to_string_lossy().into_owned();
-        if !self.found.outside.contains(&directory) {
+        if !self.found.outside.contains(&directory) && self.start.limits.take(Limit::Files, 1) {
             self.found.outside.push(directory);
         }
     }
 }
 
+/// Whether a text can be opened as a path and is no place that every program may use.
+fn is_path(path: &str) -> bool {
+    let is_openable = !path.is_empty() && path.len() <= MAX_PATH_BYTES && !path.contains('\0');
+    is_openable && !is_device(&normal(path))
+}
+
+/// A path without `.` and `..`.
+pub(super) fn normal(path: &str) -> String {
+    normalize(Path::new(path)).to_string_lossy().into_owned()
+}
+
 fn is_device(path: &str) -> bool {
-    DEVICES.contains(&path) || path.starts_with("/dev/fd/")
+    let descriptor = path.strip_prefix("/dev/fd/");
+    DEVICES.contains(&path) || descriptor.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit()))
+}
+
+/// A path that a wildcard matches.
+struct Match {
+    path: String,
+    is_link: bool,
 }
 
 /// The paths that a path with wildcards stands for below a directory, as far as they are there.
-fn expanded(base: &Path, path: &str) -> Vec<String> {
-    let mut paths = vec![String::from(if path.starts_with('/') { "/" } else { "" })];
+fn expanded(base: &Path, path: &str, limits: &Limits) -> Vec<Match> {
+    let root = String::from(if path.starts_with('/') { "/" } else { "" });
+    let mut paths = vec![Match { path: root, is_link: true }];
     for component in path.split('/').filter(|component| !component.is_empty()) {
         let mut next = Vec::new();
-        for path in &paths {
+        for Match { path, .. } in &paths {
             if !component.contains(['*', '?', '[']) {
-                next.push(format!("{path}{component}/"));
+                next.push(Match { path: format!("{path}{component}/"), is_link: true });
                 continue;
             }
+            // A directory that cannot be read has no matches for the shell either.
             let Ok(entries) = std::fs::read_dir(base.join(path)) else { continue };
-            let names =
-                entries.take(MAX_ENTRIES).flatten().filter_map(|entry| entry.file_name().into_string().ok());
-            let names = names.filter(|name| fits(component, name));
-            next.extend(names.take(MAX_MATCHES).map(|name| format!("{path}{name}/")));
+            for entry in entries.flatten() {
+                if !limits.take(Limit::Entries, 1) || next.len() > MAX_MATCHES {
+                    limits.give_up(Reason::Entries);
+                    return Vec::new();
+                }
+                let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
+                if fits(component, &name) {
+                    let is_link = !entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_dir());
+                    next.push(Match { path: format!("{path}{name}/"), is_link });
+                }
+            }
         }
-        next.truncate(MAX_MATCHES);
         paths = next;
     }
-    paths.into_iter().map(|path| path.trim_end_matches('/').to_owned()).collect()
+    paths.iter_mut().for_each(|matched| {
+        let end = matched.path.trim_end_matches('/').len();
+        matched.path.truncate(end);
+    });
+    paths
 }
 
 /// Whether a name may be meant by a wildcard; of brackets it is only known that they stand for one character.
 fn fits(wildcard: &str, name: &str) -> bool {
+    if let Some((before, after)) = wildcard.split_once(NUMBER)
+        && !before.contains(['*', '?', '['])
+        && !after.contains(['*', '?', '['])
+    {
+        let number = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+        return number.is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()));
+    }
     if name.starts_with('.') && !wildcard.starts_with('.') {
         return false;
     }
@@ -265,6 +489,15 @@ fn fits(wildcard: &str, name: &str) -> bool {
         }
     }
     glob(&plain.chars().collect::<Vec<_>>(), &name.chars().collect::<Vec<_>>())
+}
+
+/// A pattern whose part from the first wildcard to the last is unknown.
+fn without_wildcards(pattern: &str) -> String {
+    let wild = ['*', '?', '[', ']'];
+    match (pattern.find(wild), pattern.rfind(wild)) {
+        (Some(first), Some(last)) => format!("{}{UNKNOWN}{}", &pattern[..first], &pattern[last + 1..]),
+        _ => pattern.to_owned(),
+    }
 }
 
 fn glob(pattern: &[char], text: &[char]) -> bool {

@@ -1,7 +1,18 @@
 use proptest::prelude::*;
 
+use super::limits::Reason;
 use super::parse::Simple;
 use super::*;
+
+/// A line with its home at `/h`, and why its effect is unknown.
+fn parsed(source: &str) -> (Line, Option<Reason>) {
+    let limits = Limits::new();
+    let line = parse(source, Setting { home: Some(Path::new("/h")), limits: &limits });
+    match limits.outcome(line) {
+        Analysis::Complete(line) => (line, None),
+        Analysis::Unknown { reason, known } => (known, Some(reason)),
+    }
+}
 
 fn texts(line: &Line) -> Vec<&str> {
     line.commands.iter().map(|simple: &Simple| simple.text.as_str()).collect()
@@ -24,9 +35,9 @@ fn a_line_is_taken_apart() {
         ("diff <(cat a) <(cat b)", &["diff <(cat a) <(cat b)", "cat a", "cat b"]),
     ];
     for (source, expected) in cases {
-        let line = parse(source, None);
+        let (line, reason) = parsed(source);
         assert_eq!(texts(&line), expected, "{source}");
-        assert!(line.understood, "{source}");
+        assert_eq!(reason, None, "{source}");
     }
 }
 
@@ -42,7 +53,7 @@ fn words_stand_for_what_the_shell_makes_of_them() {
         ("$CMD x", &[None, Some("x")]),
     ];
     for (source, expected) in cases {
-        let line = parse(source, Some(Path::new("/h")));
+        let (line, _) = parsed(source);
         let words: Vec<Option<&str>> = line.commands[0].words.iter().map(Option::as_deref).collect();
         assert_eq!(words, expected, "{source}");
     }
@@ -50,7 +61,9 @@ fn words_stand_for_what_the_shell_makes_of_them() {
 
 #[track_caller]
 fn check(source: &str, patterns: &[&str], always: &[&str]) {
-    let ask = command_ask(source, &parse(source, None)).expect("an ask");
+    let (line, reason) = parsed(source);
+    let whole = if reason.is_some() { Whole::Judged } else { Whole::Understood };
+    let ask = command_ask(source, &line, whole).expect("an ask");
     assert_eq!(
         (ask.patterns.as_slice(), ask.always.as_slice()),
         (&own(patterns)[..], &own(always)[..]),
@@ -92,21 +105,24 @@ fn a_command_ends_with_its_line() {
         ("a 'x\ny' b", &["a 'x\ny' b"]),
     ];
     for (source, expected) in cases {
-        let line = parse(source, None);
+        let (line, _) = parsed(source);
         assert_eq!(texts(&line), expected, "{source}");
     }
 }
 
 #[test]
 fn changing_the_directory_needs_no_leave() {
-    assert_eq!(command_ask("cd a", &parse("cd a", None)), None);
+    assert_eq!(command_ask("cd a", &parsed("cd a").0, Whole::Understood), None);
     check("cd a > b", &["cd a > b"], &["cd *"]);
 }
 
 #[test]
 fn a_deeply_nested_line_does_not_exhaust_the_stack() {
     let source = format!("{}echo x{}", "$(".repeat(5000), ")".repeat(5000));
-    parse(&source, None);
+    assert_eq!(parsed(&source).1, Some(Reason::Operators));
+    // In quotes the depth is not seen before the line is parsed.
+    let source = format!("{}echo x{}", "echo \"$(".repeat(200), ")\"".repeat(200));
+    assert!(parsed(&source).1.is_some());
 }
 
 /// A line, and the commands that running it would run.
@@ -179,13 +195,167 @@ proptest! {
     /// However commands are written and put into each other, a rule about one is asked.
     #[test]
     fn every_command_of_a_program_is_judged_in_its_plain_spelling((line, names) in program()) {
-        let parsed = parse(&line, None);
-        let beneath = beneath::look(&line, &parsed, None);
+        let limits = Limits::new();
+        let setting = Setting { home: None, limits: &limits };
+        let parsed = parse(&line, setting);
+        let beneath = beneath::look(&line, &parsed, setting);
         let written = parsed.commands.iter().map(|simple| simple.text.as_str());
         let implied = beneath.implied.iter().map(|implied| implied.pattern.as_str());
         let judged: Vec<&str> = written.chain(implied).collect();
         for name in names {
             prop_assert!(judged.iter().any(|text| text.starts_with(&name)), "{name} in {line}: {judged:?}");
         }
+    }
+}
+
+/// What an attacker may repeat.
+const TOKENS: [&str; 60] = [
+    "a|",
+    "a=(",
+    "<<",
+    "!",
+    "! ",
+    "((",
+    "$(",
+    "{",
+    "`",
+    "case x in ",
+    "a;",
+    "a&&",
+    "$((",
+    "[[ ",
+    "( ",
+    "<(",
+    "if ",
+    "for a in ",
+    "\"$(",
+    "${x:-",
+    "<<E\n",
+    "a=",
+    "&",
+    "|",
+    ">",
+    "\\",
+    "'",
+    "\"",
+    "a ",
+    "f()",
+    "[ ",
+    "<<<",
+    "=",
+    "*",
+    "{a,",
+    "$",
+    "#",
+    "x[",
+    "${",
+    "\n",
+    "function f ",
+    "while ",
+    "-",
+    "a[$(",
+    "~",
+    ")",
+    ">(",
+    "a\n",
+    "}",
+    "a||",
+    "x=$x$x;",
+    "{a,b}",
+    "$x",
+    "/*",
+    "../",
+    "cd a;",
+    "env ",
+    "eval ",
+    "\\\n",
+    "for x in a b; do ",
+];
+
+/// A line of repeated tokens, with something before and after.
+fn repeated() -> impl Strategy<Value = String> {
+    let token = || proptest::sample::select(TOKENS.as_slice());
+    let unit = proptest::collection::vec(token(), 1..4);
+    let size = prop_oneof![1..2000_usize, 20_000..70_000_usize];
+    (token(), unit, size, token()).prop_map(|(before, unit, size, after)| {
+        let unit = unit.concat();
+        format!("{before}\n{}{after}", unit.repeat(size / unit.len().max(1) + 1))
+    })
+}
+
+#[cfg(target_os = "linux")]
+mod bounds {
+    use std::process::Command;
+    use std::time::Duration;
+
+    use nix::time::{ClockId, clock_gettime};
+    use proptest::test_runner::{Config, TestRunner};
+
+    use super::*;
+
+    const MAX_MEMORY_KIB: u64 = 64 * 1024;
+    const MAX_TIME: Duration = Duration::from_millis(100);
+
+    /// The most memory that this process ever had.
+    fn peak_kib() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    fn analysed(line: &str, workspace: &Workspace) -> Duration {
+        let now = || Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap());
+        let workdir = workspace.resolve(Path::new(".")).unwrap();
+        let place = Analysed { workspace, workdir: &workdir, home: Some(Path::new("/h")) };
+        let start = now();
+        drop(asks_of(line, analyse(line, place).unwrap()));
+        now() - start
+    }
+
+    #[test]
+    fn any_line_is_analysed_within_64_mib_and_100_ms() {
+        let test = "tool::bash::tests::bounds::lines_of_repeated_tokens_are_cheap";
+        let args = ["--exact", test, "--ignored", "--nocapture"];
+        let done = Command::new(std::env::current_exe().unwrap()).args(args).output().unwrap();
+        let text = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success() && text.contains("1 passed"), "{text}");
+    }
+
+    #[test]
+    #[ignore = "another test runs it in a process of its own, because memory is that of a process"]
+    fn lines_of_repeated_tokens_are_cheap() {
+        let root = tempfile::tempdir().unwrap();
+        for number in 0..300 {
+            std::fs::create_dir(root.path().join(format!("directory{number}"))).unwrap();
+        }
+        let workspace = Workspace::new(root.path(), root.path()).unwrap();
+        // The first one loads the grammar.
+        analysed("true", &workspace);
+        let before = peak_kib();
+        let check = |line: &str| {
+            let (time, memory) = (analysed(line, &workspace), peak_kib() - before);
+            let shown: String = line.chars().take(60).collect();
+            assert!(time <= MAX_TIME, "{time:?} for {} bytes of {shown:?}", line.len());
+            assert!(memory <= MAX_MEMORY_KIB, "{memory} KiB after {} bytes of {shown:?}", line.len());
+        };
+        for token in TOKENS {
+            for size in [500, 1000, 4000, 60_000] {
+                check(&format!("zzz\n{}", token.repeat(size / token.len())));
+            }
+        }
+        for line in
+            ["/*".repeat(8), "cat /*/*/*/*".to_owned(), "*/../".repeat(400), "touch {1..250}/*".to_owned()]
+        {
+            check(&line);
+        }
+        let mut runner =
+            TestRunner::new(Config { cases: 150, failure_persistence: None, ..Config::default() });
+        runner
+            .run(&repeated(), |line| {
+                check(&line);
+                Ok(())
+            })
+            .unwrap();
+        println!("at most {} KiB more", peak_kib() - before);
     }
 }

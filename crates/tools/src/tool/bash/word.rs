@@ -1,16 +1,22 @@
 //! What a word of a command line stands for.
 //!
 //! A word is what it says, or what the shell makes of it. What follows from the line itself is
-//! followed: quotes, escapes, braces, and variables that the line sets. Everything else only the run tells.
+//! followed: quotes, escapes, braces, and variables that the line sets. Everything else is only known when it runs.
 
 use std::collections::HashMap;
 
 use tree_sitter::Node;
 
+use super::braces::braces;
+use super::limits::{Limit, Limits, Reason};
+use super::scan::has_braces;
+
 /// How many values of one word are followed.
-const MAX_VALUES: usize = 32;
+pub(super) const MAX_VALUES: usize = 256;
 /// A longer value is not followed.
 const MAX_VALUE_BYTES: usize = 64 * 1024;
+/// What a value costs besides its bytes.
+const VALUE_BYTES: usize = 32;
 /// Kinds of nodes whose value depends on more than their text.
 const COMPUTED: [&str; 6] = [
     "arithmetic_expansion",
@@ -20,30 +26,57 @@ const COMPUTED: [&str; 6] = [
     "process_substitution",
     "simple_expansion",
 ];
+/// Words of other commands that a word may stand for, besides what is not known.
+const MAX_NAMED: usize = 16;
+/// Parameters whose values are numbers.
+const NUMBERS: [&str; 11] =
+    ["?", "#", "$", "!", "RANDOM", "SECONDS", "UID", "EUID", "PPID", "LINENO", "BASHPID"];
+/// Stands for a number that is not known: as a wildcard it matches every number.
+pub(super) const NUMBER: &str = "[0-9]*";
 
 /// The values that variables may have.
-pub(super) type Variables = HashMap<String, Vec<String>>;
+pub(super) type Variables = HashMap<String, Values>;
 
-/// A word, and what may be told of it.
+/// Values that are known, and whether there may be others.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Values {
+    pub(super) list: Vec<String>,
+    /// Whether the list is complete.
+    pub(super) is_closed: bool,
+}
+
+impl Values {
+    fn closed(list: Vec<String>) -> Self {
+        Self { list, is_closed: true }
+    }
+
+    pub(super) fn open(list: Vec<String>) -> Self {
+        Self { list, is_closed: false }
+    }
+}
+
+/// A word, and what is known of it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Word {
     /// As it is written.
     pub(super) raw: String,
-    /// What it may stand for; nothing if that cannot be told.
+    /// What it may stand for; nothing if that is not known.
     pub(super) values: Vec<String>,
-    /// Whether it stands for that and nothing else.
+    /// Whether it stands for that and nothing else because it is written so.
     pub(super) is_fixed: bool,
+    /// Whether the values are complete, for example because the line sets the variable.
+    pub(super) is_closed: bool,
 }
 
 impl Word {
     /// A word that says what it means.
     pub(super) fn fixed(text: &str) -> Self {
-        Self { raw: text.to_owned(), values: vec![text.to_owned()], is_fixed: true }
+        Self { raw: text.to_owned(), values: vec![text.to_owned()], is_fixed: true, is_closed: true }
     }
 
-    /// A word that nothing can be told of.
+    /// A word of which nothing is known.
     pub(super) fn unknown(raw: &str) -> Self {
-        Self { raw: raw.to_owned(), values: Vec::new(), is_fixed: false }
+        Self { raw: raw.to_owned(), values: Vec::new(), is_fixed: false, is_closed: false }
     }
 
     /// The same without the blanks in front that a grammar may have left there.
@@ -52,12 +85,28 @@ impl Word {
             return self;
         }
         let values = self.values.iter().map(|value| value.trim_start().to_owned()).collect();
-        Self { raw: self.raw.trim_start().to_owned(), values, is_fixed: self.is_fixed }
+        Self { raw: self.raw.trim_start().to_owned(), values, ..self }
     }
 
     /// Its likeliest value, else how it is written.
     pub(super) fn text(&self) -> &str {
         self.values.first().unwrap_or(&self.raw)
+    }
+
+    /// The word that each value becomes, without the values that become none; `None` if all do.
+    pub(super) fn map(&self, mut change: impl FnMut(&str) -> Option<String>) -> Option<Self> {
+        let values: Vec<String> = self.values.iter().filter_map(|value| change(value)).collect();
+        (!values.is_empty()).then(|| Self { values, ..self.clone() })
+    }
+
+    /// Whether one of its values begins with a text.
+    pub(super) fn starts_with(&self, prefix: &str) -> bool {
+        self.text().starts_with(prefix) || self.values.iter().any(|value| value.starts_with(prefix))
+    }
+
+    /// Whether it may be an option.
+    pub(super) fn is_option(&self) -> bool {
+        self.text().starts_with('-') && self.text().len() > 1
     }
 
     /// The words it becomes where the shell splits it, for each value.
@@ -71,8 +120,8 @@ impl Word {
                 .collect();
         }
         if self.raw.contains('{') && !self.raw.contains('$') {
-            // Braces make several words of one; the first value is the text with its braces.
-            return vec![self.values.iter().skip(1).map(|value| Self::fixed(value)).collect()];
+            // Braces make several words of one.
+            return vec![self.values.iter().map(|value| Self::fixed(value)).collect()];
         }
         self.values.iter().map(|value| value.split_whitespace().map(Self::fixed).collect()).collect()
     }
@@ -83,18 +132,19 @@ pub(super) struct Words<'a> {
     pub(super) source: &'a str,
     pub(super) home: Option<&'a str>,
     pub(super) variables: Variables,
+    pub(super) limits: &'a Limits,
 }
 
 impl<'a> Words<'a> {
     pub(super) fn text(&self, node: Node) -> &'a str {
-        &self.source[node.byte_range()]
+        self.source.get(node.byte_range()).unwrap_or_default()
     }
 
     /// What a word stands for, if that does not depend on the run.
     pub(super) fn word(&self, node: Node) -> Option<String> {
         let text = self.text(node);
         match node.kind() {
-            "word" | "number" | "variable_name" => self.home_of(&unquoted(text, |_| true)),
+            "word" | "number" | "variable_name" => self.home_of(text),
             "raw_string" => Some(text.trim_matches('\'').to_owned()),
             "string" => self.string(node),
             "concatenation" => node.named_children(&mut node.walk()).map(|part| self.word(part)).collect(),
@@ -106,20 +156,28 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Everything that can be told of a word.
+    /// Everything that is known of a word.
     pub(super) fn all(&self, node: Node) -> Word {
-        let mut values = self.values(node);
-        if self.text(node).contains('{')
-            && let Some(first) = values.first()
-        {
-            values.extend(braces(first));
-            values.truncate(MAX_VALUES);
+        let Values { mut list, mut is_closed } = self.values(node);
+        let raw = self.text(node);
+        if has_braces(raw) {
+            let expanded: Option<Vec<Vec<String>>> =
+                list.iter().map(|value| braces(value, self.limits)).collect();
+            match expanded {
+                Some(all) => list = all.concat(),
+                None => is_closed = false,
+            }
+            if list.len() > MAX_VALUES {
+                self.limits.give_up(Reason::Values);
+                list.truncate(MAX_VALUES);
+            }
         }
-        Word {
-            raw: self.text(node).to_owned(),
-            is_fixed: !values.is_empty() && !self.is_computed(node),
-            values,
+        let bytes = list.iter().map(|value| value.len() + VALUE_BYTES).sum();
+        if !self.limits.take(Limit::Values, bytes) {
+            return Word::unknown(raw);
         }
+        let is_fixed = !list.is_empty() && is_closed && !self.is_computed(node);
+        Word { raw: raw.to_owned(), values: list, is_fixed, is_closed }
     }
 
     fn is_computed(&self, node: Node) -> bool {
@@ -133,46 +191,122 @@ impl<'a> Words<'a> {
         false
     }
 
-    fn values(&self, node: Node) -> Vec<String> {
+    fn values(&self, node: Node) -> Values {
         let text = self.text(node);
         match node.kind() {
             "concatenation" => self.joined(node.named_children(&mut node.walk()).map(Piece::Node)),
             "string" => self.joined(self.pieces(node).into_iter()),
             "translated_string" => node.named_child(0).map(|node| self.values(node)).unwrap_or_default(),
-            "ansi_c_string" => vec![ansi_c(text.trim_start_matches("$'").trim_end_matches('\''))],
-            "simple_expansion" | "expansion" if self.word(node).is_none() => self.variable(text),
-            "command_substitution" => match node.named_child(0) {
-                Some(only) if node.named_child_count() == 1 => self.said(only),
-                Some(_) | None => Vec::new(),
+            "ansi_c_string" => {
+                Values::closed(vec![ansi_c(text.trim_start_matches("$'").trim_end_matches('\''))])
+            }
+            "simple_expansion" | "expansion" => match self.word(node) {
+                Some(value) => Values::closed(vec![value]),
+                None => self.expansion(text),
             },
-            _ => self.word(node).into_iter().collect(),
+            "arithmetic_expansion" => Values::closed(vec![NUMBER.to_owned(), format!("-{NUMBER}")]),
+            // A sequence such as `{1..3}`; its braces are expanded with the whole word.
+            "brace_expression" => Values::closed(vec![text.to_owned()]),
+            "process_substitution" => Values::closed(vec!["/dev/fd/63".to_owned()]),
+            "command_substitution" => match node.named_child(0) {
+                Some(only) if node.named_child_count() == 1 && is_printer(self, only) => self.output(only),
+                Some(_) | None => Values::open(self.named(node)),
+            },
+            "array" => self.elements(node),
+            _ => self.word(node).map(|value| Values::closed(vec![value])).unwrap_or_default(),
         }
+    }
+
+    fn elements(&self, node: Node) -> Values {
+        let mut all = Values::closed(Vec::new());
+        for element in node.named_children(&mut node.walk()) {
+            let word = self.all(element);
+            all.is_closed &= word.is_closed;
+            all.list.extend(word.values);
+        }
+        all
     }
 
     /// What an `echo` or a `printf` of plain words writes.
-    pub(super) fn said(&self, node: Node) -> Vec<String> {
+    pub(super) fn output(&self, node: Node) -> Values {
         let name = node.child_by_field_name("name").map(|name| self.text(name));
         if node.kind() != "command" || !matches!(name, Some("echo" | "printf")) {
-            return Vec::new();
+            return Values::default();
         }
         let mut cursor = node.walk();
         let words = node.children_by_field_name("argument", &mut cursor).map(|word| self.all(word));
-        let words: Vec<Word> =
-            words.filter(|word| !matches!(word.text(), "-e" | "-n" | "%s" | "%s\\n" | "--")).collect();
+        let words: Vec<Word> = words.collect();
+        // Only a plain text is certain: options and formats are approximated.
+        let is_plain = |word: &Word| word.is_fixed && !word.text().contains(['\\', '%', '*', '?', '[']);
+        let is_certain =
+            words.iter().all(is_plain) && !words.first().is_some_and(Word::is_option) && name == Some("echo");
+        let is_format = |text: &str| matches!(text, "-e" | "-n" | "%s" | "%s\\n" | "--");
+        let words: Vec<Word> = words.into_iter().filter(|word| !is_format(word.text())).collect();
         if words.iter().any(|word| word.values.is_empty()) {
-            return Vec::new();
+            return Values::default();
         }
         let plain = words.iter().map(Word::text).collect::<Vec<_>>().join(" ");
+        let joined = words.iter().map(Word::text).collect::<String>();
         let escaped = ansi_c(&plain);
-        if escaped == plain { vec![plain] } else { vec![plain, escaped] }
+        let mut list = vec![plain.clone()];
+        list.extend((escaped != plain).then_some(escaped));
+        list.extend((name == Some("printf") && joined != plain).then_some(joined));
+        Values { list, is_closed: is_certain }
     }
 
-    fn variable(&self, text: &str) -> Vec<String> {
-        let name = text.trim_start_matches(['$', '{']).trim_end_matches('}');
-        if name == "PWD" {
-            return vec![".".to_owned()];
+    /// The words of the commands in a node, one of which may be what they write: `ls .env`.
+    pub(super) fn named(&self, node: Node) -> Vec<String> {
+        let (mut found, mut todo) = (Vec::new(), vec![node]);
+        while let Some(node) = todo.pop() {
+            if node.kind() == "command" {
+                let mut cursor = node.walk();
+                let words = node.children_by_field_name("argument", &mut cursor).map(|word| self.all(word));
+                let words = words.flat_map(|word| word.values).filter(|value| !value.starts_with('-'));
+                found.extend(
+                    words.map(|value| value.trim_start_matches('^').trim_end_matches('$').to_owned()),
+                );
+            } else {
+                todo.extend(node.named_children(&mut node.walk()));
+            }
+            if found.len() > MAX_NAMED {
+                found.truncate(MAX_NAMED);
+                return found;
+            }
         }
-        self.variables.get(name).cloned().unwrap_or_default()
+        found
+    }
+
+    /// What `$x`, `${x}` or `${x…}` stands for.
+    fn expansion(&self, text: &str) -> Values {
+        let inner = text.strip_prefix('$').unwrap_or(text);
+        let inner = inner.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or(inner);
+        if NUMBERS.contains(&inner) || (inner.starts_with('#') && inner.len() > 1) {
+            return Values::closed(vec![NUMBER.to_owned()]);
+        }
+        let end = inner.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(inner.len());
+        let (name, rest) = if end == 0 { (inner, "") } else { inner.split_at(end) };
+        let known = self.variable(name);
+        if rest.is_empty() || (rest.starts_with('[') && rest.ends_with(']')) {
+            return known;
+        }
+        let operators = [":-", ":=", ":+", ":?", "-", "=", "+", "?"];
+        let Some(other) = operators.iter().find_map(|operator| rest.strip_prefix(operator)) else {
+            return Values::default();
+        };
+        let plain = unquoted(&other.replace(['"', '\''], ""), |_| true);
+        let is_plain = !plain.contains(['$', '`']);
+        let mut list = known.list;
+        list.extend(is_plain.then_some(plain));
+        Values { list, is_closed: is_plain && known.is_closed }
+    }
+
+    fn variable(&self, name: &str) -> Values {
+        match (name, self.variables.get(name)) {
+            (_, Some(known)) => known.clone(),
+            ("IFS", None) => Values::open(vec![" ".to_owned()]),
+            ("PWD", None) => Values::closed(vec![".".to_owned()]),
+            (_, None) => Values::default(),
+        }
     }
 
     /// What is set, and to what.
@@ -183,46 +317,86 @@ impl<'a> Words<'a> {
 
     /// Remembers what a variable is set to; it may have any of its values later.
     pub(super) fn learn(&mut self, node: Node) {
-        let Some((name, word)) = self.assignment(node) else { return };
-        let appends = self.text(node).as_bytes().get(name.len()) == Some(&b'+');
-        let before = self.variables.get(&name).filter(|_| appends).cloned();
-        let values = match before {
-            Some(before) => products(&before, &word.values),
-            None => word.values,
+        let Some((full, word)) = self.assignment(node) else { return };
+        let name = full.split('[').next().unwrap_or_default();
+        let appends = self.text(node).as_bytes().get(full.len()) == Some(&b'+');
+        let before = self.variables.get(name).filter(|_| appends).cloned();
+        let refers_to_itself =
+            [format!("${name}"), format!("${{{name}")].iter().any(|own| word.raw.contains(own));
+        let is_closed = word.is_closed && !appends && !refers_to_itself;
+        let list = match before {
+            Some(before) if !word.raw.starts_with('(') => self.products(&before.list, &word.values),
+            Some(_) | None => word.values,
         };
-        self.know(name, values);
+        self.know(name, Values { list, is_closed });
     }
 
     /// The same of the variable of a loop.
     pub(super) fn learn_each(&mut self, node: Node) {
-        let Some(name) = node.child_by_field_name("variable").map(|name| self.text(name).to_owned()) else {
+        let Some(name) = node.child_by_field_name("variable").map(|name| self.text(name)) else {
             return;
         };
         let mut cursor = node.walk();
-        let values: Vec<String> = node
-            .children_by_field_name("value", &mut cursor)
-            .flat_map(|value| self.all(value).values)
-            .collect();
+        let mut values = Values::closed(Vec::new());
+        for value in node.children_by_field_name("value", &mut cursor) {
+            let word = self.all(value);
+            values.is_closed &= word.is_closed;
+            values.list.extend(word.values);
+        }
+        // Without a list the loop runs over the arguments.
+        values.is_closed &= !values.list.is_empty();
         self.know(name, values);
     }
 
-    fn know(&mut self, name: String, values: Vec<String>) {
-        let known = self.variables.entry(name).or_default();
-        for value in values {
-            if known.len() < MAX_VALUES && !known.contains(&value) {
-                known.push(value);
+    /// Remembers values of a variable besides those it may have already.
+    pub(super) fn know(&mut self, name: &str, values: Values) {
+        let known = self.variables.entry(name.to_owned()).or_insert_with(|| Values::closed(Vec::new()));
+        known.is_closed &= values.is_closed;
+        for value in values.list {
+            if known.list.contains(&value) {
+                continue;
             }
+            if known.list.len() >= MAX_VALUES {
+                known.is_closed = false;
+                self.limits.give_up(Reason::Values);
+                return;
+            }
+            known.list.push(value);
         }
     }
 
-    fn joined<'t>(&self, pieces: impl Iterator<Item = Piece<'t>>) -> Vec<String> {
-        let mut all = vec![String::new()];
+    fn joined<'t>(&self, pieces: impl Iterator<Item = Piece<'t>>) -> Values {
+        let mut all = Values::closed(vec![String::new()]);
         for piece in pieces {
             let values = match piece {
                 Piece::Node(node) => self.values(node),
-                Piece::Text(text) => vec![text],
+                Piece::Text(text) => Values::closed(vec![text]),
             };
-            all = products(&all, &values);
+            all.is_closed &= values.is_closed;
+            // A variable that is not set is empty; a word of nothing else is unknown.
+            let may_be_empty = values.list.is_empty() && all.list.iter().any(|text| !text.is_empty());
+            if !may_be_empty {
+                all.list = self.products(&all.list, &values.list);
+            }
+        }
+        all
+    }
+
+    /// Each of the first followed by each of the second.
+    fn products(&self, first: &[String], second: &[String]) -> Vec<String> {
+        if first.len().saturating_mul(second.len()) > MAX_VALUES {
+            self.limits.give_up(Reason::Values);
+        }
+        let pairs = first.iter().flat_map(|a| second.iter().map(move |b| (a, b)));
+        let mut all = Vec::new();
+        for (a, b) in pairs.take(MAX_VALUES) {
+            if a.len() + b.len() > MAX_VALUE_BYTES
+                || !self.limits.take(Limit::Values, a.len() + b.len() + VALUE_BYTES)
+            {
+                self.limits.give_up(Reason::Length);
+                return all;
+            }
+            all.push(format!("{a}{b}"));
         }
         all
     }
@@ -254,12 +428,34 @@ impl<'a> Words<'a> {
         pieces.collect()
     }
 
-    fn home_of(&self, word: &str) -> Option<String> {
-        match word.strip_prefix('~') {
-            Some(rest) if rest.is_empty() || rest.starts_with('/') => Some(format!("{}{rest}", self.home?)),
-            Some(_) | None => Some(word.to_owned()),
+    /// A word without quotes, with a directory where `~` stands for one.
+    fn home_of(&self, text: &str) -> Option<String> {
+        let plain = unquoted(text, |_| true);
+        // The shell expands a tilde behind `name=` too.
+        let start = match text.split_once("=~") {
+            Some((name, _)) if !name.is_empty() && !text.starts_with('~') => name.len() + 1,
+            Some(_) | None => 0,
+        };
+        if text.as_bytes().get(start) != Some(&b'~') {
+            return Some(plain);
+        }
+        let (before, rest) = (plain.get(..start)?, plain.get(start + 1..)?);
+        let (name, rest) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        match name {
+            "" => Some(format!("{before}{}{rest}", self.home?)),
+            "+" => Some(format!("{before}.{rest}")),
+            _ => {
+                self.limits.give_up(Reason::Tilde);
+                None
+            }
         }
     }
+}
+
+/// Whether a command writes its arguments.
+fn is_printer(words: &Words, node: Node) -> bool {
+    let name = node.child_by_field_name("name").map(|name| words.text(name));
+    node.kind() == "command" && matches!(name, Some("echo" | "printf"))
 }
 
 /// A part of a word.
@@ -268,28 +464,8 @@ enum Piece<'t> {
     Node(Node<'t>),
 }
 
-/// Each of the first followed by each of the second.
-fn products(first: &[String], second: &[String]) -> Vec<String> {
-    let pairs = first.iter().flat_map(|a| second.iter().map(move |b| (a, b)));
-    let pairs = pairs.filter(|(a, b)| a.len() + b.len() <= MAX_VALUE_BYTES);
-    pairs.take(MAX_VALUES).map(|(a, b)| format!("{a}{b}")).collect()
-}
-
-/// The words `a{b,c}d` stands for, once its first braces are taken apart; nothing if it has none.
-pub(super) fn braces(word: &str) -> Vec<String> {
-    let Some((before, rest)) = word.split_once('{') else { return Vec::new() };
-    let Some((inside, after)) = rest.split_once('}') else { return Vec::new() };
-    if !inside.contains(',') && !inside.contains("..") {
-        return Vec::new();
-    }
-    // Taken apart again from here on, a word of many braces would double with each.
-    let after = after.replace(['{', '}'], "");
-    let choices = inside.split(',').take(MAX_VALUES);
-    choices.map(|choice| format!("{}{after}", format!("{before}{choice}").replace('{', ""))).collect()
-}
-
 /// A text without the backslashes that quote something.
-fn unquoted(text: &str, escapes: impl Fn(char) -> bool) -> String {
+pub(super) fn unquoted(text: &str, escapes: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -364,15 +540,6 @@ mod tests {
             ("\\", "\\"),
         ] {
             assert_eq!(ansi_c(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn braces_stand_for_several_words() {
-        for (word, expected) in
-            [("r{m,}", &["rm", "r"][..]), ("{a,b}/c", &["a/c", "b/c"]), ("{}", &[]), ("{", &[])]
-        {
-            assert_eq!(braces(word), expected, "{word}");
         }
     }
 }

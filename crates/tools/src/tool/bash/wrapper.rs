@@ -1,106 +1,246 @@
 //! Commands that run other commands, and where those stand among their words.
 
+use super::options::{has, values_of};
+use super::scan;
 use super::word::Word;
 
 /// What a command runs besides itself.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Inner {
-    /// A command of these words; `more` says that others will follow that only the run tells.
+    /// A command of these words; `more` says that others follow that only the run tells.
     Words { words: Vec<Word>, more: bool },
     /// A command line of its own, with the arguments that it is given.
     Script { script: Word, arguments: Vec<Word> },
     /// Lines that it reads from its input.
     Input,
+    /// Something that cannot be told.
+    Unknown,
 }
 
 /// How the words of a wrapper stand before those of its command.
+///
+/// An option that is in neither list may take a value or not, so that the command is unknown.
 struct Wrapper {
     names: &'static [&'static str],
     /// Options whose value is the next word.
     valued: &'static [&'static str],
-    /// Words between the options and the command; none if its words are no command.
+    /// Options without a value; one of `-` and letters is a list of short ones.
+    flags: &'static [&'static str],
+    /// Words between the options and the command; `None` if its words are no command.
     skipped: Option<usize>,
     /// Options whose value is a command line.
     scripts: &'static [&'static str],
 }
 
-const fn plain(names: &'static [&'static str], valued: &'static [&'static str]) -> Wrapper {
-    Wrapper { names, valued, skipped: Some(0), scripts: &[] }
+const fn plain(
+    names: &'static [&'static str],
+    valued: &'static [&'static str],
+    flags: &'static [&'static str],
+) -> Wrapper {
+    Wrapper { names, valued, flags, skipped: Some(0), scripts: &[] }
 }
 
 const WRAPPERS: &[Wrapper] = &[
     plain(
-        &["nohup", "command", "builtin", "time", "coproc", "busybox", "toybox", "caffeinate", "rlwrap"],
+        &[
+            "nohup",
+            "builtin",
+            "busybox",
+            "toybox",
+            "caffeinate",
+            "setarch",
+            "!",
+            "noglob",
+            "nocorrect",
+            "-",
+            "and",
+            "or",
+            "not",
+            "{",
+            "if",
+            "then",
+            "elif",
+            "else",
+            "do",
+            "while",
+            "until",
+        ],
+        &[],
         &[],
     ),
-    plain(&["setsid", "dbus-run-session", "faketime", "fakeroot", "catchsegv", "winpty", "!"], &[]),
-    plain(&["exec"], &["-a"]),
-    plain(&["nice"], &["-n", "--adjustment"]),
-    plain(&["ionice"], &["-c", "-n", "-p", "--class", "--classdata"]),
-    plain(&["stdbuf"], &["-i", "-o", "-e", "--input", "--output", "--error"]),
+    plain(&["command"], &[], &["-p"]),
+    plain(
+        &["time", "gtime"],
+        &["-f", "-o", "--format", "--output"],
+        &["-pvaqV", "--portability", "--verbose", "--append"],
+    ),
+    plain(&["coproc"], &[], &[]),
+    plain(&["setsid"], &[], &["-cfw", "--ctty", "--fork", "--wait"]),
+    plain(&["exec"], &["-a"], &["-cl"]),
+    plain(&["nice"], &["-n", "--adjustment"], &["-0123456789"]),
+    plain(&["ionice"], &["-c", "-n", "-p", "--class", "--classdata"], &["-t", "--ignore"]),
+    plain(&["stdbuf"], &["-i", "-o", "-e", "--input", "--output", "--error"], &[]),
     plain(
         &["strace", "ltrace"],
-        &["-a", "-b", "-e", "-E", "-I", "-o", "-O", "-p", "-P", "-s", "-S", "-u", "-U", "-X"],
+        &["-a", "-b", "-e", "-E", "-I", "-o", "-O", "-P", "-s", "-S", "-u", "-U", "-X"],
+        &["-cCdDfFhikqrtTvVwxyYzZ"],
     ),
-    plain(&["unshare", "nsenter", "valgrind", "xvfb-run", "pkexec", "eatmydata"], &["-n", "-t", "-u"]),
-    plain(&["doas"], &["-C", "-u"]),
-    plain(&["systemd-run"], &["-p", "-u", "-E", "-H", "-M", "--unit", "--property", "--setenv"]),
-    plain(&["chrt"], &["-T", "-P", "-D"]),
+    plain(
+        &[
+            "bwrap",
+            "catchsegv",
+            "cgexec",
+            "chpst",
+            "choom",
+            "daemonize",
+            "dbus-run-session",
+            "dbus-launch",
+            "eatmydata",
+            "faketime",
+            "fakeroot",
+            "firejail",
+            "heaptrack",
+            "mpirun",
+            "nsenter",
+            "perf",
+            "pkexec",
+            "prlimit",
+            "proot",
+            "rlwrap",
+            "rr",
+            "schroot",
+            "setpriv",
+            "setuidgid",
+            "softlimit",
+            "start-stop-daemon",
+            "systemd-inhibit",
+            "systemd-run",
+            "torsocks",
+            "proxychains",
+            "unbuffer",
+            "unshare",
+            "valgrind",
+            "winpty",
+            "wine",
+            "xvfb-run",
+            "chronic",
+            "ifne",
+            "sg",
+            "numactl",
+            "entr",
+            "reptyr",
+            "dtach",
+            "abduco",
+            "trickle",
+            "cpulimit",
+            "linux32",
+            "linux64",
+            "dtruss",
+            "run-parts",
+        ],
+        &[],
+        &[],
+    ),
+    plain(&["doas"], &["-C", "-u"], &["-Lns"]),
+    plain(&["ssh-agent"], &["-a", "-t", "-O", "-P", "-E"], &["-cskdD"]),
+    plain(&["chrt"], &["-T", "-P", "-D"], &["-abdfimoprRv"]),
     plain(
         &["sudo"],
         &[
-            "-C", "-D", "-R", "-T", "-U", "-a", "-c", "-g", "-h", "-p", "-r", "-t", "-u", "--user",
-            "--group", "--chdir",
+            "-C", "-D", "-R", "-T", "-U", "-g", "-h", "-p", "-r", "-t", "-u", "--user", "--group", "--chdir",
+            "--host", "--prompt", "--role", "--type",
         ],
+        &["-ABbEHiKknPSsvVl", "--non-interactive", "--preserve-env", "--login", "--stdin", "--set-home"],
     ),
     Wrapper {
         names: &["env"],
         valued: &["-u", "-C", "--unset", "--chdir"],
+        flags: &["-i0v", "-", "--ignore-environment", "--null", "--debug"],
         skipped: Some(0),
         scripts: &["-S", "--split-string"],
     },
     Wrapper {
         names: &["timeout", "gtimeout"],
         valued: &["-k", "-s", "--kill-after", "--signal"],
+        flags: &["-vfp", "--foreground", "--preserve-status", "--verbose"],
         skipped: Some(1),
         scripts: &[],
     },
-    Wrapper { names: &["chroot", "taskset"], valued: &[], skipped: Some(1), scripts: &[] },
+    Wrapper { names: &["repeat"], valued: &[], flags: &[], skipped: Some(1), scripts: &[] },
+    Wrapper { names: &["chroot"], valued: &[], flags: &[], skipped: Some(1), scripts: &[] },
+    Wrapper { names: &["taskset"], valued: &[], flags: &["-ac"], skipped: Some(1), scripts: &[] },
     Wrapper {
         names: &["flock"],
-        valued: &["-w", "-E", "--timeout"],
+        valued: &["-w", "-E", "--timeout", "--wait", "--conflict-exit-code"],
+        flags: &[
+            "-xesnoFuv",
+            "--exclusive",
+            "--shared",
+            "--nonblock",
+            "--nb",
+            "--close",
+            "--no-fork",
+            "--verbose",
+        ],
         skipped: Some(1),
         scripts: &["-c", "--command"],
     },
-    Wrapper { names: &["su"], valued: &[], skipped: None, scripts: &["-c", "--command"] },
+    Wrapper {
+        names: &["su"],
+        valued: &[],
+        flags: &[],
+        skipped: None,
+        scripts: &["-c", "--command", "--session-command"],
+    },
     Wrapper {
         names: &["runuser"],
         valued: &["-g", "-G", "-s", "-u", "-w"],
+        flags: &["-", "-lmpf"],
         skipped: Some(0),
-        scripts: &["-c", "--command"],
+        scripts: &["-c", "--command", "--session-command"],
     },
-    Wrapper { names: &["script"], valued: &[], skipped: None, scripts: &["-c", "--command"] },
+    Wrapper { names: &["script"], valued: &[], flags: &[], skipped: None, scripts: &["-c", "--command"] },
 ];
 
 /// Shells, which run what `-c` gives them, or what they read.
-const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "rbash"];
+const SHELLS: &[&str] = &[
+    "sh", "bash", "zsh", "dash", "ksh", "ksh93", "mksh", "oksh", "yash", "ash", "fish", "rbash", "posh",
+    "csh", "tcsh",
+];
 /// Options of shells whose value is the next word.
-const SHELL_VALUED: &[&str] = &["-o", "+o", "-O", "+O", "--rcfile", "--init-file"];
+const SHELL_VALUED: &[&str] = &["-o", "+o", "-O", "+O"];
 /// Options of `xargs` whose value is the next word.
 const XARGS_VALUED: &[&str] = &[
     "-a",
     "-d",
     "-E",
     "-I",
+    "-J",
     "-L",
     "-n",
     "-P",
+    "-R",
     "-s",
     "--arg-file",
     "--delimiter",
     "--max-args",
+    "--max-chars",
+    "--max-lines",
     "--max-procs",
+    "--process-slot-var",
+];
+/// Those without one.
+const XARGS_FLAGS: &[&str] = &[
+    "-0rtxpoeil",
+    "--null",
+    "--no-run-if-empty",
+    "--verbose",
+    "--exit",
+    "--interactive",
+    "--open-tty",
     "--replace",
+    "--eof",
+    "--show-limits",
 ];
 /// What `find` follows with a command.
 const FIND_ACTIONS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
@@ -110,6 +250,7 @@ const FD_ACTIONS: &[&str] = &["-x", "-X", "--exec", "--exec-batch"];
 const COMMAND_VARIABLES: &[&str] = &[
     "BROWSER",
     "EDITOR",
+    "FCEDIT",
     "GIT_ASKPASS",
     "GIT_EDITOR",
     "GIT_EXTERNAL_DIFF",
@@ -119,59 +260,169 @@ const COMMAND_VARIABLES: &[&str] = &[
     "GIT_SSH",
     "GIT_SSH_COMMAND",
     "LESSCLOSE",
+    "LESSEDIT",
     "LESSOPEN",
     "MANPAGER",
     "PAGER",
     "PROMPT_COMMAND",
+    "PSQL_PAGER",
+    "RIPGREP_PRE",
+    "RSYNC_CONNECT_PROG",
     "RSYNC_RSH",
+    "RUSTC",
     "RUSTC_WRAPPER",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTDOC",
+    "SHELL",
     "SSH_ASKPASS",
     "SUDO_ASKPASS",
     "SUDO_EDITOR",
+    "SYSTEMD_EDITOR",
+    "SYSTEMD_PAGER",
+    "TAR_RSH",
     "VISUAL",
 ];
-/// Variables that make programs run what no line tells.
+/// Variables that make programs run code which no line shows.
 const CODE_VARIABLES: &[&str] = &[
+    "BASHOPTS",
     "BASH_ENV",
+    "BASH_LOADABLES_PATH",
+    "DYLD_INSERT_LIBRARIES",
+    "DYLD_LIBRARY_PATH",
+    "GCONV_PATH",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
     "GIT_CONFIG",
     "GIT_CONFIG_COUNT",
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_PARAMETERS",
     "GIT_CONFIG_SYSTEM",
+    "GIT_DIR",
     "GIT_EXEC_PATH",
     "GIT_TEMPLATE_DIR",
+    "HOME",
     "LD_AUDIT",
+    "LD_LIBRARY_PATH",
     "LD_PRELOAD",
+    "LESSKEY",
+    "LESSKEYIN",
+    "LESSKEY_CONTENT",
+    "PERL5DB",
+    "PERL5LIB",
+    "PERL5OPT",
+    "PYTHONHOME",
+    "PYTHONSTARTUP",
+    "PYTHONINSPECT",
+    "RIPGREP_CONFIG_PATH",
+    "RUBYLIB",
+    "RUBYOPT",
+    "TAR_OPTIONS",
+    "XDG_CONFIG_HOME",
+    "ZDOTDIR",
 ];
+/// Directories that programs are usually started from.
+const PROGRAM_DIRECTORIES: &[&str] =
+    &["/bin", "/usr", "/sbin", "/opt", "/nix", "/snap", "/Library", "/System", "/home/linuxbrew"];
 
 /// What a command of these words runs; `name` is its first, without the directory.
 pub(super) fn inner(name: &str, words: &[Word]) -> Vec<Inner> {
     let rest = words.get(1..).unwrap_or_default();
     if SHELLS.contains(&name) {
-        return vec![shell(rest)];
+        return shell(rest);
     }
     match name {
         // It tells where they are, and runs none.
-        "command" if rest.first().is_some_and(|word| matches!(word.text(), "-v" | "-V")) => Vec::new(),
-        "eval" | "parallel" | "watch" => {
-            vec![joined(after_options(rest, &["-n", "--interval", "-j", "--jobs"]))]
+        "command" if rest.first().is_some_and(|word| matches!(word.text(), "-v" | "-V" | "-pv")) => {
+            Vec::new()
         }
-        "trap" => rest.iter().find(|word| !word.text().starts_with('-')).map(script).into_iter().collect(),
+        "eval" => vec![joined(after(rest, &[], &[]).0)],
+        "watch" => searched(rest, &["-n", "--interval"], &["-bcdegtpx", "--color", "--differences"]),
+        "parallel" => vec![joined(after(rest, &["-j", "--jobs", "-n", "-I"], &[]).0), Inner::Unknown],
+        "trap" => rest.iter().filter(|word| !word.is_option()).map(script).collect(),
         "alias" => rest.iter().filter_map(alias).collect(),
-        "xargs" => vec![xargs(rest)],
+        "hash" => values_of(rest, &["-p"]).into_iter().map(|word| words_of(vec![word], true)).collect(),
+        "compgen" | "complete" => {
+            let scripts = values_of(rest, &["-C", "-F"]);
+            scripts.iter().map(|word| words_of(word.split().into_iter().flatten().collect(), true)).collect()
+        }
+        "mapfile" | "readarray" => values_of(rest, &["-C"]).iter().map(script).collect(),
+        "fc" if !rest.is_empty() && !has(rest, &["-l"]) => vec![Inner::Unknown],
+        "source" | "." => sourced(rest),
+        "xargs" | "gxargs" => xargs(rest),
         "find" | "gfind" => actions(rest, FIND_ACTIONS),
-        "fd" | "fdfind" => actions(rest, FD_ACTIONS),
-        "rg" => valued(rest, "--pre").map(|word| words_of(vec![word], true)).into_iter().collect(),
-        "tar" => ["--to-command", "--use-compress-program", "-I", "--checkpoint-action"]
-            .iter()
-            .filter_map(|option| valued(rest, option))
-            .map(|word| script(&without("exec=", &word)))
-            .collect(),
-        "ssh" | "scp" | "rsync" => ["-e", "--rsh"]
-            .iter()
-            .filter_map(|option| valued(rest, option))
-            .map(|word| script(&word))
-            .collect(),
+        "fd" | "fdfind" => fd(rest),
+        _ => programs(name, rest),
+    }
+}
+
+/// The same for programs that have options for it.
+fn programs(name: &str, rest: &[Word]) -> Vec<Inner> {
+    let scripts = |names: &[&str]| -> Vec<Inner> { values_of(rest, names).iter().map(script).collect() };
+    match name {
+        "rg" => {
+            let programs = values_of(rest, &["--pre", "--hostname-bin"]);
+            programs.into_iter().map(|word| words_of(vec![word], true)).collect()
+        }
+        "tar" | "gtar" | "bsdtar" => tar(rest),
+        "ssh" | "scp" | "sftp" | "rsync" | "autossh" | "mosh" => {
+            let mut found = match name {
+                "rsync" => scripts(&["-e", "--rsh", "--rsync-path"]),
+                "mosh" => scripts(&["--ssh", "--server", "--client"]),
+                "ssh" => Vec::new(),
+                _ => scripts(&["-S"]),
+            };
+            for option in values_of(rest, &["-o"]) {
+                let is_command = option.text().to_lowercase().contains("command");
+                let command = option.map(|value| {
+                    let at = value.find(['=', ' '])?;
+                    Some(value[at + 1..].to_owned())
+                });
+                found.extend(command.filter(|_| is_command && name != "rsync").map(|word| script(&word)));
+            }
+            // Its configuration may name programs.
+            let has_file = name != "rsync" && !values_of(rest, &["-F"]).is_empty();
+            found.extend(has_file.then_some(Inner::Unknown));
+            found
+        }
+        "sed" | "gsed" => {
+            let commands = super::sed::commands(rest);
+            let script =
+                |text: &String| if text.is_empty() { Inner::Unknown } else { script(&Word::fixed(text)) };
+            commands.iter().map(script).collect()
+        }
+        "man" => scripts(&["-P", "--pager", "-H"]),
+        "sort" | "gsort" => scripts(&["--compress-program"]),
+        "split" | "gsplit" => scripts(&["--filter"]),
+        "hyperfine" => rest.iter().filter(|word| !word.is_option()).map(script).collect(),
+        "ip" => {
+            let at = rest.iter().position(|word| word.text() == "exec");
+            at.map(|at| words_of(rest.get(at + 2..).unwrap_or_default().to_vec(), false))
+                .into_iter()
+                .collect()
+        }
+        "vi" | "vim" | "nvim" | "emacs" if rest.iter().any(|word| word.text().starts_with(['-', '+'])) => {
+            vec![Inner::Unknown]
+        }
+        "ed" | "red" | "ex" => vec![Inner::Unknown],
+        "less" | "more" if rest.iter().any(|word| word.starts_with("+")) => vec![Inner::Unknown],
+        "zip" => scripts(&["-TT", "--unzip-command"]),
+        "wget" => scripts(&["--use-askpass"]),
+        "sqlite3" | "psql" | "mysql" | "gnuplot" if rest.iter().any(|word| shell_escape(word.text())) => {
+            vec![Inner::Unknown]
+        }
+        "cargo" if has(rest, &["--config"]) => vec![Inner::Unknown],
+        "make" | "gmake" if rest.iter().any(|word| word.starts_with("--eval")) => vec![Inner::Unknown],
+        "curl" if has(rest, &["-K", "--config"]) => vec![Inner::Unknown],
+        "busybox" | "toybox" if rest.is_empty() => Vec::new(),
+        "script" if rest.iter().any(|word| word.text() == "--") => {
+            let at = rest.iter().position(|word| word.text() == "--").unwrap_or_default();
+            vec![words_of(rest[at + 1..].to_vec(), false)]
+        }
+        "script" if rest.iter().filter(|word| !word.is_option()).count() > 2 => {
+            let mut found = scripts(&["-c", "--command"]);
+            found.push(Inner::Unknown);
+            found
+        }
         _ => {
             let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name));
             wrapper.map(|wrapper| wrapped(wrapper, rest)).unwrap_or_default()
@@ -179,13 +430,70 @@ pub(super) fn inner(name: &str, words: &[Word]) -> Vec<Inner> {
     }
 }
 
+/// Whether a command for a database shell may start a program.
+fn shell_escape(text: &str) -> bool {
+    [".shell", ".system", "\\!", ".output |", ".once |", "\\o |", "system "]
+        .iter()
+        .any(|escape| text.contains(escape))
+}
+
+fn tar(rest: &[Word]) -> Vec<Inner> {
+    let options = [
+        "--to-command",
+        "--use-compress-program",
+        "-I",
+        "--checkpoint-action",
+        "--info-script",
+        "--new-volume-script",
+        "--rsh-command",
+        "--rmt-command",
+    ];
+    let values = values_of(rest, &options);
+    values.iter().map(|word| script(&without("exec=", word))).collect()
+}
+
 /// What a variable that is set makes a program run.
-pub(super) fn variable(name: &str, value: &Word) -> Option<Inner> {
+pub(super) fn variable(name: &str, value: &Word) -> Vec<Inner> {
     if COMMAND_VARIABLES.contains(&name) {
-        return Some(script(value));
+        // A shell only, as almost always.
+        let is_shell = name == "SHELL" && value.is_fixed && value.text().ends_with("sh");
+        return if is_shell { Vec::new() } else { vec![script(value)] };
     }
-    let is_code = CODE_VARIABLES.contains(&name) || name.starts_with("GIT_CONFIG_");
-    is_code.then(|| Inner::Words { words: vec![Word::unknown(name)], more: true })
+    // They name what an alias, a known program or an exported function is.
+    if ["BASH_ALIASES", "BASH_CMDS", "BASH_FUNC_"].iter().any(|prefix| name.starts_with(prefix)) {
+        return vec![script(value), Inner::Unknown];
+    }
+    let is_code = CODE_VARIABLES.contains(&name)
+        || name.starts_with("GIT_CONFIG_")
+        || (name.starts_with("CARGO_") && name.ends_with("_RUNNER"))
+        || (name.starts_with("CARGO_") && name.ends_with("_LINKER"))
+        || (name == "NODE_OPTIONS"
+            && ["-r", "require", "import", "loader"].iter().any(|o| value.text().contains(o)));
+    // Shells read the file that `ENV` names; other programs use it for `production` and the like.
+    let is_code = is_code || (name == "ENV" && (!value.is_closed || value.text().contains(['/', '.'])));
+    let is_code = is_code || (name == "PATH" && !is_usual_path(value));
+    let mut found = if is_code { vec![Inner::Unknown] } else { Vec::new() };
+    // Prompts are expanded like commands.
+    if matches!(name, "PS0" | "PS1" | "PS2" | "PS4") {
+        let scripts = value.values.iter().flat_map(|value| scan::substitutions(value));
+        found.extend(scripts.map(|text| script(&Word::fixed(text))));
+        found.extend((!value.is_closed).then_some(Inner::Unknown));
+    }
+    found
+}
+
+/// Whether programs are found where they were before, or in directories of the system.
+fn is_usual_path(value: &Word) -> bool {
+    let text = value.raw.trim_matches(['"', '\'']);
+    let mut comes_after = false;
+    text.split(':').all(|entry| {
+        comes_after |= matches!(entry, "$PATH" | "${PATH}");
+        let is_usual = ["~/", "$HOME/", "${HOME}/"].iter().any(|home| entry.starts_with(home))
+            || PROGRAM_DIRECTORIES.iter().any(|directory| {
+                entry.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            });
+        comes_after || (is_usual && !entry.contains(".."))
+    })
 }
 
 /// The variables that a command sets by its own words: `env A=b`, `export A=b`.
@@ -195,20 +503,34 @@ pub(super) fn assignments(name: &str, words: &[Word]) -> Vec<(String, Word)> {
     }
     let pair = |word: &Word| {
         let (name, _) = word.text().split_once('=')?;
-        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        is_name.then(|| (name.to_owned(), without(&format!("{name}="), word)))
+        let is_name = !name.is_empty()
+            && (name.starts_with("BASH_") || name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
+        let raw = word.raw.trim_start_matches(['"', '\'']).strip_prefix(&format!("{name}="));
+        let value = without(&format!("{name}="), word);
+        let value = Word { raw: raw.map_or_else(|| value.text().to_owned(), str::to_owned), ..value };
+        is_name.then(|| (name.to_owned(), value))
     };
     words.iter().skip(1).filter_map(pair).collect()
 }
 
-/// The word that an option is given, behind it or glued to it.
-pub(super) fn valued(words: &[Word], option: &str) -> Option<Word> {
-    let at = words.iter().position(|word| word.text() == option);
-    if let Some(value) = at.and_then(|at| words.get(at + 1)) {
-        return Some(value.clone());
-    }
-    let glued = format!("{option}=");
-    words.iter().find(|word| word.text().starts_with(&glued)).map(|word| without(&glued, word))
+/// The variables that a builtin sets to what it reads or computes.
+pub(super) fn computed_variables(name: &str, words: &[Word]) -> Vec<String> {
+    let rest = words.get(1..).unwrap_or_default();
+    let names: Vec<Word> = match name {
+        "printf" | "wait" => values_of(rest, &["-v", "-p"]),
+        "read" | "mapfile" | "readarray" | "getopts" | "unset" => rest.to_vec(),
+        _ => Vec::new(),
+    };
+    names.into_iter().flat_map(|word| word.values).collect()
+}
+
+/// Whether a variable decides what the shell or a program runs.
+pub(super) fn is_special(name: &str) -> bool {
+    let name = name.split('[').next().unwrap_or_default();
+    matches!(name, "PATH" | "ENV" | "PS0" | "PS1" | "PS2" | "PS4" | "BASH_ALIASES" | "BASH_CMDS")
+        || COMMAND_VARIABLES.contains(&name)
+        || CODE_VARIABLES.contains(&name)
+        || name.starts_with("GIT_")
 }
 
 /// A word that is a command line.
@@ -220,48 +542,81 @@ pub(super) fn script(word: &Word) -> Inner {
 pub(super) fn without(prefix: &str, word: &Word) -> Word {
     let values = word.values.iter().map(|value| value.strip_prefix(prefix).unwrap_or(value).to_owned());
     let raw = word.raw.strip_prefix(prefix).unwrap_or(&word.raw).to_owned();
-    Word { raw, values: values.collect(), is_fixed: word.is_fixed }
+    Word { raw, values: values.collect(), ..word.clone() }
 }
 
 /// All words as one command line.
 pub(super) fn joined(words: &[Word]) -> Inner {
     let text = words.iter().map(Word::text).collect::<Vec<_>>().join(" ");
-    let is_fixed = words.iter().all(|word| word.is_fixed);
-    script(&Word { values: vec![text.clone()], raw: text, is_fixed })
+    let is_fixed = words.iter().all(|word| word.is_fixed && word.values.len() == 1);
+    script(&Word { values: vec![text.clone()], raw: text, is_fixed, is_closed: is_fixed })
 }
 
 fn words_of(words: Vec<Word>, more: bool) -> Inner {
     Inner::Words { words, more }
 }
 
-/// The words behind a command's options.
-pub(super) fn after_options<'a>(words: &'a [Word], valued: &[&str]) -> &'a [Word] {
-    let mut at = 0;
+/// The words behind a command's options, and whether every option is known.
+fn after<'a>(words: &'a [Word], valued: &[&str], flags: &[&str]) -> (&'a [Word], bool) {
+    let (mut at, mut is_sure) = (0, true);
     while let Some(word) = words.get(at) {
         let text = word.text();
         if text == "--" {
             at += 1;
             break;
         }
-        if !text.starts_with(['-', '+']) || text.len() < 2 {
+        if !text.starts_with(['-', '+']) || (text.len() < 2 && !flags.contains(&text)) {
             break;
         }
-        at += if valued.contains(&text) { 2 } else { 1 };
+        at += 1;
+        if valued.contains(&text) {
+            at += 1;
+        } else {
+            is_sure &= is_known(text, valued, flags);
+        }
+        is_sure &= word.is_fixed;
     }
-    words.get(at..).unwrap_or_default()
+    (words.get(at..).unwrap_or_default(), is_sure)
+}
+
+/// Whether an option takes no further word: a flag, several flags, or one with its value glued to it.
+fn is_known(text: &str, valued: &[&str], flags: &[&str]) -> bool {
+    if flags.contains(&text) {
+        return true;
+    }
+    if text.starts_with("--") {
+        return text.contains('=');
+    }
+    let letters: String = flags.iter().filter(|flag| !flag.starts_with("--")).copied().collect();
+    let mut rest = text[1..].chars();
+    while let Some(letter) = rest.next() {
+        if valued.contains(&format!("-{letter}").as_str()) {
+            return !rest.as_str().is_empty();
+        }
+        if !letters.contains(letter) {
+            return false;
+        }
+    }
+    true
+}
+
+/// A command whose words behind the options are joined to a line.
+fn searched(words: &[Word], valued: &[&str], flags: &[&str]) -> Vec<Inner> {
+    let (rest, is_sure) = after(words, valued, flags);
+    [joined(rest)].into_iter().chain((!is_sure).then_some(Inner::Unknown)).collect()
 }
 
 fn wrapped(wrapper: &Wrapper, words: &[Word]) -> Vec<Inner> {
-    let mut found: Vec<Inner> =
-        wrapper.scripts.iter().filter_map(|option| valued(words, option)).map(|word| script(&word)).collect();
-    if found.is_empty()
-        && let Some(glued) =
-            words.iter().find(|word| wrapper.scripts.contains(&"-S") && word.text().starts_with("-S"))
-    {
-        found.push(script(&without("-S", glued)));
-    }
+    let mut found: Vec<Inner> = values_of(words, wrapper.scripts).iter().map(script).collect();
     let Some(skipped) = wrapper.skipped else { return found };
-    let mut rest = after_options(words, wrapper.valued).get(skipped..).unwrap_or_default();
+    if !found.is_empty() && wrapper.names.contains(&"env") {
+        found.push(Inner::Unknown);
+    }
+    let (rest, is_sure) = after(words, wrapper.valued, wrapper.flags);
+    let mut rest = rest.get(skipped..).unwrap_or_default();
+    if !is_sure && found.is_empty() {
+        found.push(Inner::Unknown);
+    }
     while let Some(first) = rest.first() {
         let is_assignment =
             first.text().split_once('=').is_some_and(|(name, _)| !name.contains(['/', ' ', '-']));
@@ -272,38 +627,71 @@ fn wrapped(wrapper: &Wrapper, words: &[Word]) -> Vec<Inner> {
     }
     if rest.first().is_some_and(|first| !first.text().starts_with('-')) {
         found.push(words_of(rest.to_vec(), false));
+    } else if !rest.is_empty() && found.is_empty() {
+        found.push(Inner::Unknown);
     }
     found
 }
 
-fn shell(words: &[Word]) -> Inner {
+fn shell(words: &[Word]) -> Vec<Inner> {
+    if words.first().is_some_and(|word| matches!(word.text(), "--version" | "--help")) {
+        return Vec::new();
+    }
     let mut at = 0;
     let mut takes_script = false;
+    let mut found = Vec::new();
+    for file in values_of(words, &["--rcfile", "--init-file"]) {
+        found.push(file_of(&file));
+    }
+    found.extend(values_of(words, &["--command", "--init-command"]).iter().map(script));
+    if words.iter().any(|word| word.text() == "-O") {
+        // Wildcards may mean something else then.
+        found.push(Inner::Unknown);
+    }
     while let Some(text) = words.get(at).map(Word::text) {
         if !text.starts_with(['-', '+']) || text.len() < 2 {
             break;
         }
         let is_short = !text.starts_with("--");
-        takes_script |= is_short && text.starts_with('-') && text.contains('c');
+        takes_script |= is_short && text.starts_with('-') && text.contains(['c', 'C']);
         if text == "--" {
             at += 1;
             break;
         }
-        let takes_value =
-            SHELL_VALUED.contains(&text) || (is_short && text.len() > 2 && text.ends_with(['o', 'O']));
+        let takes_value = SHELL_VALUED.contains(&text)
+            || matches!(text, "--rcfile" | "--init-file" | "--command" | "--init-command")
+            || (is_short && text.len() > 2 && text.ends_with(['o', 'O']));
         at += if takes_value { 2 } else { 1 };
     }
     let rest = words.get(at..).unwrap_or_default();
-    match rest.split_first() {
+    found.extend(match rest.split_first() {
         Some((script, arguments)) if takes_script => {
-            Inner::Script { script: script.clone(), arguments: arguments.to_vec() }
+            Some(Inner::Script { script: script.clone(), arguments: arguments.to_vec() })
         }
-        // A script in a file is a program like any other.
-        Some((file, _)) if !matches!(file.text(), "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") => {
-            words_of(Vec::new(), false)
-        }
-        _ => Inner::Input,
+        Some((file, _)) => Some(file_of(file)),
+        None if found.is_empty() => Some(Inner::Input),
+        None => None,
+    });
+    found
+}
+
+/// A script in a file: its input, something only the run tells, or a program like any other.
+fn file_of(file: &Word) -> Inner {
+    let text = super::reach::normal(file.text());
+    if matches!(text.as_str(), "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") {
+        return Inner::Input;
     }
+    let is_open = ["/dev/fd/", "/proc/"].iter().any(|prefix| text.starts_with(prefix));
+    if is_open || !file.is_closed || file.values.len() != 1 {
+        Inner::Unknown
+    } else {
+        words_of(Vec::new(), false)
+    }
+}
+
+fn sourced(words: &[Word]) -> Vec<Inner> {
+    let file = words.iter().find(|word| !matches!(word.text(), "--" | "-p"));
+    file.map(file_of).into_iter().collect()
 }
 
 fn alias(word: &Word) -> Option<Inner> {
@@ -311,17 +699,37 @@ fn alias(word: &Word) -> Option<Inner> {
     Some(script(&without(&format!("{name}="), word)))
 }
 
-fn xargs(words: &[Word]) -> Inner {
-    let replaced =
-        valued(words, "-I").or_else(|| valued(words, "--replace")).map(|word| word.text().to_owned());
-    let glued = words.iter().find_map(|word| word.text().strip_prefix("-I").filter(|rest| !rest.is_empty()));
-    let replaced = replaced.or_else(|| glued.map(str::to_owned));
-    let rest = after_options(words, XARGS_VALUED);
-    let unknown = |word: &Word| match &replaced {
-        Some(replaced) if word.text().contains(replaced.as_str()) => Word::unknown(&word.raw),
-        _ => word.clone(),
+fn xargs(words: &[Word]) -> Vec<Inner> {
+    let mut replaced: Vec<String> =
+        values_of(words, &["-I", "-J"]).iter().map(|word| word.text().to_owned()).collect();
+    for word in words.iter().take_while(|word| word.is_option()) {
+        let glued = word.text().strip_prefix("--replace=").or_else(|| word.text().strip_prefix("-i"));
+        replaced.extend(glued.map(|text| if text.is_empty() { "{}".to_owned() } else { text.to_owned() }));
+        replaced.extend((word.text() == "--replace").then(|| "{}".to_owned()));
+    }
+    let (rest, is_sure) = after(words, XARGS_VALUED, XARGS_FLAGS);
+    // `-i`, `-l` and `-e` may have a value glued to them.
+    let is_sure = is_sure
+        || words.iter().take_while(|word| word.is_option()).all(|word| {
+            word.is_fixed && ["-i", "-l", "-e"].iter().any(|prefix| word.text().starts_with(prefix))
+        });
+    let unknown = |word: &Word| match replaced.iter().any(|text| word.text().contains(text.as_str())) {
+        true => Word::unknown(&word.raw),
+        false => word.clone(),
     };
-    words_of(rest.iter().map(unknown).collect(), replaced.is_none())
+    let found = words_of(rest.iter().map(unknown).collect(), replaced.is_empty());
+    [found].into_iter().chain((!is_sure).then_some(Inner::Unknown)).collect()
+}
+
+fn fd(words: &[Word]) -> Vec<Inner> {
+    let mut found = actions(words, FD_ACTIONS);
+    for word in words {
+        let glued = ["--exec=", "--exec-batch=", "-x", "-X"];
+        let value =
+            glued.iter().find_map(|prefix| word.text().strip_prefix(prefix)).filter(|rest| !rest.is_empty());
+        found.extend(value.map(|value| words_of(vec![Word::fixed(value)], true)));
+    }
+    found
 }
 
 fn actions(words: &[Word], names: &[&str]) -> Vec<Inner> {
@@ -333,7 +741,7 @@ fn actions(words: &[Word], names: &[&str]) -> Vec<Inner> {
         let unknown = |word: Word| if word.text().contains("{}") { Word::unknown(&word.raw) } else { word };
         found.push(words_of(inner.into_iter().map(unknown).collect(), false));
     }
-    if words.iter().any(|word| word.text() == "-delete") {
+    if words.iter().any(|word| word.values.iter().any(|value| value == "-delete")) {
         found.push(words_of(vec![Word::fixed("rm")], true));
     }
     found
