@@ -306,9 +306,9 @@ mod imp {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let inode = inode(&socket);
-            // A grandchild holds it as its input, the child does not.
+            // A grandchild holds it, the child does not. Shells give the input of background jobs away.
             let mut child = Command::new("sh")
-                .args(["-c", "sleep 60 <&0 & exec <&-; echo; wait"])
+                .args(["-c", "exec 3<&0; sleep 60 & exec <&- 3<&-; echo; wait"])
                 .stdin(Stdio::from(std::os::fd::OwnedFd::from(socket.try_clone().unwrap())))
                 .stdout(Stdio::piped())
                 .spawn()
