@@ -6,6 +6,7 @@
 mod abort;
 mod anthropic;
 mod attach;
+mod attacks;
 mod background;
 mod batch;
 mod config;
