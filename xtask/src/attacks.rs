@@ -23,6 +23,7 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
             "--bin" => program = Some(PathBuf::from(crate::value(flag, &mut rest)?)),
             "--only" => attack.only.push(crate::value(flag, &mut rest)?.to_owned()),
             "--short" => attack.form = Form::Short,
+            "--progress" => attack.progress = show,
             "--slowest" => lists_only = true,
             "--lanes" => {
                 let text = crate::value(flag, &mut rest)?;
@@ -77,6 +78,18 @@ fn found(program: Option<PathBuf>) -> Result<PathBuf> {
     };
     // The corpus runs it in other directories.
     program.canonicalize().with_context(|| format!("there is no `{}`", program.display()))
+}
+
+/// Prints an outcome as it comes.
+fn show(one: &Outcome) {
+    let verdict = match one.verdict {
+        Verdict::Held => "held",
+        Verdict::Failed(_) => "failed",
+        Verdict::Asked(_) => "asked",
+        Verdict::Skipped(_) => "skipped",
+    };
+    // The report comes anyway.
+    writeln!(std::io::stderr(), "{verdict:<7} {:>6} ms  {}", one.took.as_millis(), one.name).unwrap_or_default();
 }
 
 fn report(outcomes: &[Outcome], seconds: u64, lists_slowest: bool) -> Result<String> {

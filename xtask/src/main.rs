@@ -29,7 +29,7 @@ Checks and measurements of the workspace. The checks are tests: cargo test -p xt
 Usage: cargo xtask COMMAND
 
 Commands:
-  attacks [--bin PATH] [--only PART]... [--lanes N] [--short] [--slowest]
+  attacks [--bin PATH] [--only PART]... [--lanes N] [--short] [--progress] [--slowest]
       Plays the corpus of hostile attempts and harmless uses through the program,
       or only those whose name contains a PART, N at once (default 4). Prints what
       held by kind, and the name of each that did not. Ends with 1 if any did not.

@@ -8,8 +8,6 @@ use anyhow::Result;
 use super::scene::Scene;
 use super::{Kind, Trust};
 
-/// States in which a repository is not trusted.
-const UNTRUSTED: [Trust; 2] = [Trust::Untrusted, Trust::None];
 
 /// An attempt. Build one with [`hostile`] or [`harmless`].
 #[derive(Debug, Clone)]
@@ -122,7 +120,7 @@ pub(super) fn hostile(kind: Kind, name: impl Into<String>) -> Case {
         kind,
         is_hostile: true,
         is_in_short: false,
-        states: UNTRUSTED.to_vec(),
+        states: vec![Trust::Untrusted],
         is_git: true,
         needs_root: false,
         contact: Contact::WhenTrusted,
@@ -136,7 +134,6 @@ pub(super) fn hostile(kind: Kind, name: impl Into<String>) -> Case {
 pub(super) fn harmless(kind: Kind, name: impl Into<String>) -> Case {
     Case {
         is_hostile: false,
-        states: vec![Trust::Untrusted],
         contact: Contact::Always,
         ..hostile(kind, name)
     }
@@ -145,13 +142,19 @@ pub(super) fn harmless(kind: Kind, name: impl Into<String>) -> Case {
 impl Case {
     /// Plays the case when the directory is trusted as well: the effect must not come even then.
     pub(super) fn always(mut self) -> Self {
-        self.states = vec![Trust::Untrusted, Trust::All, Trust::None];
+        self.states = vec![Trust::Untrusted, Trust::All];
         self
     }
 
     /// Plays the case in these states only.
     pub(super) fn states(mut self, states: &[Trust]) -> Self {
         self.states = states.to_vec();
+        self
+    }
+
+    /// Plays the case also when the environment says that no directory is trusted.
+    pub(super) fn also_none(mut self) -> Self {
+        self.states.push(Trust::None);
         self
     }
 

@@ -1,5 +1,7 @@
 //! The keys of a repository's configuration, each used against the user.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use serde_json::json;
 
@@ -7,6 +9,8 @@ use super::case::{Case, hostile};
 use super::scene::Scene;
 use super::{Kind, Trust};
 
+/// How long a shell takes to begin.
+const SHELL_STARTS: Duration = Duration::from_millis(200);
 /// Providers whose key is in a variable, and the protocol that they speak.
 const PROVIDERS: &[(&str, &str)] = &[
     ("anthropic", "ANTHROPIC_API_KEY"),
@@ -367,6 +371,7 @@ fn instructions() -> Vec<Case> {
 fn programs() -> Vec<Case> {
     let case = |(name, json): &(&str, &str)| {
         let case = configuration(&format!("program/{name}"))
+            .also_none()
             .config(*json)
             .script("evil.sh", "touch @C; exec /bin/sh \"$@\"")
             .file("shell.txt", "@P/evil.sh")
@@ -394,12 +399,16 @@ fn shell_of_the_server(scene: &Scene) -> Result<()> {
     let body = json!({"command": "true", "agent": "build"});
     wire.post(&format!("/session/{id}/shell?directory={directory}"), &body)?;
     wire.post(&format!("/pty?directory={directory}"), &json!({}))?;
-    scene.end(server)
+    // A shell that asks at its beginning has done so by then; the server need not wait for it to end.
+    std::thread::sleep(SHELL_STARTS);
+    drop(server);
+    Ok(())
 }
 
 fn contacts() -> Vec<Case> {
     let case = |(name, json): &(&str, &str)| {
         let case = configuration(&format!("contact/{name}"))
+            .also_none()
             .config(*json)
             .run(&["models"])
             .run(&["run", "hello"])

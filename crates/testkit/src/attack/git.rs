@@ -290,6 +290,10 @@ fn places() -> Vec<Case> {
         repository("place/excludes-fifo").fifo("pipe").git_config("[core]\n\texcludesFile = @P/pipe"),
         repository("place/order-file")
             .git_config("[diff]\n\torderFile = @H/.netrc\n[commit]\n\ttemplate = @H/.netrc"),
+        repository("place/git-of-the-repository")
+            .script("bin/git", "touch @C; exec /usr/bin/git \"$@\"")
+            .script("git", "touch @C; exec /usr/bin/git \"$@\"")
+            .env("PATH", "@P/bin:.::bin:/usr/local/bin:/usr/bin:/bin"),
         repository("place/mailmap")
             .git_config("[mailmap]\n\tfile = @H/.netrc\n[blame]\n\tignoreRevsFile = @H/.netrc"),
         repository("place/trace-file")

@@ -123,6 +123,7 @@ fn commands() -> Vec<Case> {
     let template = |text: &str| format!("---\ndescription: harmless\n---\n{text}\n");
     let shell = |(name, text): &(&str, &str)| {
         repository(&format!("command-shell/{name}"))
+            .also_none()
             .file(".opencode/command/x.md", template(text))
             .script("evil.sh", "touch @C")
             .run(&["run", "--command", "x", "words"])
@@ -504,7 +505,7 @@ fn odd_files() -> Vec<Case> {
     }
     for path in ["opencode.json", ".opencode/command/x.md", "AGENTS.md", ".opencode/agent/build.md"] {
         let odd = |name: &str| repository(&format!("odd/{name}/{path}"));
-        cases.push(open(odd("huge").file(path, "x".repeat(40 << 20))));
+        cases.push(open(odd("huge").file(path, "x".repeat(4 << 20))));
         cases.push(open(odd("terminal").link(path, "/dev/tty")));
         cases.push(open(odd("directory").file(format!("{path}/x"), "x")));
         cases.push(open(odd("nul").file(path, "\0\0\0{\0}")));

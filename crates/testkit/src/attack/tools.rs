@@ -92,7 +92,7 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn tools(name: &str) -> Case {
-    hostile(Kind::Tools, name).always()
+    hostile(Kind::Tools, name)
 }
 
 fn control() -> Vec<Case> {

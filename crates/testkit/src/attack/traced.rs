@@ -24,11 +24,11 @@ const CALLS: &str = "trace=execve,execveat,open,openat,openat2";
 /// How long a traced program may run; tracing makes it many times slower.
 const DEADLINE: Duration = Duration::from_secs(120);
 /// Files of the user that only the bait names.
-const BAIT_FILES: [&str; 5] = [".netrc", ".ssh/id_rsa", ".aws/credentials", "outside/secret.txt", "evil.sh"];
+const BAIT_FILES: [&str; 4] = [".netrc", ".ssh/id_rsa", ".aws/credentials", "outside/secret.txt"];
 /// Directories in which a system keeps git.
 const SYSTEM: [&str; 4] = ["/usr/bin/", "/bin/", "/usr/local/bin/", "/usr/lib/git-core/"];
-/// What every call of git needs, in its arguments.
-const HARDENED: [&str; 2] = ["core.fsmonitor", "core.hooksPath"];
+/// What every call of git needs, in its arguments or its environment.
+const HARDENED: [&str; 4] = ["core.fsmonitor", "core.hooksPath", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none"];
 
 /// Traced runs of a program.
 #[derive(Debug, Clone)]
@@ -85,7 +85,7 @@ impl Traced {
     fn arguments(trace: &Path) -> Vec<String> {
         let output = trace.join("calls").display().to_string();
         // One file a process, so that lines are never cut by those of others.
-        ["-ff", "-qq", "-s", "4096", "-y", "-e", CALLS, "-e", "signal=none", "-o", &output, "--"]
+        ["-ff", "-qq", "-v", "-s", "4096", "-y", "-e", CALLS, "-e", "signal=none", "-o", &output, "--"]
             .map(str::to_owned)
             .to_vec()
     }
@@ -192,9 +192,8 @@ impl Traced {
         if !is_system || !(name == "git" || name.starts_with("git-")) {
             return Some(format!("it executed {shown}"));
         }
-        // Snapshots have a repository of the program's own, which no repository can configure.
-        let is_own = line.contains("--git-dir") && line.contains(".local/share/codewright");
-        let missing = HARDENED.iter().find(|word| !line.contains(*word) && !is_own)?;
+        // `git` starts its own parts, with the environment that it was given.
+        let missing = HARDENED.iter().find(|word| !line.contains(*word))?;
         Some(format!("git without `{missing}`: {shown}"))
     }
 }
@@ -209,7 +208,8 @@ fn opens(line: &str, file: &str) -> bool {
 fn shown(line: &str, scene: &Scene) -> String {
     let line = line.replace(&scene.fill("@P"), "@P").replace(&scene.fill("@H"), "@H");
     let line = line.replace(&scene.fill("@O"), "@O");
-    let end = line.find("], 0x").map_or(line.len(), |at| at + 1);
+    // The environment follows the arguments.
+    let end = line.find("\"], [").map_or(line.len(), |at| at + 2);
     line[..end].chars().take(600).collect()
 }
 
