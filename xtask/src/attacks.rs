@@ -89,7 +89,8 @@ fn show(one: &Outcome) {
         Verdict::Skipped(_) => "skipped",
     };
     // The report comes anyway.
-    writeln!(std::io::stderr(), "{verdict:<7} {:>6} ms  {}", one.took.as_millis(), one.name).unwrap_or_default();
+    writeln!(std::io::stderr(), "{verdict:<7} {:>6} ms  {}", one.took.as_millis(), one.name)
+        .unwrap_or_default();
 }
 
 fn report(outcomes: &[Outcome], seconds: u64, lists_slowest: bool) -> Result<String> {

@@ -8,7 +8,6 @@ use anyhow::Result;
 use super::scene::Scene;
 use super::{Kind, Trust};
 
-
 /// An attempt. Build one with [`hostile`] or [`harmless`].
 #[derive(Debug, Clone)]
 pub struct Case {
@@ -132,11 +131,7 @@ pub(super) fn hostile(kind: Kind, name: impl Into<String>) -> Case {
 
 /// Something that must work without a question in a directory that is not trusted.
 pub(super) fn harmless(kind: Kind, name: impl Into<String>) -> Case {
-    Case {
-        is_hostile: false,
-        contact: Contact::Always,
-        ..hostile(kind, name)
-    }
+    Case { is_hostile: false, contact: Contact::Always, ..hostile(kind, name) }
 }
 
 impl Case {
@@ -282,10 +277,24 @@ impl Case {
 
     /// Opens the project in the ways that run git or read configuration.
     pub(super) fn opens(self) -> Self {
-        self.run(&["models"])
-            .calls([("write", r#"{"filePath": "new.txt", "content": "x\n"}"#)])
-            .get(&["/vcs", "/vcs/status", "/vcs/diff?mode=git", "/vcs/diff?mode=branch", "/vcs/diff/raw"])
-            .get(&["/file/status", "/project/current", "/config", "/command", "/agent", "/skill"])
+        // Git itself waits at a named pipe until its deadline, which a request about differences shows; nothing
+        // else may wait.
+        if self.setup.iter().any(|setup| matches!(setup, Setup::Fifo(_))) {
+            return self.run(&["models"]).bash("true").get(&["/path", "/config", "/agent", "/file?path=."]);
+        }
+        self.run(&["models"]).calls([("write", r#"{"filePath": "new.txt", "content": "x\n"}"#)]).get(&[
+            "/vcs",
+            "/vcs/status",
+            "/vcs/diff?mode=git",
+            "/vcs/diff?mode=branch",
+            "/vcs/diff/raw",
+            "/file/status",
+            "/project/current",
+            "/config",
+            "/command",
+            "/agent",
+            "/skill",
+        ])
     }
 
     /// Writes a file between two acts.

@@ -374,6 +374,7 @@ fn programs() -> Vec<Case> {
             .also_none()
             .config(*json)
             .script("evil.sh", "touch @C; exec /bin/sh \"$@\"")
+            .env("PWD", "@P")
             .file("shell.txt", "@P/evil.sh")
             .file("x.js", "require('fs').writeFileSync('@C', '')\n")
             .file("a.ts", "let a = 1\n")
@@ -421,6 +422,19 @@ fn contacts() -> Vec<Case> {
 /// Rules of the user that a repository tries to loosen. A deny holds in every state, an ask until the user
 /// accepted the exception.
 fn loose() -> Vec<Case> {
+    // A refused call ends nothing; a question that is refused ends the turn, and so each has a turn of its own.
+    let denied = |case: Case| {
+        case.file("locked.txt", "kept\n")
+            .file("private.txt", "@S\n")
+            .calls([
+                ("bash", r#"{"command": "touch made.txt"}"#),
+                ("write", r#"{"filePath": "locked.txt", "content": "x\n"}"#),
+                ("read", r#"{"filePath": "private.txt"}"#),
+                ("bash", r#"{"command": "cat private.txt"}"#),
+            ])
+            .absent("made.txt")
+            .unchanged("locked.txt")
+    };
     let attempts = |case: Case| {
         case.file("locked.txt", "kept\n")
             .file("private.txt", "@S\n")
@@ -438,11 +452,11 @@ fn loose() -> Vec<Case> {
     for (name, json) in LOOSE {
         let deny = configuration(&format!("loose/{name}/against-deny")).always().user(DENY).config(*json);
         let is_in_short = *name == "permission-allow";
-        cases.push(Case { is_in_short, ..attempts(deny) });
+        cases.push(Case { is_in_short, ..denied(deny) });
         let ask = configuration(&format!("loose/{name}/against-ask")).user(ASK).config(*json);
         cases.push(Case { is_in_short, ..attempts(ask) });
         let off = configuration(&format!("loose/{name}/against-disabled")).always().user(OFF).config(*json);
-        cases.push(attempts(off));
+        cases.push(denied(off));
         cases.push(
             configuration(&format!("loose/{name}/against-default"))
                 .config(*json)

@@ -244,7 +244,10 @@ fn layouts() -> Vec<Case> {
             .file("sub/.git/config", evil)
             .file("sub/README.md", "changed\n"),
         repository("layout/submodule")
-            .prepare(|scene| copy(&scene.path(".git"), &scene.path(".git/modules/sub")))
+            .prepare(|scene| {
+                copy(&scene.path(".git"), &scene.path("@O/module"))?;
+                copy(&scene.path("@O/module"), &scene.path(".git/modules/sub"))
+            })
             .file("sub/.git", "gitdir: ../.git/modules/sub\n")
             .file(".gitmodules", "[submodule \"sub\"]\n\tpath = sub\n\turl = ./x\n\tupdate = !touch @C\n")
             .file(".git/modules/sub/config", evil)

@@ -1,7 +1,6 @@
 //! What must work without a question, mostly in a directory that is not trusted.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -477,7 +476,7 @@ fn requests() -> Vec<Case> {
         case("many-event-streams").play(|scene| served(scene, |wire| {
             let mut held = Vec::new();
             for _ in 0..50 {
-                let mut stream = TcpStream::connect(&wire.address)?;
+                let mut stream = wire.connect()?;
                 write!(stream, "GET /event HTTP/1.1\r\nHost: {}\r\n\r\n", wire.address)?;
                 stream.set_read_timeout(Some(Duration::from_secs(5)))?;
                 let mut buffer = [0; 64];
@@ -491,7 +490,7 @@ fn requests() -> Vec<Case> {
             let (status, terminal) = wire.post("/pty", &json!({"command": "/bin/sh"}))?;
             let id = terminal["id"].as_str().with_context(|| format!("{status} {terminal}"))?;
             let head = format!("GET /pty/{id}/connect HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n", wire.address);
-            let mut stream = TcpStream::connect(&wire.address)?;
+            let mut stream = wire.connect()?;
             stream.set_read_timeout(Some(Duration::from_secs(5)))?;
             stream.write_all(head.as_bytes())?;
             let mut buffer = [0; 64];

@@ -1,7 +1,6 @@
 //! Requests to a server by those who must not make them: pages of other sites, other users, commands.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -315,7 +314,7 @@ fn websocket(wire: &Wire, prefix: &str, headers: &[(&str, &str)]) -> Result<()> 
     for (name, value) in upgrade.iter().chain(headers) {
         text.push_str(&format!("{name}: {value}\r\n"));
     }
-    let mut stream = TcpStream::connect(&wire.address)?;
+    let mut stream = wire.connect()?;
     stream.set_read_timeout(Some(Duration::from_secs(3)))?;
     stream.write_all(format!("{text}\r\n").as_bytes())?;
     let mut buffer = [0; 512];
@@ -502,7 +501,7 @@ fn floods() -> Vec<Case> {
                 let request = request.replace("ADDRESS", &wire.address);
                 let mut held = Vec::new();
                 for _ in 0..MANY {
-                    let Ok(mut stream) = TcpStream::connect(&wire.address) else { break };
+                    let Ok(mut stream) = wire.connect() else { break };
                     // A server that closes a connection owes it nothing.
                     stream.write_all(request.as_bytes()).unwrap_or_default();
                     held.push(stream);
@@ -534,10 +533,12 @@ fn floods() -> Vec<Case> {
                 let (host, port) = wire.address.split_once(':').context("no port")?;
                 // As many connections as the shell may have files, each held open.
                 let script = format!(
-                    "ulimit -n 4096; i=10; while [ $i -lt 1200 ]; do eval \"exec $i<>/dev/tcp/{host}/{port}\" || break; i=$((i+1)); done; echo ready; sleep 15"
+                    "ulimit -n 4096; i=10; while [ $i -lt 1200 ]; do eval \"exec $i<>/dev/tcp/{host}/{port}\" || break; \
+                     printf 'GET /event HTTP/1.1\\r\\nHost: {host}:{port}\\r\\n\\r\\n' >&$i; i=$((i+1)); done; \
+                     echo ready; sleep 20"
                 );
                 let run = crate::Run::new("/bin/bash", &scene.project).args(["-c", &script]).directory("/").user(OTHER_USER);
-                let mut holder = run.deadline(Duration::from_secs(18)).start()?;
+                let mut holder = run.deadline(Duration::from_secs(25)).start()?;
                 drop(holder.line_that(|line| line == "ready"));
                 let answer = wire.bytes(
                     format!("GET /global/health HTTP/1.0\r\nHost: {}\r\n\r\n", wire.address).as_bytes(),
@@ -553,20 +554,29 @@ fn floods() -> Vec<Case> {
 /// What a server must not say, even to its own user's clients.
 fn secrets() -> Vec<Case> {
     vec![
-        requests("secret/log-of-requests").user(r#"{"provider": {"mock": {"options": {"apiKey": "@K"}}}}"#).play(|scene| {
-            served(scene, |wire| {
-                wire.send("GET", &format!("/config?auth_token={KEY}"), &[("Authorization", &format!("Bearer {KEY}"))], "")?;
-                for entry in walk(&scene.path("@H/.local"))? {
-                    let text = std::fs::read(&entry).unwrap_or_default();
-                    ensure!(!String::from_utf8_lossy(&text).contains(KEY), "`{}` holds the key", entry.display());
-                }
-                Ok(())
-            })
-        }),
-        requests("secret/error-messages").user(r#"{"provider": {"mock": {"options": {"apiKey": "@K", "baseURL": "http://user:@K@127.0.0.1:1/v1"}}}}"#)
-            .run(&["run", "hello"])
-            .not_printed("@K"),
-        requests("secret/debug-config").user(r#"{"provider": {"mock": {"options": {"apiKey": "@K", "headers": {"X-Key": "@K"}}}}}"#)
+        requests("secret/log-of-requests")
+            .user(r#"{"provider": {"mock": {"options": {"apiKey": "@K"}}}}"#)
+            .play(|scene| {
+                served(scene, |wire| {
+                    wire.send(
+                        "GET",
+                        &format!("/config?auth_token={KEY}"),
+                        &[("Authorization", &format!("Bearer {KEY}"))],
+                        "",
+                    )?;
+                    for entry in walk(&scene.path("@H/.local"))? {
+                        let text = std::fs::read(&entry).unwrap_or_default();
+                        ensure!(
+                            !String::from_utf8_lossy(&text).contains(KEY),
+                            "`{}` holds the key",
+                            entry.display()
+                        );
+                    }
+                    Ok(())
+                })
+            }),
+        requests("secret/debug-config")
+            .user(r#"{"provider": {"mock": {"options": {"apiKey": "@K", "headers": {"X-Key": "@K"}}}}}"#)
             .run(&["debug", "config"])
             .run(&["debug", "config", "--origins"])
             .not_printed("@K"),

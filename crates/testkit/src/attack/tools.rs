@@ -117,7 +117,8 @@ fn control() -> Vec<Case> {
         let user =
             r#"{"model": "mock/gpt-5", "provider": {"mock": {"models": {"gpt-5": {"name": "gpt-5"}}}}}"#;
         cases.push(case("patch").user(user).calls([("apply_patch", &input)]));
-        cases.push(case("bash").bash(&format!("echo evil > {path}")));
+        let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
+        cases.push(case("bash").bash(&format!("mkdir -p {folder}; echo evil > {path}")));
         let existing = tools(&format!("control-file/{path}/edit"))
             .user(r#"{"permission": {"edit": "allow"}}"#)
             .unchanged(*path);
@@ -462,7 +463,7 @@ fn others() -> Vec<Case> {
             .bash(command)
     };
     vec![
-        bash("variables", "env; set; export -p")
+        bash("variables", "env | grep -a sk-user; set | grep -a sk-user; export -p | grep -a sk-user; true")
             .env("ANTHROPIC_API_KEY", "@K")
             .env("OPENCODE_SERVER_PASSWORD", "@K"),
         bash("own-process-id", "echo \"pid=$OPENCODE_PID$CODEWRIGHT_PID.\"").to_model("pid=."),

@@ -28,7 +28,8 @@ const BAIT_FILES: [&str; 4] = [".netrc", ".ssh/id_rsa", ".aws/credentials", "out
 /// Directories in which a system keeps git.
 const SYSTEM: [&str; 4] = ["/usr/bin/", "/bin/", "/usr/local/bin/", "/usr/lib/git-core/"];
 /// What every call of git needs, in its arguments or its environment.
-const HARDENED: [&str; 4] = ["core.fsmonitor", "core.hooksPath", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none"];
+const HARDENED: [&str; 4] =
+    ["core.fsmonitor", "core.hooksPath", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none"];
 
 /// Traced runs of a program.
 #[derive(Debug, Clone)]

@@ -11,6 +11,8 @@ use serde_json::Value;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the beginning of an answer that may never come is awaited.
 const GLANCE: Duration = Duration::from_millis(1500);
+/// How long a connection is awaited: a full queue of connections lets it wait for minutes.
+const CONNECTS: Duration = Duration::from_secs(3);
 /// Bytes of an answer that are read.
 const MAX_BYTES: usize = 16 << 20;
 
@@ -49,6 +51,11 @@ impl Wire {
         Ok(Self { address: address.trim_end_matches('/').to_owned() })
     }
 
+    /// A connection; one that does not come in time is an answer that does not come.
+    pub(super) fn connect(&self) -> Result<TcpStream> {
+        Ok(TcpStream::connect_timeout(&self.address.parse()?, CONNECTS)?)
+    }
+
     /// Sends a request with these headers besides `Host`.
     pub(super) fn send(
         &self,
@@ -85,7 +92,7 @@ impl Wire {
         for (name, value) in headers {
             text.push_str(&format!("{name}: {value}\r\n"));
         }
-        let mut stream = TcpStream::connect(&self.address)?;
+        let Ok(mut stream) = self.connect() else { return Ok(read_answer(b"")) };
         stream.set_read_timeout(Some(GLANCE))?;
         stream.write_all(format!("{text}\r\n").as_bytes())?;
         let mut buffer = vec![0; 16 << 10];
@@ -95,9 +102,10 @@ impl Wire {
 
     /// Sends bytes; the answer is read to its end or until the deadline.
     pub(super) fn bytes(&self, request: &[u8], patience: Duration) -> Result<Answer> {
-        let mut stream = TcpStream::connect(&self.address)?;
+        let Ok(mut stream) = self.connect() else { return Ok(read_answer(b"")) };
         stream.set_read_timeout(Some(patience))?;
-        stream.write_all(request)?;
+        // A server may refuse a request before it has read all of it.
+        stream.write_all(request).unwrap_or_default();
         let until = Instant::now() + patience;
         let mut answer = Vec::new();
         let mut buffer = [0; 16 << 10];
