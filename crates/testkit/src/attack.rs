@@ -211,7 +211,7 @@ impl Attack {
                 let is_wanted = self.wants(&name(&case, trust))
                     && (self.form == Form::Long || (case.is_in_short && trust != Trust::None));
                 if is_wanted {
-                    jobs.push(Box::new(move |attack: &Attack| vec![play(attack, &case, trust)]));
+                    jobs.push(Box::new(move |attack: &Self| vec![play(attack, &case, trust)]));
                 }
             }
         }

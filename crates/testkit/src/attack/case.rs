@@ -81,9 +81,12 @@ pub(super) enum Act {
     Do(Deed),
 }
 
+/// A function of a case.
+type Function = dyn Fn(&Scene) -> Result<()> + Send + Sync;
+
 /// Something that only code can say.
 #[derive(Clone)]
-pub(super) struct Deed(pub(super) Arc<dyn Fn(&Scene) -> Result<()> + Send + Sync>);
+pub(super) struct Deed(pub(super) Arc<Function>);
 
 impl fmt::Debug for Deed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -330,7 +333,7 @@ impl Case {
     }
 
     /// Requires that the model gets a text.
-    pub(super) fn to_model(self, text: impl Into<String>) -> Self {
+    pub(super) fn model_gets(self, text: impl Into<String>) -> Self {
         self.proof(Proof::ToModel(text.into()))
     }
 

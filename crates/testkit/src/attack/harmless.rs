@@ -205,7 +205,7 @@ fn calls() -> Vec<Case> {
             .file(".env", "TWO=two\n")
             .calls([("grep", r#"{"pattern": "two"}"#)])
             .done()
-            .to_model("a.txt"),
+            .model_gets("a.txt"),
         edited("subagent")
             .calls([("task", r#"{"description": "x", "prompt": "hello", "subagent_type": "general"}"#)])
             .done(),
@@ -213,7 +213,7 @@ fn calls() -> Vec<Case> {
             .file("@H/.claude/skills/mine/SKILL.md", "---\nname: mine\ndescription: d\n---\nUSERS-SKILL\n")
             .calls([("skill", r#"{"name": "mine"}"#)])
             .done()
-            .to_model("USERS-SKILL"),
+            .model_gets("USERS-SKILL"),
     ]);
     cases
 }
@@ -232,11 +232,11 @@ fn keyed(name: &str) -> Case {
 fn keys() -> Vec<Case> {
     let applies = |(name, json, shown): &(&str, &str, &str)| {
         let case =
-            keyed(&format!("applies/{name}")).config(*json).run_well(&["run", "hello"]).to_model(*shown);
+            keyed(&format!("applies/{name}")).config(*json).run_well(&["run", "hello"]).model_gets(*shown);
         if *name == "model" || *name == "instructions" { case.short() } else { case }
     };
     let users = |(name, json, shown): &(&str, &str, &str)| {
-        keyed(&format!("users-own/{name}")).user(*json).run_well(&["run", "hello"]).to_model(*shown)
+        keyed(&format!("users-own/{name}")).user(*json).run_well(&["run", "hello"]).model_gets(*shown)
     };
     let mut cases: Vec<Case> = APPLIES.iter().map(applies).collect();
     cases.extend(USERS.iter().map(users));
@@ -244,18 +244,18 @@ fn keys() -> Vec<Case> {
         keyed("users-own/command-with-a-shell-line")
             .user(r#"{"command": {"mine": {"template": "it is !`echo USERS-$((40 + 2))`"}}}"#)
             .run_well(&["run", "--command", "mine", "words"])
-            .to_model("USERS-42")
+            .model_gets("USERS-42")
             .short(),
         keyed("users-own/command-with-an-attachment")
             .user(r#"{"command": {"mine": {"template": "look at @~/prompt.txt"}}}"#)
             .run_well(&["run", "--command", "mine", "words"])
-            .to_model("USERS-FILE"),
+            .model_gets("USERS-FILE"),
         keyed("users-own/command-file")
             .file("@H/.config/opencode/command/mine.md", "---\ndescription: x\n---\nit is !`echo USERS-$((40 + 2))`\n")
             .run_well(&["run", "--command", "mine", "words"])
-            .to_model("USERS-42"),
+            .model_gets("USERS-42"),
         keyed("users-own/shell").user(r#"{"shell": "/bin/sh"}"#).bash("echo hello").done(),
-        keyed("users-own/agents-file").file("@H/.config/opencode/AGENTS.md", "USERS-RULES\n").run_well(&["run", "hello"]).to_model("USERS-RULES"),
+        keyed("users-own/agents-file").file("@H/.config/opencode/AGENTS.md", "USERS-RULES\n").run_well(&["run", "hello"]).model_gets("USERS-RULES"),
         keyed("users-own/key-of-a-provider")
             .user(r#"{"provider": {"groq": {"options": {"baseURL": "@M/v1"}, "models": {"m": {"name": "m"}}}}}"#)
             .env("GROQ_API_KEY", "@K")
@@ -270,21 +270,21 @@ fn keys() -> Vec<Case> {
         keyed("users-own/config-by-variable")
             .env("OPENCODE_CONFIG_CONTENT", r#"{"agent": {"build": {"prompt": "BY-VARIABLE"}}}"#)
             .run_well(&["run", "hello"])
-            .to_model("BY-VARIABLE"),
+            .model_gets("BY-VARIABLE"),
         keyed("users-own/config-by-named-file")
             .file("@O/my.json", r#"{"agent": {"build": {"prompt": "BY-FILE"}}}"#)
             .env("OPENCODE_CONFIG", "@O/my.json")
             .run_well(&["run", "hello"])
-            .to_model("BY-FILE"),
-        keyed("applies/agents-file").file("AGENTS.md", "INSIDE-AGENTS\n").run_well(&["run", "hello"]).to_model("INSIDE-AGENTS").short(),
-        keyed("applies/claude-file").file("CLAUDE.md", "INSIDE-CLAUDE\n").run_well(&["run", "hello"]).to_model("INSIDE-CLAUDE"),
+            .model_gets("BY-FILE"),
+        keyed("applies/agents-file").file("AGENTS.md", "INSIDE-AGENTS\n").run_well(&["run", "hello"]).model_gets("INSIDE-AGENTS").short(),
+        keyed("applies/claude-file").file("CLAUDE.md", "INSIDE-CLAUDE\n").run_well(&["run", "hello"]).model_gets("INSIDE-CLAUDE"),
         keyed("applies/agents-below")
             .file("sub/AGENTS.md", "INSIDE-SUB\n")
             .file("sub/x.txt", "x\n")
             .calls([("read", r#"{"filePath": "sub/x.txt"}"#)])
             .done()
-            .to_model("INSIDE-SUB"),
-        keyed("applies/agents-link-inside").file("docs/rules.md", "INSIDE-LINKED\n").link("AGENTS.md", "docs/rules.md").run_well(&["run", "hello"]).to_model("INSIDE-LINKED"),
+            .model_gets("INSIDE-SUB"),
+        keyed("applies/agents-link-inside").file("docs/rules.md", "INSIDE-LINKED\n").link("AGENTS.md", "docs/rules.md").run_well(&["run", "hello"]).model_gets("INSIDE-LINKED"),
         keyed("applies/warning-names-what-waits")
             .config(r#"{"shell": "./x.sh"}"#)
             .run_well(&["run", "hello"])
@@ -337,13 +337,13 @@ fn trusted() -> Vec<Case> {
             .states(&[Trust::All])
             .config(*json)
             .run_well(&["run", "hello"])
-            .to_model(*shown)
+            .model_gets(*shown)
     };
     let by_flag = |(name, json, shown): &(&str, &str, &str)| {
         keyed(&format!("trusted-by-flag/{name}"))
             .config(*json)
             .run_well(&["run", "--trust", "hello"])
-            .to_model(*shown)
+            .model_gets(*shown)
     };
     let mut cases: Vec<Case> = TRUSTED.iter().map(by_variable).collect();
     cases.extend(TRUSTED.iter().map(by_flag));
@@ -352,17 +352,17 @@ fn trusted() -> Vec<Case> {
         all("command-with-a-shell-line")
             .file(".opencode/command/x.md", "---\ndescription: x\n---\nit is !`echo THEIR-$((40 + 2))`\n")
             .run_well(&["run", "--command", "x", "words"])
-            .to_model("THEIR-42")
+            .model_gets("THEIR-42")
             .short(),
         all("agent-file")
             .file(".opencode/agent/theirs.md", "---\nmode: primary\n---\nTHEIR-AGENT\n")
             .run_well(&["run", "--agent", "theirs", "hello"])
-            .to_model("THEIR-AGENT"),
+            .model_gets("THEIR-AGENT"),
         all("skill")
             .file(".opencode/skill/theirs/SKILL.md", "---\nname: theirs\ndescription: d\n---\nTHEIR-SKILL\n")
             .calls([("skill", r#"{"name": "theirs"}"#)])
             .done()
-            .to_model("THEIR-SKILL"),
+            .model_gets("THEIR-SKILL"),
         all("provider-with-its-own-key")
             .config(r#"{"provider": {"theirs": {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "@M/v1", "apiKey": "theirs"}, "models": {"m": {"name": "their-model"}}}}}"#)
             .run_well(&["run", "--model", "theirs/m", "hello"]),
@@ -382,7 +382,7 @@ fn trusted() -> Vec<Case> {
             .run_well(&["trust", "list"])
             .printed("@P")
             .run_well(&["run", "hello"])
-            .to_model("REPOSITORYS-PROMPT"),
+            .model_gets("REPOSITORYS-PROMPT"),
     ]);
     cases
 }
@@ -540,7 +540,7 @@ fn texts() -> Vec<Case> {
             .file("notes.txt", format!("{text}\n"))
             .calls([("read", r#"{"filePath": "notes.txt"}"#), ("bash", r#"{"command": "cat notes.txt"}"#)])
             .done()
-            .to_model(shown)
+            .model_gets(shown)
     };
     vec![
         case("html", "<div class=\"a\"><b>bold</b></div>", "<b>bold</b>"),

@@ -99,7 +99,7 @@ const NAMES: &[(&str, &str)] = &[
 ];
 
 pub(super) fn cases() -> Vec<Case> {
-    [programs(), commands(), agents(), skills(), links(), others(), odd_files(), names()]
+    [programs(), commands(), agents(), skills(), links(), links_below(), others(), odd_files(), names()]
         .into_iter()
         .flatten()
         .collect()
@@ -302,7 +302,7 @@ fn links() -> Vec<Case> {
             .link(path, "@O/evil.json")
             .prompt()
     };
-    let mut cases = vec![
+    vec![
         instructions("AGENTS.md").short(),
         instructions("CLAUDE.md"),
         instructions("CONTEXT.md"),
@@ -324,6 +324,12 @@ fn links() -> Vec<Case> {
             .link("AGENTS.md", "@H/.netrc")
             .config(r#"{"prompt": {"instructions": {"follow_symlinks": true}}}"#)
             .prompt(),
+    ]
+}
+
+/// Links that tools and later instructions meet.
+fn links_below() -> Vec<Case> {
+    vec![
         repository("link/agents-below")
             .always()
             .link("sub/AGENTS.md", "@H/.netrc")
@@ -367,15 +373,12 @@ fn links() -> Vec<Case> {
             }
             scene.end(server)
         }),
-    ];
-    cases.push(
         repository("link/loop")
             .always()
             .link("AGENTS.md", "AGENTS.md")
             .link(".opencode", ".opencode")
             .opens(),
-    );
-    cases
+    ]
 }
 
 /// Files and directories of another user.
@@ -392,7 +395,7 @@ fn others() -> Vec<Case> {
             .prepare(|scene| {
                 give_away(scene, "@O/theirs")?;
                 fs::set_permissions(scene.path("@O/theirs"), fs::Permissions::from_mode(0o1777))?;
-                Ok(take_back(scene, "@O/theirs/mine")?)
+                take_back(scene, "@O/theirs/mine")
             })
             .run_in("@O/theirs/mine", &run)
             .run_in("@O/theirs/mine", &["run", "hello"])

@@ -378,7 +378,7 @@ fn users() -> Vec<Case> {
         });
         cases.push(if *path == "/session" { case.short() } else { case });
     }
-    cases.push(requests("other-user/server-environment").root().play(|scene| environment_of_server(scene)));
+    cases.push(requests("other-user/server-environment").root().play(environment_of_server));
     cases
 }
 
@@ -399,7 +399,7 @@ fn as_another_user(scene: &Scene, wire: &Wire, method: &str, path: &str) -> Resu
 
 /// A server of an ordinary user, whose command looks for its variables.
 fn environment_of_server(scene: &Scene) -> Result<()> {
-    own(&scene.path("@P").parent().context("no parent")?.to_owned(), OTHER_USER)?;
+    own(scene.path("@P").parent().context("no parent")?, OTHER_USER)?;
     let command =
         "for p in /proc/[0-9]*; do tr '\\0' '\\n' < $p/environ; done 2>/dev/null | grep -a sk-user; true";
     scene.script_calls(vec![vec![("bash".to_owned(), json!({ "command": command }))]]);
@@ -538,7 +538,7 @@ fn floods() -> Vec<Case> {
                      echo ready; sleep 20"
                 );
                 let run = crate::Run::new("/bin/bash", &scene.project).args(["-c", &script]).directory("/").user(OTHER_USER);
-                let mut holder = run.deadline(Duration::from_secs(25)).start()?;
+                let mut holder = run.deadline(Duration::from_secs(8)).start()?;
                 drop(holder.line_that(|line| line == "ready"));
                 let answer = wire.bytes(
                     format!("GET /global/health HTTP/1.0\r\nHost: {}\r\n\r\n", wire.address).as_bytes(),

@@ -85,7 +85,7 @@ const READERS: &[(&str, &str, &str)] = &[
 ];
 
 pub(super) fn cases() -> Vec<Case> {
-    [control(), spellings(), outside(), reading(), forged(), approvals(), others()]
+    [control(), spellings(), outside(), reading(), forged(), approvals(), others(), odd_files(), data()]
         .into_iter()
         .flatten()
         .collect()
@@ -466,9 +466,7 @@ fn others() -> Vec<Case> {
         bash("variables", "env | grep -a sk-user; set | grep -a sk-user; export -p | grep -a sk-user; true")
             .env("ANTHROPIC_API_KEY", "@K")
             .env("OPENCODE_SERVER_PASSWORD", "@K"),
-        bash("own-process-id", "echo \"pid=$OPENCODE_PID$CODEWRIGHT_PID.\"").to_model("pid=."),
-        bash("key-files", "cat ~/.local/share/codewright/auth.json ~/.config/opencode/opencode.json")
-            .states(&[]),
+        bash("own-process-id", "echo \"pid=$OPENCODE_PID$CODEWRIGHT_PID.\"").model_gets("pid=."),
         tools("webfetch/this-machine")
             .calls([("webfetch", r#"{"url": "@L/x", "format": "text"}"#)])
             .no_contact()
@@ -507,6 +505,12 @@ fn others() -> Vec<Case> {
                 ("bash", r#"{"command": "touch made.txt"}"#),
             ])
             .absent("made.txt"),
+    ]
+}
+
+/// Files that are no files, and output that acts on a terminal.
+fn odd_files() -> Vec<Case> {
+    vec![
         tools("read/devices").calls([
             ("read", r#"{"filePath": "/dev/zero"}"#),
             ("read", r#"{"filePath": "/proc/self/environ"}"#),
@@ -527,6 +531,12 @@ fn others() -> Vec<Case> {
             .calls([("bash", r#"{"command": "cat notes.txt"}"#), ("read", r#"{"filePath": "notes.txt"}"#)])
             .run(&["run", "hello"])
             .not_printed("\u{1b}]0;owned"),
+    ]
+}
+
+/// What the program keeps is its user's alone.
+fn data() -> Vec<Case> {
+    vec![
         tools("data/readable-by-its-owner").run(&["run", "hello"]).play(private_data),
         tools("data/repaired")
             .file("@H/.local/share/codewright/x", "")
@@ -547,9 +557,6 @@ fn others() -> Vec<Case> {
             private_data(scene)
         }),
     ]
-    .into_iter()
-    .filter(|case| !case.states.is_empty())
-    .collect()
 }
 
 /// Fails if another user could read what the program keeps.
