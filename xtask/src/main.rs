@@ -6,6 +6,7 @@
 //! the two parts that must not share a process with it, the model and the
 //! clock.
 
+mod attacks;
 mod bench;
 mod clients;
 mod contract;
@@ -28,6 +29,14 @@ Checks and measurements of the workspace. The checks are tests: cargo test -p xt
 Usage: cargo xtask COMMAND
 
 Commands:
+  attacks [--bin PATH] [--only PART]... [--lanes N] [--short] [--progress] [--slowest]
+      Plays the corpus of hostile attempts and harmless uses through the program,
+      or only those whose name contains a PART, N at once (default 4). Prints what
+      held by kind, and the name of each that did not. Ends with 1 if any did not.
+  traced [--bin PATH]
+      Runs the program under strace on a hostile directory: `models`, `run`, the
+      terminal client and every GET route. Prints every program that was executed.
+      Ends with 1 if anything of the repository was.
   bench [--bin PATH] [--against PATH]... [--runs N] [--only NAME]...
       Measures the program against the scripted model: wall, CPU (user and
       system, with all waited-for children) and peak memory (of the largest
@@ -102,6 +111,8 @@ fn main() -> ExitCode {
 
 fn run(command: &str, rest: &[String]) -> Result<ExitCode> {
     match command {
+        "attacks" => return attacks::main(rest),
+        "traced" => return attacks::traced(rest),
         "bench" => return bench::main(rest),
         "contract" => return contract::main(rest),
         "crash" => return crash::main(rest),

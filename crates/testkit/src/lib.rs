@@ -22,6 +22,7 @@
 //! # }
 //! ```
 
+pub mod attack;
 mod blocking;
 pub mod contract;
 mod crash;

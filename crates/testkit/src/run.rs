@@ -87,6 +87,20 @@ impl Run {
         self
     }
 
+    /// Takes a variable away.
+    #[must_use]
+    pub fn without_env(mut self, name: impl AsRef<OsStr>) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// Runs as another user and group; only root may.
+    #[must_use]
+    pub fn user(mut self, id: u32) -> Self {
+        self.command.uid(id).gid(id);
+        self
+    }
+
     /// Runs in another directory.
     #[must_use]
     pub fn directory(mut self, directory: impl AsRef<Path>) -> Self {

@@ -7,6 +7,7 @@ mod abort;
 mod access;
 mod anthropic;
 mod attach;
+mod attacks;
 mod background;
 mod batch;
 mod config;

@@ -1,0 +1,363 @@
+//! One attempt: what is there, what is done, and what must or must not come of it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use anyhow::Result;
+
+use super::scene::Scene;
+use super::{Kind, Trust};
+
+/// An attempt. Build one with [`hostile`] or [`harmless`].
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Its stable name within its kind.
+    pub name: String,
+    /// What it is about.
+    pub kind: Kind,
+    /// Whether it is an attack.
+    pub is_hostile: bool,
+    /// Whether it belongs to the short form.
+    pub is_in_short: bool,
+    pub(super) states: Vec<Trust>,
+    pub(super) is_git: bool,
+    pub(super) needs_root: bool,
+    pub(super) contact: Contact,
+    pub(super) setup: Vec<Setup>,
+    pub(super) acts: Vec<Act>,
+    pub(super) proofs: Vec<Proof>,
+}
+
+/// When the listener may be contacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Contact {
+    /// Once the directory is trusted, but never with a key or a secret.
+    WhenTrusted,
+    /// In no state.
+    Never,
+    /// In every state, but never with a key or a secret.
+    Always,
+}
+
+/// What is there before anything is done.
+#[derive(Debug, Clone)]
+pub(super) enum Setup {
+    /// A file; a relative path is one in the project.
+    File(String, String),
+    /// A file that can be executed.
+    Script(String, String),
+    /// A symbolic link, and where it leads.
+    Link(String, String),
+    /// A named pipe, at which a reader without care waits for ever.
+    Fifo(String),
+    /// A git command in the project.
+    Git(Vec<String>),
+    /// Text at the end of `.git/config`.
+    GitConfig(String),
+    /// What is added to the configuration of the user, as JSON.
+    User(String),
+    /// A variable of the program.
+    Env(String, String),
+    /// Anything else.
+    Do(Deed),
+}
+
+/// What is done.
+#[derive(Debug, Clone)]
+pub(super) enum Act {
+    /// The program is run with these arguments; its exit code does not matter.
+    Run(Vec<String>),
+    /// The program is run with these arguments and must end well.
+    RunWell(Vec<String>),
+    /// The program is run in another directory.
+    RunIn(String, Vec<String>),
+    /// The model makes these calls, as tool and input, in one answer to a prompt of `run`.
+    Calls(Vec<(String, String)>),
+    /// A server that was started elsewhere is asked for these paths, for the project's directory.
+    Get(Vec<String>),
+    /// A file is written between two acts.
+    Write(String, String),
+    /// Anything else; an error is the effect that must not be.
+    Do(Deed),
+}
+
+/// A function of a case.
+type Function = dyn Fn(&Scene) -> Result<()> + Send + Sync;
+
+/// Something that only code can say.
+#[derive(Clone)]
+pub(super) struct Deed(pub(super) Arc<Function>);
+
+impl fmt::Debug for Deed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Deed")
+    }
+}
+
+/// What is looked at when everything is done.
+#[derive(Debug, Clone)]
+pub(super) enum Proof {
+    /// A path that must not exist.
+    Absent(String),
+    /// A path that must exist.
+    Present(String),
+    /// A file that must be as it was before the acts.
+    Unchanged(String),
+    /// Text that no request to the model may contain.
+    NotToModel(String),
+    /// Text that a request to the model must contain.
+    ToModel(String),
+    /// Text that the program must not print.
+    NotPrinted(String),
+    /// Text that the program must print.
+    Printed(String),
+    /// Every call of the model was carried out.
+    CallsDone,
+}
+
+/// An attack; it is played before the repository is trusted.
+pub(super) fn hostile(kind: Kind, name: impl Into<String>) -> Case {
+    Case {
+        name: name.into(),
+        kind,
+        is_hostile: true,
+        is_in_short: false,
+        states: vec![Trust::Untrusted],
+        is_git: true,
+        needs_root: false,
+        contact: Contact::WhenTrusted,
+        setup: Vec::new(),
+        acts: Vec::new(),
+        proofs: Vec::new(),
+    }
+}
+
+/// Something that must work without a question in a directory that is not trusted.
+pub(super) fn harmless(kind: Kind, name: impl Into<String>) -> Case {
+    Case { is_hostile: false, contact: Contact::Always, ..hostile(kind, name) }
+}
+
+impl Case {
+    /// Plays the case when the directory is trusted as well: the effect must not come even then.
+    pub(super) fn always(mut self) -> Self {
+        self.states = vec![Trust::Untrusted, Trust::All];
+        self
+    }
+
+    /// Plays the case in these states only.
+    pub(super) fn states(mut self, states: &[Trust]) -> Self {
+        self.states = states.to_vec();
+        self
+    }
+
+    /// Plays the case also when the environment says that no directory is trusted.
+    pub(super) fn also_none(mut self) -> Self {
+        self.states.push(Trust::None);
+        self
+    }
+
+    /// Makes the case part of the short form.
+    pub(super) fn short(mut self) -> Self {
+        self.is_in_short = true;
+        self
+    }
+
+    /// Uses a directory that is not a repository.
+    pub(super) fn plain(mut self) -> Self {
+        self.is_git = false;
+        self
+    }
+
+    /// Skips the case unless it is played by root, as it needs files or processes of another user.
+    pub(super) fn root(mut self) -> Self {
+        self.needs_root = true;
+        self
+    }
+
+    /// Forbids every contact of the listener, also when the directory is trusted.
+    pub(super) fn no_contact(mut self) -> Self {
+        self.contact = Contact::Never;
+        self
+    }
+
+    /// Writes a file. A relative path is one in the project.
+    pub(super) fn file(self, path: impl Into<String>, text: impl Into<String>) -> Self {
+        self.with(Setup::File(path.into(), text.into()))
+    }
+
+    /// Writes the project's `opencode.json`.
+    pub(super) fn config(self, json: impl Into<String>) -> Self {
+        self.file("opencode.json", json)
+    }
+
+    /// Writes a shell script that can be executed.
+    pub(super) fn script(self, path: impl Into<String>, lines: impl Into<String>) -> Self {
+        self.with(Setup::Script(path.into(), format!("#!/bin/sh\n{}\n", lines.into())))
+    }
+
+    /// Makes a symbolic link.
+    pub(super) fn link(self, path: impl Into<String>, to: impl Into<String>) -> Self {
+        self.with(Setup::Link(path.into(), to.into()))
+    }
+
+    /// Makes a named pipe, at which a reader without care waits for ever.
+    pub(super) fn fifo(self, path: impl Into<String>) -> Self {
+        self.with(Setup::Fifo(path.into()))
+    }
+
+    /// Runs git in the project, before anything hostile is there.
+    pub(super) fn git(self, args: &[&str]) -> Self {
+        self.with(Setup::Git(args.iter().map(|arg| (*arg).to_owned()).collect()))
+    }
+
+    /// Appends to `.git/config`.
+    pub(super) fn git_config(self, text: impl Into<String>) -> Self {
+        self.with(Setup::GitConfig(text.into()))
+    }
+
+    /// Adds to the user's own configuration.
+    pub(super) fn user(self, json: impl Into<String>) -> Self {
+        self.with(Setup::User(json.into()))
+    }
+
+    /// Sets a variable of the program.
+    pub(super) fn env(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.with(Setup::Env(name.into(), value.into()))
+    }
+
+    /// Sets something else up.
+    pub(super) fn prepare(self, prepare: impl Fn(&Scene) -> Result<()> + Send + Sync + 'static) -> Self {
+        self.with(Setup::Do(Deed(Arc::new(prepare))))
+    }
+
+    fn with(mut self, setup: Setup) -> Self {
+        self.setup.push(setup);
+        self
+    }
+
+    /// Runs the program; its exit code does not matter.
+    pub(super) fn run(mut self, args: &[&str]) -> Self {
+        self.acts.push(Act::Run(owned(args)));
+        self
+    }
+
+    /// Runs the program, which must end well.
+    pub(super) fn run_well(mut self, args: &[&str]) -> Self {
+        self.acts.push(Act::RunWell(owned(args)));
+        self
+    }
+
+    /// Runs the program in another directory.
+    pub(super) fn run_in(mut self, directory: &str, args: &[&str]) -> Self {
+        self.acts.push(Act::RunIn(directory.to_owned(), owned(args)));
+        self
+    }
+
+    /// Sends a prompt that the model answers with text.
+    pub(super) fn prompt(self) -> Self {
+        self.run(&["run", "hello"])
+    }
+
+    /// Sends a prompt that the model answers with these calls.
+    pub(super) fn calls<const N: usize>(mut self, calls: [(&str, &str); N]) -> Self {
+        let calls = calls.map(|(tool, input)| (tool.to_owned(), input.to_owned())).to_vec();
+        self.acts.push(Act::Calls(calls));
+        self
+    }
+
+    /// Has the model run a command.
+    pub(super) fn bash(mut self, command: &str) -> Self {
+        let input = serde_json::json!({ "command": command }).to_string();
+        self.acts.push(Act::Calls(vec![("bash".to_owned(), input)]));
+        self
+    }
+
+    /// Asks a server that was started elsewhere for these paths.
+    pub(super) fn get(mut self, paths: &[&str]) -> Self {
+        self.acts.push(Act::Get(owned(paths)));
+        self
+    }
+
+    /// Opens the project in the ways that run git or read configuration.
+    pub(super) fn opens(self) -> Self {
+        // Git itself waits at a named pipe until its deadline, which a request about differences shows; nothing
+        // else may wait.
+        if self.setup.iter().any(|setup| matches!(setup, Setup::Fifo(_))) {
+            return self.run(&["models"]).bash("true").get(&["/path", "/config", "/agent", "/file?path=."]);
+        }
+        self.run(&["models"]).calls([("write", r#"{"filePath": "new.txt", "content": "x\n"}"#)]).get(&[
+            "/vcs",
+            "/vcs/status",
+            "/vcs/diff?mode=git",
+            "/vcs/diff?mode=branch",
+            "/vcs/diff/raw",
+            "/file/status",
+            "/project/current",
+            "/config",
+            "/command",
+            "/agent",
+            "/skill",
+        ])
+    }
+
+    /// Writes a file between two acts.
+    pub(super) fn then_file(mut self, path: &str, text: &str) -> Self {
+        self.acts.push(Act::Write(path.to_owned(), text.to_owned()));
+        self
+    }
+
+    /// Does something else; an error is the effect that must not be.
+    pub(super) fn play(mut self, act: impl Fn(&Scene) -> Result<()> + Send + Sync + 'static) -> Self {
+        self.acts.push(Act::Do(Deed(Arc::new(act))));
+        self
+    }
+
+    /// Requires that a path does not exist in the end.
+    pub(super) fn absent(self, path: impl Into<String>) -> Self {
+        self.proof(Proof::Absent(path.into()))
+    }
+
+    /// Requires that a path exists in the end.
+    pub(super) fn present(self, path: impl Into<String>) -> Self {
+        self.proof(Proof::Present(path.into()))
+    }
+
+    /// Requires that a file is the same in the end.
+    pub(super) fn unchanged(self, path: impl Into<String>) -> Self {
+        self.proof(Proof::Unchanged(path.into()))
+    }
+
+    /// Requires that the model does not get a text.
+    pub(super) fn not_to_model(self, text: impl Into<String>) -> Self {
+        self.proof(Proof::NotToModel(text.into()))
+    }
+
+    /// Requires that the model gets a text.
+    pub(super) fn model_gets(self, text: impl Into<String>) -> Self {
+        self.proof(Proof::ToModel(text.into()))
+    }
+
+    /// Requires that the program does not print a text.
+    pub(super) fn not_printed(self, text: impl Into<String>) -> Self {
+        self.proof(Proof::NotPrinted(text.into()))
+    }
+
+    /// Requires that the program prints a text.
+    pub(super) fn printed(self, text: impl Into<String>) -> Self {
+        self.proof(Proof::Printed(text.into()))
+    }
+
+    /// Requires that every call of the model is carried out.
+    pub(super) fn done(self) -> Self {
+        self.proof(Proof::CallsDone)
+    }
+
+    fn proof(mut self, proof: Proof) -> Self {
+        self.proofs.push(proof);
+        self
+    }
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}

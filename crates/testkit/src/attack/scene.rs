@@ -1,0 +1,510 @@
+//! The place of one play: a project with a home, a scripted model, a listener and a canary.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use codewright_scripted::{Checks, Recorded, Request, Script, Steps, Turn};
+use nix::unistd::geteuid;
+use serde_json::Value;
+
+use super::case::{Act, Case, Contact, Proof, Setup};
+use super::listener::Listener;
+use super::wire::Wire;
+use super::{Trust, Verdict};
+use crate::blocking::BlockingServer;
+use crate::project::Project;
+use crate::run::{Finished, Run, Running};
+
+/// How long one act may take: far more than any needs, so a longer one hangs.
+pub(super) const DEADLINE: Duration = Duration::from_secs(20);
+/// How long a server may run: longer than all requests of a case.
+const SERVER_DEADLINE: Duration = Duration::from_secs(90);
+/// What must reach nobody.
+pub(super) const SECRET: &str = "hush-hush-7d41f0";
+/// What must reach nobody but the model's own server, in a header.
+pub(super) const KEY: &str = "sk-user-key-5b9e02c4d7";
+/// How the prompt that leads to the calls of an act begins; its number follows.
+const PROMPT: &str = "attempt-";
+/// What `run` prints when it refuses for want of a person.
+const QUESTION: &str = "permission requested";
+/// How the error of a refused question begins.
+const REFUSED: &str = "The user rejected permission";
+
+/// Calls of a model: tool and input.
+type Calls = Vec<(String, Value)>;
+
+/// A play at work.
+pub(super) struct Scene {
+    binary: PathBuf,
+    pub(super) project: Project,
+    pub(super) trust: Trust,
+    root: PathBuf,
+    model: BlockingServer,
+    listener: Listener,
+    calls: Arc<OnceLock<Vec<Calls>>>,
+    env: Mutex<Vec<(String, String)>>,
+    printed: Mutex<String>,
+}
+
+/// Plays a case in one state.
+pub(super) fn play(binary: &Path, case: &Case, trust: Trust) -> Result<Verdict> {
+    if case.needs_root && !geteuid().is_root() {
+        return Ok(Verdict::Skipped("only root can play it".to_owned()));
+    }
+    let scene = Scene::new(binary, case, trust)?;
+    let before = scene.snapshots(case)?;
+    for (number, act) in case.acts.iter().enumerate() {
+        if let Err(error) = scene.act(case, number, act) {
+            return Ok(Verdict::Failed(format!("{error:#}")));
+        }
+    }
+    Ok(scene.judge(case, &before))
+}
+
+impl Scene {
+    fn new(binary: &Path, case: &Case, trust: Trust) -> Result<Self> {
+        let project = if case.is_git { Project::git()? } else { Project::plain()? };
+        let scene = Self::bare(binary, project, trust)?;
+        scene.user_configuration(case.setup.iter().filter_map(|setup| match setup {
+            Setup::User(json) => Some(json.as_str()),
+            _ => None,
+        }))?;
+        for setup in &case.setup {
+            scene.set_up(setup).with_context(|| format!("cannot set up {setup:?}"))?;
+        }
+        // Other acts may bring calls of their own.
+        if case.acts.iter().any(|act| matches!(act, Act::Calls(_))) {
+            let calls = case.acts.iter().map(|act| match act {
+                Act::Calls(calls) => scene.calls_of(calls),
+                _ => Ok(Vec::new()),
+            });
+            scene.script_calls(calls.collect::<Result<_>>()?);
+        }
+        Ok(scene)
+    }
+
+    /// A scene without anything hostile in it.
+    pub(super) fn bare(binary: &Path, project: Project, trust: Trust) -> Result<Self> {
+        let calls = Arc::new(OnceLock::new());
+        let model = BlockingServer::start(script(Arc::clone(&calls)))?;
+        let root = project.directory().parent().context("the project has no parent")?.to_owned();
+        let scene = Self {
+            binary: binary.to_owned(),
+            project,
+            trust,
+            root,
+            model,
+            listener: Listener::start()?,
+            calls,
+            env: Mutex::default(),
+            printed: Mutex::default(),
+        };
+        fs::create_dir(scene.root.join("canary"))?;
+        for (path, text) in [
+            ("@O/x.txt", "outside\n"),
+            ("@O/secret.txt", "@S\n"),
+            ("@H/.netrc", "machine x login me password @S\n"),
+            ("@H/.ssh/id_rsa", "@S\n"),
+            ("@H/.aws/credentials", "aws_secret_access_key = @S\n"),
+        ] {
+            scene.write(path, text)?;
+        }
+        scene.set_env("SECRET_VAR", SECRET);
+        Ok(scene)
+    }
+
+    /// Writes the user's configuration: the scripted model, and these documents over it.
+    pub(super) fn user_configuration<'a>(&self, more: impl Iterator<Item = &'a str>) -> Result<()> {
+        let mut config = Project::config(&self.model.url());
+        for json in more {
+            let value: Value = serde_json::from_str(&self.fill(json))?;
+            lay(&mut config, value);
+        }
+        self.write("@H/.config/opencode/opencode.json", &config.to_string())?;
+        Ok(())
+    }
+
+    /// Replaces the placeholders of a text.
+    pub(super) fn fill(&self, text: &str) -> String {
+        let mut filled = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find('@') {
+            let (before, found) = rest.split_at(at);
+            filled.push_str(before);
+            let mut letters = found.chars().skip(1);
+            let value = letters.next().and_then(|letter| self.placeholder(letter));
+            let is_alone = letters.next().is_none_or(|next| !next.is_ascii_alphanumeric() && next != '_');
+            match value.filter(|_| is_alone) {
+                Some(value) => {
+                    filled.push_str(&value);
+                    rest = &found[2..];
+                }
+                None => {
+                    filled.push('@');
+                    rest = &found[1..];
+                }
+            }
+        }
+        filled + rest
+    }
+
+    fn placeholder(&self, letter: char) -> Option<String> {
+        let path = |path: &Path| path.display().to_string();
+        Some(match letter {
+            'P' => path(self.project.directory()),
+            'H' => path(self.project.home()),
+            'O' => path(&self.root.join("outside")),
+            'C' => path(&self.root.join("canary/hit")),
+            'S' => SECRET.to_owned(),
+            'K' => KEY.to_owned(),
+            'L' => self.listener.url(),
+            'M' => self.model.url(),
+            _ => return None,
+        })
+    }
+
+    /// The path that a text names; a relative one is in the project.
+    pub(super) fn path(&self, text: &str) -> PathBuf {
+        self.project.directory().join(self.fill(text))
+    }
+
+    /// Writes a file and the directories above it.
+    pub(super) fn write(&self, path: &str, text: &str) -> Result<PathBuf> {
+        let path = self.path(path);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(&path, self.fill(text)).with_context(|| format!("cannot write `{}`", path.display()))?;
+        Ok(path)
+    }
+
+    /// Sets a variable of every program of this scene.
+    pub(super) fn set_env(&self, name: &str, value: &str) {
+        let mut env = self.env.lock().unwrap_or_else(PoisonError::into_inner);
+        env.push((name.to_owned(), value.to_owned()));
+    }
+
+    fn set_up(&self, setup: &Setup) -> Result<()> {
+        match setup {
+            Setup::File(path, text) => drop(self.write(path, text)?),
+            Setup::Script(path, text) => {
+                let path = self.write(path, text)?;
+                fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
+            }
+            Setup::Link(path, to) => {
+                let path = self.path(path);
+                if let Some(parent) = path.parent() {
+                    fs::create_dir_all(parent)?;
+                }
+                symlink(self.fill(to), path)?;
+            }
+            Setup::Fifo(path) => {
+                let path = self.path(path);
+                if let Some(parent) = path.parent() {
+                    fs::create_dir_all(parent)?;
+                }
+                nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU)?;
+            }
+            Setup::Git(args) => {
+                let args: Vec<String> = args.iter().map(|arg| self.fill(arg)).collect();
+                self.project.run_git(&args.iter().map(String::as_str).collect::<Vec<_>>())?;
+            }
+            Setup::GitConfig(text) => {
+                let path = self.path(".git/config");
+                let config = fs::read_to_string(&path)? + &self.fill(text) + "\n";
+                fs::write(path, config)?;
+            }
+            Setup::User(_) => {}
+            Setup::Env(name, value) => self.set_env(name, &self.fill(value)),
+            Setup::Do(prepare) => (prepare.0)(self)?,
+        }
+        Ok(())
+    }
+
+    fn calls_of(&self, calls: &[(String, String)]) -> Result<Calls> {
+        let read = |(tool, input): &(String, String)| {
+            let input = self.fill(input);
+            let input = serde_json::from_str(&input).with_context(|| format!("not JSON: {input}"))?;
+            Ok((tool.clone(), input))
+        };
+        calls.iter().map(read).collect()
+    }
+
+    /// The program in the project, away from the network and from whatever listens on this machine.
+    pub(super) fn program<A: AsRef<std::ffi::OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Run {
+        self.prepared(Run::new(&self.binary, &self.project).args(args))
+    }
+
+    /// Gives a run the variables of this scene.
+    pub(super) fn prepared(&self, run: Run) -> Run {
+        let run = run.env("OPENCODE_DISABLE_LOCAL_SERVERS", "1").env("OPENCODE_DISABLE_MODELS_FETCH", "1");
+        let run = match self.trust.variable() {
+            Some(value) => run.env("CODEWRIGHT_TRUST", value),
+            None => run.without_env("CODEWRIGHT_TRUST"),
+        };
+        let env = self.env.lock().unwrap_or_else(PoisonError::into_inner);
+        env.iter().fold(run, |run, (name, value)| run.env(name, value)).deadline(DEADLINE)
+    }
+
+    /// The program itself.
+    pub(super) fn binary(&self) -> &Path {
+        &self.binary
+    }
+
+    /// Starts a server of the program in a directory.
+    pub(super) fn serve(&self, directory: &str) -> Result<(Running, Wire)> {
+        let run =
+            self.program(["serve", "--port", "0"]).deadline(SERVER_DEADLINE).directory(self.path(directory));
+        self.serve_as(run)
+    }
+
+    /// Starts a server of the program as prepared.
+    pub(super) fn serve_as(&self, run: Run) -> Result<(Running, Wire)> {
+        let mut server = run.start()?;
+        let line = server.line_that(|line| line.contains("listening on"))?;
+        let (_, url) = line.split_once(" on ").context("the line has no address")?;
+        Ok((server, Wire::new(url)?))
+    }
+
+    /// Kills a server and keeps what it printed. A signal would be enough, but then the server waits for its
+    /// terminals and connections.
+    pub(super) fn end(&self, server: Running) -> Result<()> {
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        printed.push_str(&server.so_far());
+        drop(server);
+        Ok(())
+    }
+
+    fn keep(&self, done: &Finished) {
+        let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        printed.push_str(&done.stdout);
+        printed.push_str(&done.stderr);
+    }
+
+    /// Everything that programs printed in this scene.
+    pub(super) fn printed(&self) -> String {
+        self.printed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Runs the program to its end; it must end within the deadline.
+    pub(super) fn finish(&self, run: Run) -> Result<Finished> {
+        let done = run.finish()?;
+        self.keep(&done);
+        Ok(done)
+    }
+
+    /// The requests to the model.
+    pub(super) fn requests(&self) -> Vec<Recorded> {
+        self.model.requests()
+    }
+
+    /// What the listener was sent.
+    pub(super) fn heard(&self) -> String {
+        self.listener.heard()
+    }
+
+    /// The prompt that the model answers with the calls of the `number`th act.
+    pub(super) fn prompt_of(number: usize) -> String {
+        format!("{PROMPT}{number}.")
+    }
+
+    /// Has the model answer a prompt `attempt-N.` with these calls, from 0.
+    pub(super) fn script_calls(&self, calls: Vec<Calls>) {
+        // A second call for the same scene is a mistake in the case and changes nothing.
+        self.calls.set(calls).unwrap_or_default();
+    }
+
+    /// How many prompts have calls.
+    pub(super) fn prompt_count(&self) -> usize {
+        self.calls.get().map_or(0, Vec::len)
+    }
+
+    fn act(&self, case: &Case, number: usize, act: &Act) -> Result<()> {
+        let fill = |args: &[String]| args.iter().map(|arg| self.fill(arg)).collect::<Vec<_>>();
+        match act {
+            Act::Run(args) => drop(self.finish(self.program(fill(args)))?),
+            Act::RunWell(args) => drop(self.finish(self.program(fill(args)))?.success()?),
+            Act::RunIn(directory, args) => {
+                drop(self.finish(self.program(fill(args)).directory(self.path(directory)))?);
+            }
+            Act::Calls(_) => {
+                let prompt = Self::prompt_of(number);
+                let done = self.finish(self.program(["run", "--format", "json", &prompt]))?;
+                if !case.is_hostile && done.code != Some(0) {
+                    bail!("`run` ended with {:?}: {}", done.code, done.stderr);
+                }
+            }
+            Act::Get(paths) => self.get(paths)?,
+            Act::Write(path, text) => drop(self.write(path, text)?),
+            Act::Do(act) => (act.0)(self)?,
+        }
+        Ok(())
+    }
+
+    fn get(&self, paths: &[String]) -> Result<()> {
+        let (server, wire) = self.serve("@O")?;
+        for path in paths {
+            let path = self.fill(path);
+            let mark = if path.contains('?') { '&' } else { '?' };
+            let path = format!("{path}{mark}directory={}", self.project.directory().display());
+            let answer = wire.send("GET", &path, &[], "")?;
+            if answer.status == 0 {
+                bail!("GET {path} was not answered");
+            }
+        }
+        self.end(server)
+    }
+
+    fn snapshots(&self, case: &Case) -> Result<Vec<(String, Vec<u8>)>> {
+        let kept = case.proofs.iter().filter_map(|proof| match proof {
+            Proof::Unchanged(path) => Some(path),
+            _ => None,
+        });
+        kept.map(|path| Ok((path.clone(), fs::read(self.path(path))?))).collect()
+    }
+
+    fn judge(&self, case: &Case, before: &[(String, Vec<u8>)]) -> Verdict {
+        let printed = self.printed();
+        if !case.is_hostile && (printed.contains(QUESTION) || printed.contains(REFUSED)) {
+            let line = printed.lines().find(|line| line.contains(QUESTION) || line.contains(REFUSED));
+            return Verdict::Asked(line.unwrap_or_default().chars().take(300).collect());
+        }
+        let fault = self.usual_fault(case).or_else(|| {
+            let changed =
+                before.iter().find(|(path, text)| fs::read(self.path(path)).ok().as_ref() != Some(text));
+            changed.map(|(path, _)| format!("`{path}` was changed"))
+        });
+        let fault = fault.or_else(|| case.proofs.iter().find_map(|proof| self.fault(proof, &printed)));
+        fault.map_or(Verdict::Held, Verdict::Failed)
+    }
+
+    /// What no case may lead to.
+    pub(super) fn usual_fault(&self, case: &Case) -> Option<String> {
+        let canaries = fs::read_dir(self.root.join("canary")).into_iter().flatten().flatten();
+        let canaries: Vec<String> =
+            canaries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        if !canaries.is_empty() {
+            return Some(format!("a command ran: {}", canaries.join(", ")));
+        }
+        if self.printed().contains("panicked at") {
+            return Some(format!("the program panicked: {}", around(&self.printed(), "panicked at")));
+        }
+        let heard = self.heard();
+        for (name, secret) in [("the secret", SECRET), ("the key", KEY)] {
+            if heard.contains(secret) {
+                return Some(format!("{name} reached the listener: {}", around(&heard, secret)));
+            }
+        }
+        let may_contact = match case.contact {
+            Contact::Always => true,
+            Contact::Never => false,
+            Contact::WhenTrusted => self.trust == Trust::All,
+        };
+        if !heard.is_empty() && !may_contact {
+            return Some(format!("the listener was contacted: {:.200}", heard.replace("\r\n", " ")));
+        }
+        for request in self.requests() {
+            let body = request.body.to_string();
+            for (name, secret) in [("the secret", SECRET), ("the key", KEY)] {
+                if body.contains(secret) {
+                    return Some(format!("{name} reached the model: {}", around(&body, secret)));
+                }
+            }
+        }
+        None
+    }
+
+    fn fault(&self, proof: &Proof, printed: &str) -> Option<String> {
+        let in_model = |text: &str| self.requests().iter().any(|request| says(&request.body, text));
+        match proof {
+            Proof::Absent(path) => {
+                let is_there = self.path(path).symlink_metadata().is_ok();
+                is_there.then(|| format!("`{path}` was made"))
+            }
+            Proof::Present(path) => (!self.path(path).exists()).then(|| format!("`{path}` is not there")),
+            // Compared with what was read before the acts.
+            Proof::Unchanged(_) => None,
+            Proof::NotToModel(text) => {
+                let text = self.fill(text);
+                in_model(&text).then(|| format!("`{text}` reached the model"))
+            }
+            Proof::ToModel(text) => {
+                let text = self.fill(text);
+                (!in_model(&text)).then(|| format!("`{text}` did not reach the model: {}", tail(printed)))
+            }
+            Proof::NotPrinted(text) => {
+                let text = self.fill(text);
+                printed.contains(&text).then(|| format!("{text:?} was printed: {}", around(printed, &text)))
+            }
+            Proof::Printed(text) => {
+                let text = self.fill(text);
+                (!printed.contains(&text)).then(|| format!("{text:?} was not printed: {}", tail(printed)))
+            }
+            Proof::CallsDone => undone(printed),
+        }
+    }
+}
+
+/// A call that was not carried out, by the lines of `--format json`.
+fn undone(printed: &str) -> Option<String> {
+    let lines = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let calls: Vec<Value> = lines.filter(|line| line["type"] == "tool_use").collect();
+    if calls.is_empty() {
+        return Some(format!("no call was made: {}", tail(printed)));
+    }
+    let undone = calls.iter().map(|call| &call["part"]["state"]).find(|state| state["status"] != "completed");
+    undone.map(|state| format!("{:.400}", state.to_string()))
+}
+
+/// Whether any string of a value contains a text.
+fn says(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(string) => string.contains(text),
+        Value::Array(items) => items.iter().any(|item| says(item, text)),
+        Value::Object(entries) => entries.iter().any(|(key, value)| key.contains(text) || says(value, text)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// A little of a text around the first occurrence of a part.
+pub(super) fn around(text: &str, part: &str) -> String {
+    let at = text.find(part).unwrap_or(0);
+    let begin = text[..at].char_indices().rev().nth(80).map_or(0, |(at, _)| at);
+    text[begin..].chars().take(80 + part.len() + 40).collect::<String>().replace("\r\n", " ")
+}
+
+/// The last words of a text.
+fn tail(text: &str) -> String {
+    let begin = text.char_indices().rev().nth(400).map_or(0, |(at, _)| at);
+    text[begin..].replace('\n', " | ")
+}
+
+/// Lays one JSON value over another, key by key.
+fn lay(base: &mut Value, over: Value) {
+    match (base, over) {
+        (Value::Object(base), Value::Object(over)) => {
+            for (key, value) in over {
+                lay(base.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (base, over) => *base = over,
+    }
+}
+
+/// A model that answers a prompt `attempt-N.` with the calls of that act, and everything else with text.
+fn script(calls: Arc<OnceLock<Vec<Calls>>>) -> Script {
+    let answer = move |request: &Request| -> Steps {
+        let prompt = request.users.iter().rev().find_map(|user| user.rsplit_once(PROMPT));
+        let number = prompt.and_then(|(_, rest)| rest.split('.').next()?.parse::<usize>().ok());
+        let calls = number.and_then(|number| calls.get()?.get(number)).filter(|calls| !calls.is_empty());
+        match calls.filter(|_| request.round == 0) {
+            Some(calls) => Turn::tools(calls.iter().map(|(tool, input)| (tool.clone(), input.clone()))),
+            None => Turn::text("It is done."),
+        }
+    };
+    Script::new().title("Attack").checks(Checks::Off).default_turn(Turn::respond(answer))
+}

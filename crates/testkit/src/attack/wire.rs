@@ -1,0 +1,148 @@
+//! HTTP as an attacker writes it: any header, byte for byte.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+/// How long an answer is awaited.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the beginning of an answer that may never come is awaited.
+const GLANCE: Duration = Duration::from_millis(1500);
+/// How long a connection is awaited: a full queue of connections lets it wait for minutes.
+const CONNECTS: Duration = Duration::from_secs(3);
+/// Bytes of an answer that are read.
+const MAX_BYTES: usize = 16 << 20;
+
+/// The way to a server of the program.
+#[derive(Debug, Clone)]
+pub(super) struct Wire {
+    /// Host and port.
+    pub(super) address: String,
+}
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub(super) struct Answer {
+    /// The status, or 0 if no answer came in time.
+    pub(super) status: u16,
+    /// Head and body as they came.
+    pub(super) text: String,
+}
+
+impl Answer {
+    /// Whether the server did what was asked, or began to.
+    pub(super) fn is_obeyed(&self) -> bool {
+        self.status == 0 || (100..400).contains(&self.status)
+    }
+
+    /// The body as JSON.
+    pub(super) fn json(&self) -> Result<Value> {
+        let (_, body) = self.text.split_once("\r\n\r\n").context("no answer")?;
+        serde_json::from_str(body).with_context(|| format!("not JSON: {body:.200}"))
+    }
+}
+
+impl Wire {
+    pub(super) fn new(url: &str) -> Result<Self> {
+        let address = url.trim().strip_prefix("http://").context("not an http address")?;
+        Ok(Self { address: address.trim_end_matches('/').to_owned() })
+    }
+
+    /// A connection; one that does not come in time is an answer that does not come.
+    pub(super) fn connect(&self) -> Result<TcpStream> {
+        Ok(TcpStream::connect_timeout(&self.address.parse()?, CONNECTS)?)
+    }
+
+    /// Sends a request with these headers besides `Host`.
+    pub(super) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Result<Answer> {
+        let host = [("Host", self.address.as_str())];
+        self.send_raw(method, path, &[&host, headers].concat(), body)
+    }
+
+    /// Sends a request with these headers and no others but the length.
+    pub(super) fn send_raw(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Result<Answer> {
+        let mut text = format!("{method} {path} HTTP/1.0\r\n");
+        for (name, value) in headers {
+            text.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if !body.is_empty() {
+            text.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        }
+        self.bytes(format!("{text}\r\n{body}").as_bytes(), PATIENCE)
+    }
+
+    /// Sends a request whose answer may be a stream, or never come; only its beginning is read.
+    pub(super) fn glance(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Result<Answer> {
+        let mut text = format!("{method} {path} HTTP/1.0\r\nHost: {}\r\n", self.address);
+        for (name, value) in headers {
+            text.push_str(&format!("{name}: {value}\r\n"));
+        }
+        let Ok(mut stream) = self.connect() else { return Ok(read_answer(b"")) };
+        stream.set_read_timeout(Some(GLANCE))?;
+        stream.write_all(format!("{text}\r\n").as_bytes())?;
+        let mut buffer = vec![0; 16 << 10];
+        let count = stream.read(&mut buffer).unwrap_or_default();
+        Ok(read_answer(&buffer[..count]))
+    }
+
+    /// Sends bytes; the answer is read to its end or until the deadline.
+    pub(super) fn bytes(&self, request: &[u8], patience: Duration) -> Result<Answer> {
+        let Ok(mut stream) = self.connect() else { return Ok(read_answer(b"")) };
+        stream.set_read_timeout(Some(patience))?;
+        // A server may refuse a request before it has read all of it.
+        stream.write_all(request).unwrap_or_default();
+        let until = Instant::now() + patience;
+        let mut answer = Vec::new();
+        let mut buffer = [0; 16 << 10];
+        while answer.len() < MAX_BYTES && Instant::now() < until {
+            match stream.read(&mut buffer) {
+                Ok(count @ 1..) => answer.extend_from_slice(&buffer[..count]),
+                Ok(0) | Err(_) => break,
+            }
+        }
+        Ok(read_answer(&answer))
+    }
+
+    /// The JSON at a path.
+    pub(super) fn get(&self, path: &str) -> Result<Value> {
+        let answer = self.send("GET", path, &[], "")?;
+        ensure!(answer.status == 200, "GET {path} answered {}: {:.300}", answer.status, answer.text);
+        answer.json()
+    }
+
+    /// Sends a JSON body; the JSON of the answer, null if it has none.
+    pub(super) fn post(&self, path: &str, body: &Value) -> Result<(u16, Value)> {
+        let kind = [("Content-Type", "application/json")];
+        let answer = self.send("POST", path, &kind, &body.to_string())?;
+        Ok((answer.status, answer.json().unwrap_or(Value::Null)))
+    }
+
+    /// A new session for a directory.
+    pub(super) fn session(&self, directory: &str) -> Result<String> {
+        let (status, session) =
+            self.post(&format!("/session?directory={directory}"), &serde_json::json!({}))?;
+        let id = session["id"].as_str().with_context(|| format!("no session: {status} {session}"))?;
+        Ok(id.to_owned())
+    }
+}
+
+fn read_answer(bytes: &[u8]) -> Answer {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let status = text.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
+    Answer { status, text }
+}
