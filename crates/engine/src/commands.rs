@@ -301,7 +301,8 @@ impl Engine {
         }
         let law = law(&self.0, place, asker.session, asker.agent).await?;
         let cancel = self.0.cancel.child_token();
-        let for_session = Asker { session_id: &asker.session.id, law: &law, tool: None, cancel: &cancel };
+        let for_session =
+            Asker { session_id: &asker.session.id, place, law: &law, tool: None, cancel: &cancel };
         let checked = check_command((&self.0, place), &for_session, command).await;
         checked.map_err(|why| {
             Error::invalid(format!(

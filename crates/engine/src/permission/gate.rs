@@ -85,7 +85,7 @@ impl Gate {
         let action = strictest(ask.patterns.iter().map(decide));
         let mut implied = Vec::new();
         for one in &ask.implied {
-            let layers = asker.law.layers();
+            let layers = asker.law.user_layers();
             match roots.decide(asker.law.judge(one), (&one.permission, &one.pattern), layers) {
                 Action::Deny if action != Action::Deny => {
                     return Ok(Verdict::Denied(asker.law.about(&one.permission)));
@@ -283,7 +283,7 @@ impl Gate {
             Name::Optional => law.decide(permission, pattern),
             Name::Required => law.decide_by_name(permission, pattern),
         };
-        roots.decide(decided, (permission, pattern), law.layers())
+        roots.decide(decided, (permission, pattern), law.user_layers())
     }
 
     async fn ask(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {

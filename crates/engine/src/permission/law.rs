@@ -126,9 +126,15 @@ impl Law {
         strictest(self.0.iter().map(|layer| layer.judge(implied)))
     }
 
-    /// The rules of each layer, for questions that this type does not answer.
+    /// The rules of each layer without those of a repository.
+    pub(crate) fn user_layers(&self) -> impl Iterator<Item = &[Rule]> {
+        self.0.iter().map(|layer| layer.limits.as_ref().map_or(&*layer.rules, |limits| &*limits.user))
+    }
+
+    /// The rules of each layer, those of a repository apart from the user's.
     pub(crate) fn layers(&self) -> impl Iterator<Item = &[Rule]> {
-        self.0.iter().map(|rules| &**rules)
+        let user = self.0.iter().filter_map(|layer| layer.limits.as_ref()).map(|limits| &*limits.user);
+        self.0.iter().map(|layer| &*layer.rules).chain(user)
     }
 
     /// Whether something is switched off altogether, so that the model need not see it.
