@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use codewright_workspace::git::{git_dirs, read_small};
 use codewright_workspace::make_private_directory;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -196,7 +197,7 @@ impl Repository {
         let path = self.options.directory.join("off");
         let age = used(&self.options.directory.join("used")).duration_since(used(&path));
         let is_recent = !age.is_ok_and(|age| age > TRIED_AGAIN_AFTER);
-        let reason = String::from_utf8(small(&path, MAX_POINTER_BYTES)?).ok()?;
+        let reason = String::from_utf8(read_small(&path, MAX_POINTER_BYTES)?).ok()?;
         is_recent.then_some(reason)
     }
 
@@ -365,7 +366,7 @@ impl Repository {
 
     /// What is ignored beside the lists within the tree.
     pub(crate) fn rules(&self) -> ObjectId {
-        let global = self.global_excludes().and_then(|path| small(path, MAX_EXCLUDE_BYTES));
+        let global = self.global_excludes().and_then(|path| read_small(path, MAX_EXCLUDE_BYTES));
         object::hash("blob", &[self.excludes(), global.unwrap_or_default()].join(&0))
     }
 
@@ -418,7 +419,8 @@ impl Repository {
             list.extend_from_slice(&above);
             list.push(b'\n');
         }
-        let own = self.user.as_ref().and_then(|user| small(&user.join("info/exclude"), MAX_EXCLUDE_BYTES));
+        let own =
+            self.user.as_ref().and_then(|user| read_small(&user.join("info/exclude"), MAX_EXCLUDE_BYTES));
         list.extend(own.unwrap_or_default());
         list.push(b'\n');
         if let Ok(inner) = self.options.store.strip_prefix(&self.options.worktree) {
@@ -505,34 +507,11 @@ pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The whole of a small regular file.
-fn small(path: &Path, limit_bytes: u64) -> Option<Vec<u8>> {
-    let mut options = fs::OpenOptions::new();
-    // A pipe is not waited for.
-    options.read(true).custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
-    let file = options.open(path).ok().filter(|file| file.metadata().is_ok_and(|data| data.is_file()))?;
-    let mut bytes = Vec::new();
-    io::Read::read_to_end(&mut io::Read::take(file, limit_bytes), &mut bytes).ok()?;
-    Some(bytes)
-}
-
 /// The directory with the objects and the list of ignored files of the user's repository.
+///
+/// Another user's repository is none: its objects may go, or change, whenever that user likes.
 fn user_repository(worktree: &Path) -> Option<PathBuf> {
-    let dot = worktree.join(".git");
-    let pointer = |path: &Path| -> Option<PathBuf> {
-        let text = String::from_utf8(small(path, MAX_POINTER_BYTES)?).ok()?;
-        Some(PathBuf::from(text.trim_end_matches(['\n', '\r'])))
-    };
-    let own = if dot.is_dir() {
-        dot
-    } else {
-        let text = pointer(&dot)?;
-        worktree.join(text.to_str()?.strip_prefix("gitdir: ")?)
-    };
-    Some(match pointer(&own.join("commondir")) {
-        Some(common) => own.join(common),
-        None => own,
-    })
+    git_dirs(worktree).filter(|dirs| dirs.foreign(worktree).is_none()).map(|dirs| dirs.common)
 }
 
 /// A name as a pattern that matches only itself.

@@ -48,6 +48,12 @@ pub enum Error {
     /// There is no git; what needs it is left out.
     #[error("the `git` program was not found")]
     NoGit,
+    /// Git printed more than is kept; a narrower question may help.
+    #[error("git prints more than {limit_bytes} bytes")]
+    GitOutput {
+        /// The bound.
+        limit_bytes: usize,
+    },
     /// Git cannot be used on this repository, or did not do its work.
     #[error("{message}")]
     Git {

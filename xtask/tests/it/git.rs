@@ -9,8 +9,13 @@ const RUNNER: &str = "crates/workspace/src/git.rs";
 /// Files with `src` in their path that are compiled for tests only.
 const TESTS: [&str; 2] = ["crates/snapshot/src/random.rs", "crates/testkit/"];
 /// How a program is started by its name, without spaces.
-const STARTS: [&str; 5] =
-    ["Command::new(\"git", "program:\"git", "program:PathBuf::from(\"git", ".join(\"git\")", "/git\")"];
+const STARTS: [&str; 5] = [
+    "Command::new(\"git",
+    "program:\"git",
+    "program:PathBuf::from(\"git",
+    "directory.join(\"git\")",
+    "bin/git\"",
+];
 
 /// The ways in which a source starts git itself, outside its tests.
 fn starts(source: &str) -> Vec<&'static str> {

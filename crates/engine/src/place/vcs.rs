@@ -204,7 +204,13 @@ fn call<'a>(args: &'a [&'a str], input: Option<&'a [u8]>) -> Call<'a> {
 }
 
 fn unusable(error: codewright_workspace::Error) -> Error {
-    Error::invalid(format!("cannot compare the files: {error}"))
+    Error::invalid(match error {
+        codewright_workspace::Error::GitOutput { limit_bytes } => format!(
+            "the changes are too large: git prints more than {} MiB of them; commit or ignore what is large",
+            limit_bytes / 1024 / 1024
+        ),
+        other => format!("cannot compare the files: {other}"),
+    })
 }
 
 /// How git is told how many lines are shown around a change.

@@ -40,7 +40,8 @@ pub fn git_dirs(worktree: &Path) -> Option<GitDirs> {
 
 impl GitDirs {
     /// The first of the repository's directories that another user owns.
-    pub(super) fn foreign(&self, worktree: &Path) -> Option<PathBuf> {
+    #[must_use]
+    pub fn foreign(&self, worktree: &Path) -> Option<PathBuf> {
         let own = nix::unistd::geteuid().as_raw();
         let directories = [worktree, &self.own, &self.common];
         let is_foreign = |path: &&Path| path.metadata().map_or(true, |data| data.uid() != own);

@@ -141,12 +141,7 @@ impl Repository {
         match self.stream(call, take).await? {
             Ended::Well => Ok(Some(output)),
             Ended::Badly => Ok(None),
-            Ended::Stopped => {
-                let name = call.args.first().unwrap_or(&"");
-                let mebibytes = MAX_OUTPUT_BYTES / 1024 / 1024;
-                let message = format!("`git {name}` prints more than {mebibytes} MiB");
-                Err(Error::Git { message })
-            }
+            Ended::Stopped => Err(Error::GitOutput { limit_bytes: MAX_OUTPUT_BYTES }),
         }
     }
 
