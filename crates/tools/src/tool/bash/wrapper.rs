@@ -638,7 +638,7 @@ fn shell(words: &[Word]) -> Vec<Inner> {
         return Vec::new();
     }
     let mut at = 0;
-    let mut takes_script = false;
+    let (mut takes_script, mut reads_input) = (false, false);
     let mut found = Vec::new();
     for file in values_of(words, &["--rcfile", "--init-file"]) {
         found.push(file_of(&file));
@@ -654,6 +654,7 @@ fn shell(words: &[Word]) -> Vec<Inner> {
         }
         let is_short = !text.starts_with("--");
         takes_script |= is_short && text.starts_with('-') && text.contains(['c', 'C']);
+        reads_input |= is_short && text.starts_with('-') && text.contains('s');
         if text == "--" {
             at += 1;
             break;
@@ -668,7 +669,8 @@ fn shell(words: &[Word]) -> Vec<Inner> {
         Some((script, arguments)) if takes_script => {
             Some(Inner::Script { script: script.clone(), arguments: arguments.to_vec() })
         }
-        Some((file, _)) => Some(file_of(file)),
+        Some((file, _)) if !reads_input => Some(file_of(file)),
+        Some(_) => Some(Inner::Input),
         None if found.is_empty() => Some(Inner::Input),
         None => None,
     });
