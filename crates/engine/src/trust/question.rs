@@ -46,15 +46,22 @@ pub(crate) async fn ask(
         return Ok(());
     }
     let root = inner.place(directory).await?.trust.root.clone();
-    let turn = inner.trust.turn_to_ask(&root);
-    let Some(_turn) = cancel.run_until_cancelled(turn.lock()).await else { return Ok(()) };
+    let asking = inner.trust.asking(&root);
+    let Some(_turn) = cancel.run_until_cancelled(asking.turn.lock()).await else { return Ok(()) };
+    // Registered before the directory is checked, so that a decision in between is noticed.
+    let settled = asking.settled.notified();
     // Another session may have asked meanwhile.
     let place = inner.place(directory).await?;
     if !place.trust.is_open(inner) {
         return Ok(());
     }
     let asked = inner.questions.ask(&session.id, vec![question(&place.trust)], None, cancel);
-    let choice = match tokio::time::timeout(ASK_DEADLINE, asked).await {
+    let reply = tokio::select! {
+        reply = tokio::time::timeout(ASK_DEADLINE, asked) => reply,
+        // A client with a dialog was faster.
+        () = settled => return Ok(()),
+    };
+    let choice = match reply {
         Ok(Reply::Answered(answers)) => choice(&answers),
         Ok(Reply::Dismissed | Reply::Crowded) | Err(_) => None,
         Ok(Reply::Cancelled) => return Ok(()),
