@@ -49,6 +49,7 @@ mod title;
 mod together;
 mod tools;
 mod transfer;
+mod trust_dialog;
 mod tui;
 mod undo;
 mod web;

@@ -109,13 +109,14 @@ fn question(standing: &Standing) -> Question {
     };
     let trust = option(TRUST, "The configuration takes effect until one of its files changes");
     let others = [
-        option(RESTRICT, "Only the parts that cannot hurt take effect"),
         option(LATER, "Continue without it, and ask again the next time the program starts"),
+        option(RESTRICT, "Only the parts that cannot hurt take effect"),
     ];
     Question {
         question: text,
         header: "Trust".to_owned(),
-        options: (more == 0).then_some(trust).into_iter().chain(others).collect(),
+        // Clients select the first option, and a hasty key must not trust.
+        options: others.into_iter().chain((more == 0).then_some(trust)).collect(),
         multiple: None,
         custom: Some(false),
     }

@@ -11,8 +11,7 @@ use crate::msg::Cmd;
 use crate::state::State;
 use crate::trust;
 
-/// How long the dialog ignores keys after it appeared, and after each key that was meant for the prompt, in
-/// milliseconds.
+/// How long the dialog ignores keys after it appeared, and after each ignored key, in milliseconds.
 const STARTLED_MILLIS: u64 = 300;
 /// Lines that a page scrolls by.
 const PAGE: usize = 10;
@@ -200,8 +199,8 @@ pub(super) fn key(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
     let last_line = crate::view::trust::last_scroll(state);
     let Some(Layer::Trust(dialog)) = state.layers.last_mut() else { return Vec::new() };
     if dialog.is_startled(now) {
-        let is_writing = key.code == KeyCode::Enter || crate::update::is_text(key).is_some();
-        if is_writing || key.code == KeyCode::Backspace {
+        // Somebody who presses escape has seen the dialog; all other keys may belong to a text being written.
+        if key.code != KeyCode::Esc {
             dialog.startle(now);
         }
         return crate::update::type_ahead(state, key);
