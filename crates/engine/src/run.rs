@@ -256,7 +256,8 @@ impl Run {
     /// Asks whether the directory is trusted, before the first step.
     async fn ask_for_trust(&self) -> Result<(), Error> {
         let session = self.inner.session(&self.id).await?;
-        trust::ask(&self.inner, &session, &self.cancel).await
+        // Most turns ask nothing, so the question takes no room in the future of every turn.
+        Box::pin(trust::ask(&self.inner, &session, &self.cancel)).await
     }
 
     /// Takes steps until there is nothing left to do; `seen` counts the prompts it knew of.

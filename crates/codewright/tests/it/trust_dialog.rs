@@ -105,7 +105,7 @@ fn a_repository_waits_until_it_is_trusted_in_the_dialog_and_again_when_it_change
     assert!(!offers_command(&mut terminal)?, "the command is gone");
     leave(terminal)?;
 
-    let mut terminal = start(&stage, &[])?;
+    let terminal = start(&stage, &[])?;
     terminal.shows("untrusted")?;
     assert!(!terminal.screen().contents().contains(ASKS), "nothing is asked");
     leave(terminal)?;
