@@ -624,7 +624,8 @@ impl Inner {
         }
         let cell = self.place_cell(directory).await;
         let open = async {
-            let place = Place::open(self, directory).await?;
+            // Rare and large: it must not take room in the future of everything that needs a directory.
+            let place = Box::pin(Place::open(self, directory)).await?;
             self.heads.open(&place).await;
             Ok(Arc::new(place))
         };

@@ -25,7 +25,8 @@ use decisions::{Decision, Decisions, Stamp};
 pub(crate) use question::ask;
 
 /// The answer to a decision about control files that are no longer those of the directory.
-const STALE: &str = "the control files have changed since they were shown; look at them again and decide then";
+const STALE: &str =
+    "the control files have changed since they were shown; look at them again and decide then";
 /// Warnings name at most so many waiting parts.
 const MAX_NAMED: usize = 5;
 

@@ -87,9 +87,7 @@ impl Trusts {
         if self.known.len() >= MAX_DIRECTORIES && !self.known.contains_key(directory) {
             self.known.retain(|_, known| known.is_fetching || known.is_sending);
         }
-        self.known
-            .entry(directory.to_owned())
-            .or_insert_with(|| Known { is_stale: true, ..Known::default() })
+        self.known.entry(directory.to_owned()).or_insert_with(|| Known { is_stale: true, ..Known::default() })
     }
 }
 

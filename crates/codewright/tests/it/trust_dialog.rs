@@ -7,7 +7,9 @@ use anyhow::{Context as _, Result};
 use codewright_testkit::{Project, Run, Script, Staged, Terminal};
 use serde_json::{Value, json};
 
-use crate::support::{Stage, ask, check_code, check_has, get, new_session, post, program, prompt, serve, wait_until};
+use crate::support::{
+    Stage, ask, check_code, check_has, get, new_session, post, program, prompt, serve, wait_until,
+};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_codewright");
 const SIZE: (u16, u16) = (110, 40);

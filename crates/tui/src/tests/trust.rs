@@ -38,8 +38,7 @@ impl Stage {
     }
 
     fn decided(&mut self, decision: TrustChoice, answer: Result<Value, (&str, Option<Value>)>) {
-        let answer =
-            answer.map(reply).map_err(|(problem, present)| (problem.to_owned(), present.map(reply)));
+        let answer = answer.map(reply).map_err(|(problem, present)| (problem.to_owned(), present.map(reply)));
         self.reply(Reply::TrustDecided { directory: DIRECTORY.to_owned(), decision, answer });
     }
 }
@@ -193,7 +192,11 @@ fn files_that_changed_meanwhile_are_shown_anew_and_nothing_is_selected() {
     stage.press(KeyCode::Enter);
     stage.taken();
     let other = with(undecided(), "fingerprint", json!("two"));
-    let other = with(other, "requests", json!([{"source": "opencode.json", "key": "shell", "text": "use the shell `/tmp/x`"}]));
+    let other = with(
+        other,
+        "requests",
+        json!([{"source": "opencode.json", "key": "shell", "text": "use the shell `/tmp/x`"}]),
+    );
     stage.decided(TrustChoice::Trust, Err(("the control files have changed", Some(other))));
     stage.shows("Not stored: the control files have changed");
     stage.shows("use the shell `/tmp/x`");
@@ -238,7 +241,8 @@ fn all_requests_can_be_reached_and_none_can_pose_as_another() {
 #[test]
 fn a_directory_that_cannot_be_trusted_says_why() {
     let mut stage = Stage::started(100, 30);
-    let limited = with(with(undecided(), "status", json!("restricted")), "limit", json!("it has 4001 control files"));
+    let limited =
+        with(with(undecided(), "status", json!("restricted")), "limit", json!("it has 4001 control files"));
     stage.trust(limited.clone());
     stage.hides("Workspace trust");
     stage.shows("untrusted");
@@ -270,7 +274,9 @@ fn a_decision_can_be_looked_at_and_changed() {
     assert_eq!(stage.taken(), [load.clone(), decide(TrustChoice::Restrict, "one")]);
     stage.decided(TrustChoice::Restrict, Ok(with(undecided(), "status", json!("trusted"))));
     stage.shows("CODEWRIGHT_TRUST decides");
-    stage.trust(json!({"root": DIRECTORY, "status": "unneeded", "fingerprint": "", "requests": [], "changes": []}));
+    stage.trust(
+        json!({"root": DIRECTORY, "status": "unneeded", "fingerprint": "", "requests": [], "changes": []}),
+    );
     stage.taken();
     stage.write("/trust");
     stage.press(KeyCode::Enter);
