@@ -17,7 +17,8 @@ use codewright_proto::{
     ApiError, CommandInput, FileDiff, HealthReply, KeptFile, MessageId, MessageWithParts, Part, PartId,
     PathReply, PermissionAnswer, PermissionId, PermissionRequest, Project, PromptInput, QuestionAnswers,
     QuestionId, QuestionRequest, RevertInput, Session, SessionId, SessionInput, SessionPatch, SessionStatus,
-    ShellInput, SummarizeInput, Todo, TrustInput, TrustRecord, TrustReply, UnrevertInput, VcsFile, VcsReply,
+    ShellInput, SummarizeInput, Todo, TrustDismissal, TrustInput, TrustRecord, TrustReply, UnrevertInput,
+    VcsFile, VcsReply,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
@@ -446,6 +447,11 @@ impl Client {
     /// Decides whether the directory is trusted.
     pub async fn decide_trust(&self, input: &TrustInput) -> Result<TrustReply, Error> {
         self.post("/trust", input).await
+    }
+
+    /// Tells the server that the user was asked about these control files and has not decided.
+    pub async fn dismiss_trust(&self, dismissal: &TrustDismissal) -> Result<bool, Error> {
+        self.post("/trust/dismiss", dismissal).await
     }
 
     /// The stored trust decisions, the newest first.

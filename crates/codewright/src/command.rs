@@ -15,3 +15,7 @@ pub(crate) mod session;
 pub(crate) mod stats;
 pub(crate) mod trust;
 pub(crate) mod tui;
+
+/// The stack of a thread that runs turns. Unoptimized builds need more than the usual 2 MiB; a page that is
+/// never touched costs nothing.
+pub(crate) const STACK_BYTES: usize = 8 * 1024 * 1024;

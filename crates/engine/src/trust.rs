@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use codewright_config::{ControlFiles, Dirs, Env, Trust, env};
 use codewright_proto::{
-    Signal, TrustChange, TrustChangeKind, TrustChoice, TrustInput, TrustRecord, TrustReply, TrustRequest,
-    TrustStatus,
+    Signal, TrustChange, TrustChangeKind, TrustChoice, TrustDismissal, TrustInput, TrustRecord, TrustReply,
+    TrustRequest, TrustStatus,
 };
 
 use crate::Error;
@@ -24,6 +24,9 @@ use crate::place::Place;
 use decisions::{Decision, Decisions, Stamp};
 pub(crate) use question::ask;
 
+/// The answer to a decision about control files that are no longer those of the directory.
+const STALE: &str =
+    "the control files have changed since they were shown; look at them again and decide then";
 /// Warnings name at most so many waiting parts.
 const MAX_NAMED: usize = 5;
 
@@ -47,8 +50,16 @@ pub(crate) struct TrustState {
     seen: Mutex<Option<Stamp>>,
     /// Control files whose question was dismissed; the question does not come again in this process.
     dismissed: Mutex<HashSet<(PathBuf, String)>>,
-    /// One question at a time for each directory.
-    asking: Mutex<HashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>,
+    asking: Mutex<HashMap<PathBuf, Arc<Asking>>>,
+}
+
+/// The question about one directory.
+#[derive(Default)]
+struct Asking {
+    /// One question at a time.
+    turn: tokio::sync::Mutex<()>,
+    /// The user has decided or dismissed in another way, so the question is withdrawn.
+    settled: tokio::sync::Notify,
 }
 
 /// The trust of one open directory.
@@ -152,10 +163,18 @@ impl TrustState {
         dismissed.insert((standing.root.clone(), standing.fingerprint.clone()));
     }
 
-    fn turn_to_ask(&self, root: &Path) -> Arc<tokio::sync::Mutex<()>> {
+    fn asking(&self, root: &Path) -> Arc<Asking> {
         let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
-        asking.retain(|known, lock| known == root || Arc::strong_count(lock) > 1);
+        asking.retain(|known, question| known == root || Arc::strong_count(question) > 1);
         asking.entry(root.to_owned()).or_default().clone()
+    }
+
+    /// Withdraws the question about a directory, if it waits for an answer.
+    fn settle(&self, root: &Path) {
+        let asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(question) = asking.get(root) {
+            question.settled.notify_waiters();
+        }
     }
 }
 
@@ -214,9 +233,7 @@ impl Engine {
         let place = inner.place(&place.directory).await?;
         let standing = &place.trust;
         if standing.fingerprint != input.fingerprint {
-            return Err(Error::invalid(
-                "the control files have changed since they were shown; look at them again and decide then",
-            ));
+            return Err(Error::invalid(STALE));
         }
         if let (TrustChoice::Trust, Some(limit)) = (input.decision, &standing.limit) {
             return Err(Error::invalid(format!("`{}` cannot be trusted: {limit}", standing.root.display())));
@@ -233,7 +250,23 @@ impl Engine {
         // Work that goes on keeps the directory as it was until its next step.
         inner.forget_place(&place.directory).await;
         inner.store.signal(Signal::InstanceDisposed { directory: place.path().directory });
+        inner.trust.settle(&standing.root);
         Ok(inner.place(&place.directory).await?.trust.reply())
+    }
+
+    /// Notes that the user was asked about a directory and did not decide: no session of this process asks
+    /// about these control files again.
+    ///
+    /// # Errors
+    ///
+    /// If the control files are not those that the user was shown.
+    pub fn dismiss_trust(&self, place: &Place, dismissal: &TrustDismissal) -> Result<(), Error> {
+        if place.trust.fingerprint != dismissal.fingerprint {
+            return Err(Error::invalid(STALE));
+        }
+        self.0.trust.dismiss(&place.trust);
+        self.0.trust.settle(&place.trust.root);
+        Ok(())
     }
 
     /// Keeps a directory trusted whose user has just changed one of its control files through this program.

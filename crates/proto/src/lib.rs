@@ -57,7 +57,8 @@ pub use session::{
 pub use size::json_bytes;
 pub use toast::{Toast, ToastVariant};
 pub use trust::{
-    TrustChange, TrustChangeKind, TrustChoice, TrustInput, TrustRecord, TrustReply, TrustRequest, TrustStatus,
+    TrustChange, TrustChangeKind, TrustChoice, TrustDismissal, TrustInput, TrustRecord, TrustReply,
+    TrustRequest, TrustStatus,
 };
 pub use vcs::{VcsFile, VcsReply, VcsStatus};
 

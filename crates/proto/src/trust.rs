@@ -86,6 +86,13 @@ pub struct TrustInput {
     pub fingerprint: String,
 }
 
+/// The body of `POST /trust/dismiss`: the user was asked and has not decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TrustDismissal {
+    /// The control files that the user was shown.
+    pub fingerprint: String,
+}
+
 /// A decision that is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TrustRecord {

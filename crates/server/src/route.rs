@@ -92,6 +92,7 @@ fn instances() -> Vec<Route> {
         route("PATCH", "/global/config", patch(config::change_global)),
         route("GET", "/trust", get(trust::read)),
         route("POST", "/trust", post(trust::decide)),
+        route("POST", "/trust/dismiss", post(trust::dismiss)),
         route("GET", "/trust/decisions", get(trust::list)),
         route("DELETE", "/trust/decisions", delete(trust::remove)),
         route("GET", "/config/providers", get(instance::providers)),

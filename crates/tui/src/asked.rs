@@ -87,7 +87,10 @@ pub(crate) fn permission(state: &State) -> Option<&PermissionRequest> {
 /// The same for questions.
 pub(crate) fn question(state: &State) -> Option<&QuestionRequest> {
     let root = state.session_id()?;
-    state.mirror.questions.iter().find(|request| state.mirror.is_below(&request.session_id, root))
+    let mut questions = state.mirror.questions.iter();
+    questions.find(|request| {
+        state.mirror.is_below(&request.session_id, root) && !crate::trust::replaces(state, request)
+    })
 }
 
 /// Begins anew when something else is asked.

@@ -142,6 +142,7 @@ actions! {
     Connect Agent "provider_connect" "none" "provider.connect" ["connect" "login"] "Connect provider";
     Palette System "command_list" "ctrl+p,ctrl+k,super+k,<leader>p" "command.palette" [] "Commands";
     Status System "status_view" "<leader>s" "status.show" ["status"] "View status";
+    Trust System "workspace_trust" "none" "workspace.trust" ["trust"] "Workspace trust";
     ThemeList System "theme_list" "<leader>t" "theme.list" ["themes" "theme"] "Switch theme";
     ThemeMode System "theme_mode" "none" "theme.mode" [] "Light or dark";
     Help System "help_show" "none" "help.show" ["help"] "Help and all keys";

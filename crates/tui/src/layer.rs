@@ -29,6 +29,7 @@ pub(crate) mod share;
 pub(crate) mod skills;
 pub(crate) mod themes;
 pub(crate) mod timeline;
+pub(crate) mod trust;
 
 /// How many entries a list jumps over.
 const PAGE: usize = 10;
@@ -41,6 +42,7 @@ pub(crate) enum Layer {
     Page(page::Page),
     Confirm(Confirm),
     Review(Box<Review>),
+    Trust(Box<trust::Dialog>),
 }
 
 /// What a list is of.
@@ -300,6 +302,7 @@ pub(crate) fn key(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
     match state.layers.last_mut() {
         None => Vec::new(),
         Some(Layer::Review(_)) => review::key(state, key),
+        Some(Layer::Trust(_)) => trust::key(state, key),
         Some(_) if closes => {
             close(state);
             Vec::new()
@@ -360,7 +363,7 @@ pub(crate) fn paste(state: &mut State, text: &str) {
             list.query.insert(&line);
             list.search();
         }
-        Some(Layer::Page(_) | Layer::Confirm(_) | Layer::Review(_)) | None => {}
+        Some(Layer::Page(_) | Layer::Confirm(_) | Layer::Review(_) | Layer::Trust(_)) | None => {}
     }
 }
 

@@ -31,6 +31,7 @@ mod terminal;
 mod tests;
 mod theme;
 mod transcript;
+mod trust;
 mod update;
 mod view;
 mod wrap;

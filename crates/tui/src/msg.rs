@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use codewright_proto::{
     CommandInput, MessageId, MessageWithParts, Notice, PathReply, PermissionAnswer, PermissionId,
     PermissionRequest, PromptInput, QuestionId, QuestionRequest, Session, SessionId, SessionStatus,
-    ShellInput, Todo,
+    ShellInput, Todo, TrustChoice, TrustDismissal, TrustInput, TrustReply,
 };
 use crossterm::event::{KeyEvent, MouseEvent};
 use serde_json::Value;
@@ -99,6 +99,22 @@ pub(crate) enum Reply {
     },
     /// The text that the editor left.
     Edited(String),
+    /// The trust of a directory; `None` if the server did not answer or has no workspace trust.
+    Trust {
+        directory: String,
+        reply: Option<TrustReply>,
+    },
+    /// A trust decision was stored, or why not and the trust as it is now.
+    TrustDecided {
+        directory: String,
+        decision: TrustChoice,
+        answer: Result<TrustReply, (String, Option<TrustReply>)>,
+    },
+    /// Whether the server noted that the user decides later.
+    TrustDismissed {
+        directory: String,
+        is_noted: bool,
+    },
     /// A prompt was not taken in; what was written must not be lost.
     Unsent {
         draft: Draft,
@@ -178,6 +194,15 @@ pub(crate) enum Cmd {
     Permission {
         id: PermissionId,
         answer: PermissionAnswer,
+    },
+    LoadTrust(String),
+    DecideTrust {
+        directory: String,
+        input: TrustInput,
+    },
+    DismissTrust {
+        directory: String,
+        dismissal: TrustDismissal,
     },
     Question {
         id: QuestionId,

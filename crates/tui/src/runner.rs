@@ -152,6 +152,7 @@ async fn carry_out(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sende
         | Cmd::LoadServers
         | Cmd::LoadPlaces
         | Cmd::FindFiles(_) => load(client, cmd).await,
+        Cmd::LoadTrust(_) | Cmd::DecideTrust { .. } | Cmd::DismissTrust { .. } => trust(client, cmd).await,
         Cmd::SwitchMcp { .. } | Cmd::Move { .. } | Cmd::Share(_) | Cmd::Unshare(_) => {
             change_elsewhere(client, cmd).await
         }
@@ -396,6 +397,30 @@ async fn change_elsewhere(client: &Client, cmd: Cmd) -> Option<Reply> {
             Err(error) => failed("the session was not shared", &error),
         },
         Cmd::Unshare(session) => changed(client.unshare(&session).await, "sharing could not be ended"),
+        _ => None,
+    }
+}
+
+/// Asks about the trust of a directory, or says what the user decided.
+async fn trust(client: &Client, cmd: Cmd) -> Option<Reply> {
+    match cmd {
+        Cmd::LoadTrust(directory) => {
+            // Servers of other versions have no such route; the client is the same without it.
+            let reply = client.in_directory(&directory).trust().await.ok();
+            Some(Reply::Trust { directory, reply })
+        }
+        Cmd::DecideTrust { directory, input } => {
+            let client = client.in_directory(&directory);
+            let answer = match client.decide_trust(&input).await {
+                Ok(reply) => Ok(reply),
+                Err(error) => Err((told(&error), client.trust().await.ok())),
+            };
+            Some(Reply::TrustDecided { directory, decision: input.decision, answer })
+        }
+        Cmd::DismissTrust { directory, dismissal } => {
+            let is_noted = client.in_directory(&directory).dismiss_trust(&dismissal).await.is_ok();
+            Some(Reply::TrustDismissed { directory, is_noted })
+        }
         _ => None,
     }
 }

@@ -19,6 +19,7 @@ use crate::mirror::{Agent, Mirror};
 use crate::msg::Cmd;
 use crate::prompt::Prompt;
 use crate::theme::{Depth, Mode, Theme, built_in};
+use crate::trust::Trusts;
 use crate::view::Screen;
 use crate::zone::Zone;
 
@@ -194,6 +195,7 @@ pub(crate) struct State {
     pub(crate) sign_ins: Value,
     /// The changes that were looked at.
     pub(crate) reviewed: HashSet<u64>,
+    pub(crate) trust: Trusts,
 }
 
 impl State {
@@ -241,6 +243,7 @@ impl State {
             skills: Vec::new(),
             sign_ins: Value::Null,
             reviewed: HashSet::new(),
+            trust: Trusts::default(),
             options,
         };
         if let Some(text) = state.options.prompt.clone() {

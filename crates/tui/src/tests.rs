@@ -24,6 +24,7 @@ mod grid;
 mod screens;
 mod small;
 mod steps;
+mod trust;
 
 const NOW: u64 = 1_795_300_000_000;
 const SESSION: &str = "ses_000000000001aaaaaaaaaaaaaa";

@@ -10,6 +10,7 @@ use crate::keys::{ACTIONS, Action};
 use crate::layer::{self, Layer};
 use crate::msg::{Cmd, Msg};
 use crate::state::{Link, Route, State};
+use crate::trust;
 
 mod act;
 mod complete;
@@ -30,7 +31,7 @@ const WHEEL_LINES: isize = 3;
 pub(crate) fn update(state: &mut State, msg: Msg, now: u64) -> Vec<Cmd> {
     state.now = now;
     expire(state);
-    let cmds = match msg {
+    let mut cmds = match msg {
         Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
         Msg::Key(key) => pressed(state, key),
         Msg::Paste(text) => paste(state, &text),
@@ -48,6 +49,7 @@ pub(crate) fn update(state: &mut State, msg: Msg, now: u64) -> Vec<Cmd> {
         }
         Msg::Reply(reply) => reply::replied(state, reply),
     };
+    cmds.extend(trust::refresh(state));
     asked::refresh(state);
     cmds
 }
@@ -63,6 +65,7 @@ fn expire(state: &mut State) {
 /// Fetches everything.
 fn start(state: &mut State) -> Cmd {
     state.mirror.fetch();
+    state.trust.expire();
     Cmd::Start
 }
 
@@ -118,6 +121,7 @@ fn noticed(state: &mut State, notice: Notice) -> Vec<Cmd> {
         Fact::Signal(Signal::InstanceDisposed { .. } | Signal::GlobalDisposed {}) => {
             cmds.extend([start(state), Cmd::LoadServers]);
         }
+        Fact::Signal(Signal::QuestionAsked(request)) => trust::asked(state, request),
         Fact::Signal(Signal::VcsBranchUpdated { branch, .. }) => state.mirror.branch.clone_from(branch),
         Fact::Signal(Signal::LspUpdated { .. } | Signal::McpToolsChanged { .. }) => {
             cmds.push(Cmd::LoadServers);
@@ -139,7 +143,7 @@ fn execute(state: &mut State, command: &str) -> Vec<Cmd> {
 }
 
 fn paste(state: &mut State, text: &str) -> Vec<Cmd> {
-    if !state.layers.is_empty() {
+    if !state.layers.is_empty() && !layer::trust::is_startled(state) {
         layer::paste(state, text);
         return Vec::new();
     }
@@ -200,6 +204,19 @@ fn pressed(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
         }
         None => Vec::new(),
     }
+}
+
+/// A key that was meant for the prompt when a dialog appeared over it. Nothing is sent by it.
+pub(crate) fn type_ahead(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
+    if state.asked.leave.is_some() || state.asked.question.is_some() || is_child(state) {
+        return Vec::new();
+    }
+    match (is_text(key), key.code) {
+        (Some(c), _) => write::typed(state, c),
+        (None, KeyCode::Backspace) => state.prompt.editor.delete_before(),
+        _ => return Vec::new(),
+    }
+    complete::refresh(state)
 }
 
 /// The character that a key writes.
@@ -296,7 +313,7 @@ fn moused(state: &mut State, mouse: MouseEvent) -> Vec<Cmd> {
     if let Some(layer) = state.layers.last_mut() {
         let code = if wheel < 0 { KeyCode::Up } else { KeyCode::Down };
         match layer {
-            Layer::List(_) | Layer::Page(_) => {
+            Layer::List(_) | Layer::Page(_) | Layer::Trust(_) => {
                 return layer::key(state, KeyEvent::new(code, KeyModifiers::NONE));
             }
             Layer::Review(_) => return layer::review::wheel(state, wheel),

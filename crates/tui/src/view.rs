@@ -20,6 +20,7 @@ mod page;
 mod prompt;
 mod review;
 pub(crate) mod sidebar;
+pub(crate) mod trust;
 
 /// From which width on there is room for the sidebar.
 pub(crate) const SIDEBAR_FROM: u16 = 120;

@@ -147,6 +147,69 @@ await act("messages stand in the order of their times, and no more than so many 
   if (texts.length !== 200) throw new Error(`${texts.length} are shown`);
   texts.forEach((text, at) => { if (text !== `number ${300 + at}`) throw new Error(`${text} stands at ${at}`); });
 });
+const trustDialog = page.locator("#trust");
+const trust = { root: "/evil", status: "undecided", fingerprint: "one", changes: [{ path: "opencode.json", kind: "changed" }],
+  requests: [{ source: "opencode.json", key: "mcp.x", text: "start <b>x</b>\u202e" }, { source: "a.md", key: "command.a", text: "define a" }] };
+const posted = [];
+const mock = (now) => page.route(/\/trust(\/dismiss)?$/, (route) => {
+  const asked = route.request();
+  if (asked.method() === "GET") return route.fulfill({ json: now() });
+  posted.push([new URL(asked.url()).pathname, asked.postDataJSON()]);
+  return asked.url().endsWith("dismiss") ? route.fulfill({ json: true }) : route.fulfill(now.answer());
+});
+const expect = (what, found, wanted) => {
+  if (JSON.stringify(found) !== JSON.stringify(wanted)) throw new Error(`${what}: ${JSON.stringify(found)}`);
+};
+const undecided = Object.assign(() => trust, { answer: () => ({ json: { ...trust, status: "trusted" } }) });
+await act("an untrusted repository is shown in a dialog, and Escape decides nothing", async () => {
+  await mock(undecided);
+  await page.reload();
+  await trustDialog.waitFor({ state: "visible", timeout: SHOW });
+  for (const text of ["/evil", "opencode.json (changed)", "2 requests:", "start <b>x</b>‹U+202E› (opencode.json)", "define a (a.md)"]) {
+    await trustDialog.getByText(text, { exact: true }).waitFor({ timeout: SHOW });
+  }
+  expect("focus", await page.evaluate(() => document.activeElement.id), "trust-later");
+  const isOpen = await page.evaluate(() => {
+    trustShown = performance.now();
+    for (const id of ["trust-later", "trust-no", "trust-yes"]) at(id).click();
+    return at("trust").open;
+  });
+  expect("early clicks", [posted.length, isOpen], [0, true]);
+  await page.waitForTimeout(500);
+  for (let presses = 0; presses < 8; presses += 1) {
+    await page.keyboard.press("Tab");
+    expect("focus stays", await page.evaluate(() => document.activeElement === document.body || at("trust").contains(document.activeElement)), true);
+  }
+  await page.keyboard.press("Escape");
+  await trustDialog.waitFor({ state: "hidden", timeout: SHOW });
+  expect("posted", posted, [["/trust/dismiss", { fingerprint: "one" }]]);
+});
+await act("the badge opens the dialog again, and a refused decision shows it anew", async () => {
+  posted.length = 0;
+  undecided.answer = () => ({ status: 400, json: { name: "BadRequest", data: { message: "the control files have changed" } } });
+  await page.getByRole("button", { name: "untrusted" }).click();
+  await page.waitForTimeout(500);
+  await page.getByRole("button", { name: "Trust this repository" }).click();
+  await trustDialog.getByText("Not stored: the control files have changed").waitFor({ timeout: SHOW });
+  expect("focus", await page.evaluate(() => document.activeElement.id), "trust-later");
+  // The browser notes the refusal, which is wanted here.
+  troubles.splice(0, troubles.length, ...troubles.filter((text) => !text.includes("status of 400")));
+  undecided.answer = () => ({ json: { ...trust, status: "trusted" } });
+  await page.waitForTimeout(500);
+  await page.getByRole("button", { name: "Trust this repository" }).click();
+  await trustDialog.waitFor({ state: "hidden", timeout: SHOW });
+  expect("posted", posted[1], ["/trust", { decision: "trust", fingerprint: "one" }]);
+  expect("badge", await page.locator("#untrusted").isVisible(), false);
+  await page.unrouteAll();
+});
+await act("a server without workspace trust shows no dialog", async () => {
+  await page.route(/\/trust$/, (route) => route.fulfill({ contentType: "text/html", body: "<p>another page</p>" }));
+  await page.reload();
+  await status("connected");
+  await page.waitForTimeout(500);
+  expect("dialog", [await trustDialog.isVisible(), await page.locator("#untrusted").isVisible()], [false, false]);
+  await page.unrouteAll();
+});
 await act("the browser has nothing to complain of", async () => {
   // The refused request of a model is no trouble of the page's.
   if (troubles.length > 0) throw new Error(troubles.join("; "));

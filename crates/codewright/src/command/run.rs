@@ -9,6 +9,7 @@ mod json;
 mod people;
 mod prompt;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -18,7 +19,8 @@ use codewright_config::Env;
 use codewright_proto::{
     Action, CommandInput, Event, Fact, Message, ModelRef, Notice, PartInput, PermissionAnswer,
     PermissionReply, PermissionRequest, PromptInput, PromptModel, QuestionAnswers, QuestionRequest, Rule,
-    Session, SessionId, SessionInput, SessionStatus, Signal, TrustChoice, TrustInput, TrustStatus,
+    Session, SessionId, SessionInput, SessionStatus, Signal, TrustChoice, TrustDismissal, TrustInput,
+    TrustReply, TrustStatus,
 };
 use tokio::signal::unix::{Signal as UnixSignal, SignalKind, signal};
 
@@ -77,6 +79,23 @@ async fn settle_trust(client: &Client, args: &RunArgs) {
             Err(error) => style::warning(&format!("the directory is not trusted: {error}")),
         }
     }
+    warn_of_trust(&trust, "use `--trust` or `codewright trust add`");
+}
+
+/// Warns of the parts of an untrusted configuration once, where lines come from a program. The server does not ask
+/// then: its question would take the next line for an answer.
+pub(crate) async fn warn_and_dismiss_trust(client: &Client) {
+    // Servers of other versions have no such route.
+    let Ok(trust) = client.trust().await else { return };
+    warn_of_trust(&trust, "run `codewright trust add`");
+    if trust.status == TrustStatus::Undecided {
+        // Without it the question comes, and is refused.
+        drop(client.dismiss_trust(&TrustDismissal { fingerprint: trust.fingerprint }).await);
+    }
+}
+
+/// Names the parts of a configuration that wait for trust, and the way to let them take effect.
+fn warn_of_trust(trust: &TrustReply, way: &str) {
     let is_waiting = matches!(trust.status, TrustStatus::Undecided | TrustStatus::Restricted);
     if !is_waiting || trust.requests.is_empty() {
         return;
@@ -86,7 +105,7 @@ async fn settle_trust(client: &Client, args: &RunArgs) {
     let more = if more == 0 { String::new() } else { format!("; and {more} more") };
     let how = match &trust.limit {
         Some(limit) => format!("It cannot be trusted: {limit}"),
-        None => "To let it take effect, use `--trust` or `codewright trust add`".to_owned(),
+        None => format!("To let it take effect, {way}"),
     };
     style::warning(&format!(
         "`{}` is not trusted, so its configuration does not: {}{more}. {how}",
@@ -391,7 +410,9 @@ impl Watch<'_> {
 
     /// There is no one to answer a question.
     async fn dismiss(&mut self, request: &QuestionRequest) -> anyhow::Result<()> {
-        if let Some(lines) = self.lines.as_deref_mut()
+        // A line of a program is a prompt and not the answer to whether a directory is trusted.
+        let is_answerable = !is_about_trust(request) || std::io::stdin().is_terminal();
+        if let Some(lines) = self.lines.as_deref_mut().filter(|_| is_answerable)
             && let Some(answers) = ask::questions(lines, request).await?
         {
             let replied = self.client.reply_question(&request.id, &QuestionAnswers { answers }).await;

@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::STACK_BYTES;
 use crate::cli::{Common, ListenArgs, ServeArgs, WebArgs};
 use crate::connection::{keep_log, note_from, open_engine, working_directory};
 use crate::style;
@@ -53,7 +54,8 @@ pub(crate) fn web(args: WebArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn run(wanted: &Server) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(WORKERS).thread_stack_size(STACK_BYTES).enable_all().build()?;
     runtime.block_on(serve(wanted))
 }
 

@@ -11,6 +11,7 @@ use codewright_config::{Dirs, Env, TerminalConfig, env, terminal_config};
 use codewright_proto::Clock;
 use codewright_tui::{Depth, Desk, Ended, First, Mode, Multiplexer, Options, Zone};
 
+use super::STACK_BYTES;
 use crate::cli::{AttachArgs, OpenArgs, RunArgs, TuiArgs};
 use crate::connection::{Connection, Credentials, VERSION, client_error, interrupted, working_directory};
 use crate::style;
@@ -32,7 +33,8 @@ pub(crate) fn attach(args: AttachArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn block_on(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(THREADS).thread_stack_size(STACK_BYTES).enable_all().build()?;
     let code = runtime.block_on(work);
     // Reads of the keyboard never end and must not hold the program.
     runtime.shutdown_background();

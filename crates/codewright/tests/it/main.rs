@@ -57,6 +57,7 @@ mod together;
 mod tools;
 mod transfer;
 mod trust;
+mod trust_dialog;
 mod tui;
 mod undo;
 mod web;

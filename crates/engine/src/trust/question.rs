@@ -46,15 +46,22 @@ pub(crate) async fn ask(
         return Ok(());
     }
     let root = inner.place(directory).await?.trust.root.clone();
-    let turn = inner.trust.turn_to_ask(&root);
-    let Some(_turn) = cancel.run_until_cancelled(turn.lock()).await else { return Ok(()) };
+    let asking = inner.trust.asking(&root);
+    let Some(_turn) = cancel.run_until_cancelled(asking.turn.lock()).await else { return Ok(()) };
+    // Registered before the directory is checked, so that a decision in between is noticed.
+    let settled = asking.settled.notified();
     // Another session may have asked meanwhile.
     let place = inner.place(directory).await?;
     if !place.trust.is_open(inner) {
         return Ok(());
     }
     let asked = inner.questions.ask(&session.id, vec![question(&place.trust)], None, cancel);
-    let choice = match tokio::time::timeout(ASK_DEADLINE, asked).await {
+    let reply = tokio::select! {
+        reply = tokio::time::timeout(ASK_DEADLINE, asked) => reply,
+        // A client with a dialog was faster.
+        () = settled => return Ok(()),
+    };
+    let choice = match reply {
         Ok(Reply::Answered(answers)) => choice(&answers),
         Ok(Reply::Dismissed | Reply::Crowded) | Err(_) => None,
         Ok(Reply::Cancelled) => return Ok(()),
@@ -102,13 +109,14 @@ fn question(standing: &Standing) -> Question {
     };
     let trust = option(TRUST, "The configuration takes effect until one of its files changes");
     let others = [
-        option(RESTRICT, "Only the parts that cannot hurt take effect"),
         option(LATER, "Continue without it, and ask again the next time the program starts"),
+        option(RESTRICT, "Only the parts that cannot hurt take effect"),
     ];
     Question {
         question: text,
         header: "Trust".to_owned(),
-        options: (more == 0).then_some(trust).into_iter().chain(others).collect(),
+        // Clients select the first option, and a hasty key must not trust.
+        options: others.into_iter().chain((more == 0).then_some(trust)).collect(),
         multiple: None,
         custom: Some(false),
     }

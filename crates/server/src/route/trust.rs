@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use codewright_proto::{TrustInput, TrustRecord, TrustReply};
+use codewright_proto::{TrustDismissal, TrustInput, TrustRecord, TrustReply};
 use serde::Deserialize;
 
 use crate::Error;
@@ -20,6 +20,15 @@ pub(super) async fn decide(
 ) -> Result<Json<TrustReply>, Error> {
     let engine = app.engine.clone();
     app.finish(async move { engine.decide_trust(&here.place, input).await }).await.map(Json)
+}
+
+pub(super) async fn dismiss(
+    State(app): State<App>,
+    here: Here,
+    Payload(dismissal): Payload<TrustDismissal>,
+) -> Result<Json<bool>, Error> {
+    app.engine.dismiss_trust(&here.place, &dismissal)?;
+    Ok(Json(true))
 }
 
 pub(super) async fn list(State(app): State<App>) -> Result<Json<Vec<TrustRecord>>, Error> {

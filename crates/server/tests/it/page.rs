@@ -74,6 +74,24 @@ async fn the_page_may_run_its_own_script_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn the_trust_dialog_is_labelled_and_begins_at_not_now() {
+    let bench = Bench::new(Script::new()).await;
+    let router = bench.router(quick());
+    let answer = send(&router, request("GET", "/").body(Body::empty()).unwrap()).await;
+    let page = String::from_utf8(answer.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap();
+    for piece in [
+        r#"<dialog id="trust" aria-labelledby="trust-title" aria-describedby="trust-root trust-about">"#,
+        r#"<button id="trust-later" type="button" autofocus>Not now</button>"#,
+        r#"<p id="trust-problem" class="bad" role="alert">"#,
+        "showModal()",
+        r#""POST", "/trust/dismiss""#,
+    ] {
+        assert!(page.contains(piece), "{piece}");
+    }
+    assert_eq!(page.matches("autofocus").count(), 1);
+}
+
+#[tokio::test]
 async fn the_page_is_behind_the_password_and_under_the_names_of_this_machine() {
     let bench = Bench::new(Script::new()).await;
     let router = bench.router(Options { password: Some("hunter2".to_owned()), ..quick() });

@@ -752,7 +752,8 @@ fn a_server_that_is_reached_at_the_second_attempt_opens_what_was_named() {
     let mut state = State::new(options(), Local::default(), BTreeMap::new(), NOW);
     update(&mut state, Msg::Lost("not there yet".to_owned()), NOW);
     let cmds = update(&mut state, Msg::Connected, NOW);
-    assert_eq!(cmds, [Cmd::Start, Cmd::OpenFirst, Cmd::LoadServers]);
+    let trust = Cmd::LoadTrust("/home/me/project".to_owned());
+    assert_eq!(cmds, [Cmd::Start, Cmd::OpenFirst, Cmd::LoadServers, trust]);
     update(&mut state, Msg::Lost("it went away".to_owned()), NOW);
     assert!(!update(&mut state, Msg::Connected, NOW).contains(&Cmd::OpenFirst));
 }

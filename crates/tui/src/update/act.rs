@@ -84,6 +84,7 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
         | Action::McpList
         | Action::Connect
         | Action::Status
+        | Action::Trust
         | Action::ThemeList
         | Action::ThemeMode
         | Action::Help
@@ -178,6 +179,7 @@ pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
         | Action::Connect
         | Action::Palette
         | Action::Status
+        | Action::Trust
         | Action::ThemeList
         | Action::Help
         | Action::Bug => dialog(state, action),
@@ -205,6 +207,7 @@ fn dialog(state: &mut State, action: Action) -> Vec<Cmd> {
         }
         Action::Diff => layer::review::open(state),
         Action::Move => layer::places::open(state),
+        Action::Trust => crate::trust::call(state),
         Action::Share => layer::share::open(state),
         Action::Unshare => state.session_id().cloned().map(Cmd::Unshare).into_iter().collect(),
         Action::McpList => {

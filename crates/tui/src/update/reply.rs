@@ -104,6 +104,13 @@ fn beside(state: &mut State, reply: Reply) -> Vec<Cmd> {
             let variant = if done { ToastVariant::Success } else { ToastVariant::Warning };
             state.tell(told, variant);
         }
+        Reply::Trust { directory, reply } => crate::trust::loaded(state, &directory, reply),
+        Reply::TrustDecided { directory, decision, answer } => {
+            layer::trust::decided(state, &directory, decision, answer);
+        }
+        Reply::TrustDismissed { directory, is_noted } => {
+            layer::trust::dismissed(state, &directory, is_noted);
+        }
         Reply::Pasted(Ok(Clip::Text(text))) => return super::paste(state, &text),
         Reply::Pasted(Ok(Clip::Picture(picture))) => state.prompt.attach_picture(&picture),
         Reply::Pasted(Err(why)) => state.warn(why),

@@ -125,10 +125,13 @@ fn footer(state: &State, width: u16) -> Line<'static> {
     let branch =
         state.mirror.branch.as_deref().map(|branch| format!(":{}", crate::clean::clean_line(branch)));
     let place = format!("  {place}{}", branch.unwrap_or_default());
+    let mark = prompt::trust(state);
+    let taken = 14 + mark.as_ref().map_or(0, Span::width);
     let left = if state.leader.is_some() {
         Span::styled("  waiting for a key…", Style::new().fg(state.theme.warning))
     } else {
-        Span::styled(wrap::shortened_front(&place, usize::from(width).saturating_sub(14)), muted)
+        Span::styled(wrap::shortened_front(&place, usize::from(width).saturating_sub(taken)), muted)
     };
-    both_ends(vec![left], vec![Span::styled(format!("{}  ", state.options.version), muted)], width)
+    let left = std::iter::once(left).chain(mark).collect();
+    both_ends(left, vec![Span::styled(format!("{}  ", state.options.version), muted)], width)
 }

@@ -5,10 +5,11 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line as Text, Span};
 
-use super::{both_ends, clear, page, put, review};
+use super::{both_ends, clear, page, put, review, trust};
 use crate::clean::clean_line;
 use crate::layer::{Confirm, Kind, Layer, Line, List};
 use crate::state::State;
+use crate::theme::Theme;
 use crate::wrap;
 
 /// How high a list is at most.
@@ -31,23 +32,37 @@ pub(super) fn view(state: &State, layer: &Layer, buffer: &mut Buffer, area: Rect
             review::view(state, shown, buffer, area);
             None
         }
+        Layer::Trust(shown) => {
+            trust::view(state, shown, buffer, area);
+            None
+        }
     }
 }
 
 /// A box in the middle of the screen.
-pub(super) fn frame(state: &State, buffer: &mut Buffer, area: Rect, (width, height): (u16, u16)) -> Rect {
+pub(super) fn frame(state: &State, buffer: &mut Buffer, area: Rect, size: (u16, u16)) -> Rect {
+    framed(&state.theme, buffer, area, size)
+}
+
+/// A box in the middle of the screen, in the colours of a theme.
+pub(super) fn framed(theme: &Theme, buffer: &mut Buffer, area: Rect, (width, height): (u16, u16)) -> Rect {
     let width = width.min(area.width.saturating_sub(2));
     let height = height.min(area.height.saturating_sub(2));
     let y = (area.height - height) / 3;
     let outer = Rect::new((area.width - width) / 2, y.max(1).min(area.height - height), width, height);
-    clear(buffer, outer, state.theme.panel);
-    buffer.set_style(outer, Style::new().fg(state.theme.text));
+    clear(buffer, outer, theme.panel);
+    buffer.set_style(outer, Style::new().fg(theme.text));
     Rect::new(outer.x + 2, outer.y + 1, outer.width.saturating_sub(4), outer.height.saturating_sub(2))
 }
 
 pub(super) fn heading(state: &State, title: &str, width: u16) -> Text<'static> {
-    let bold = Style::new().fg(state.theme.text).add_modifier(Modifier::BOLD);
-    let muted = Style::new().fg(state.theme.muted);
+    titled(&state.theme, title, width)
+}
+
+/// The first line of a box, in the colours of a theme.
+pub(super) fn titled(theme: &Theme, title: &str, width: u16) -> Text<'static> {
+    let bold = Style::new().fg(theme.text).add_modifier(Modifier::BOLD);
+    let muted = Style::new().fg(theme.muted);
     let title = wrap::shortened(&clean_line(title), usize::from(width).saturating_sub(5));
     both_ends(vec![Span::styled(title, bold)], vec![Span::styled("esc", muted)], width)
 }

@@ -115,10 +115,15 @@ fn notes(state: &State, width: u16) -> Vec<Line<'static>> {
     lines
 }
 
+/// The rows of a dialog that takes all the room there is.
+pub(super) fn dialog_rows(state: &State) -> u16 {
+    state.size.1.saturating_sub(2)
+}
+
 /// What lies over the prompt, in its place.
 fn over(state: &State, top: &Layer, width: u16) -> Bottom {
     let height = match top {
-        Layer::Review(_) => state.size.1.saturating_sub(2),
+        Layer::Review(_) | Layer::Trust(_) => dialog_rows(state),
         Layer::List(_) | Layer::Line(_) | Layer::Page(_) | Layer::Confirm(_) => {
             LAYER_ROWS.min(state.size.1.saturating_sub(2))
         }
@@ -234,6 +239,7 @@ fn status(state: &State, width: u16) -> Line<'static> {
     } else {
         left.extend(prompt::model_name(state));
     }
+    left.extend(prompt::trust(state));
     let usage = prompt::usage(state).map(|usage| format!("{usage} · ")).unwrap_or_default();
     let keys = format!("{usage}{} cmd ", state.keys.first(Action::Palette));
     let taken: usize = left.iter().map(Span::width).sum();

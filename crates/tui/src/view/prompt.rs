@@ -208,8 +208,11 @@ pub(super) fn footer(state: &State, width: u16) -> Line<'static> {
         let branch =
             state.mirror.branch.as_deref().map(|branch| format!(":{}", crate::clean::clean_line(branch)));
         let place = format!("   {place}{}", branch.unwrap_or_default());
-        left.push(Span::styled(wrap::shortened_front(&place, usize::from(width / 2)), muted));
+        let mark: usize = trust(state).iter().map(Span::width).sum();
+        let room = usize::from(width / 2).saturating_sub(mark);
+        left.push(Span::styled(wrap::shortened_front(&place, room), muted));
     }
+    left.extend(trust(state));
     let mut right = Vec::new();
     if let Some(usage) = usage(state) {
         right.push(Span::styled(format!("{usage}  "), muted));
@@ -217,6 +220,12 @@ pub(super) fn footer(state: &State, width: u16) -> Line<'static> {
     right.push(Span::styled(state.keys.first(Action::Palette), Style::new().fg(theme.text)));
     right.push(Span::styled(" commands  ", muted));
     both_ends(left, right, width)
+}
+
+/// The mark of a directory whose configuration waits for trust.
+pub(super) fn trust(state: &State) -> Option<Span<'static>> {
+    let style = Style::new().fg(state.theme.warning);
+    crate::trust::is_untrusted(state).then(|| Span::styled(" · untrusted", style))
 }
 
 /// Tokens in the context, their share of it, and what the session cost.

@@ -38,6 +38,8 @@ pub(super) async fn converse(
     let is_terminal = std::io::stdin().is_terminal();
     if is_terminal {
         style::note(HELP);
+    } else {
+        run::warn_and_dismiss_trust(&connection.client).await;
     }
     let mut session = first(connection, open).await?;
     let mut signals = Signals::new()?;
