@@ -551,8 +551,9 @@ fn data() -> Vec<Case> {
         kept("fresh", &["run", "hello"]),
         kept("snapshot-objects", &["run", "attempt-0."]).play(|scene| {
             let found = super::requests::walk(&scene.path("@H/.local/share/codewright"))?;
-            let objects =
-                found.iter().filter(|path| path.components().any(|part| part.as_os_str() == "objects"));
+            let objects = found.iter().filter(|path| {
+                path.components().any(|part| part.as_os_str() == "tracked" || part.as_os_str() == "effects")
+            });
             ensure!(objects.count() > 0, "no snapshot was made, so this proves nothing: {found:?}");
             Ok(())
         }),
@@ -583,7 +584,9 @@ fn private_data(scene: &Scene) -> Result<()> {
                     waiting.push(path);
                 } else if found.is_file() {
                     let mode = found.permissions().mode() & 0o777;
-                    let is_object = path.components().any(|part| part.as_os_str() == "objects");
+                    let is_object = path
+                        .components()
+                        .any(|part| part.as_os_str() == "tracked" || part.as_os_str() == "effects");
                     ensure!(!is_object || mode & 0o077 == 0, "`{}` has the mode {mode:o}", path.display());
                     let holds =
                         std::fs::read(&path)?.windows(SECRET.len()).any(|part| part == SECRET.as_bytes());
