@@ -399,16 +399,19 @@ fn as_another_user(scene: &Scene, wire: &Wire, method: &str, path: &str) -> Resu
 
 /// A server of an ordinary user, whose command looks for its variables.
 fn environment_of_server(scene: &Scene) -> Result<()> {
+    // A script in a file shows the rules nothing of what it reads.
+    let scan = "for p in /proc/[0-9]*; do tr '\\0' '\\n' < $p/environ; done 2>/dev/null | grep -a sk-user; echo scanned";
+    scene.write("scan.sh", scan)?;
     own(scene.path("@P").parent().context("no parent")?, OTHER_USER)?;
-    let command =
-        "for p in /proc/[0-9]*; do tr '\\0' '\\n' < $p/environ; done 2>/dev/null | grep -a sk-user; true";
+    let command = "sh scan.sh";
     scene.script_calls(vec![vec![("bash".to_owned(), json!({ "command": command }))]]);
     scene.user_configuration(std::iter::once(r#"{"permission": "allow"}"#))?;
     own(&scene.path("@H"), OTHER_USER)?;
     let run =
         scene.program(["run", "--auto", &Scene::prompt_of(0)]).user(OTHER_USER).env("GROQ_API_KEY", KEY);
     let done = scene.finish(run.env("OPENCODE_SERVER_PASSWORD", KEY))?;
-    ensure!(!scene.requests().is_empty(), "the model was not asked: {}", done.stderr);
+    let scanned = scene.requests().iter().any(|request| request.body.to_string().contains("scanned"));
+    ensure!(scanned, "the command did not run: {}", done.stderr);
     Ok(())
 }
 
@@ -583,7 +586,8 @@ fn secrets() -> Vec<Case> {
     ]
 }
 
-fn walk(directory: &std::path::Path) -> Result<Vec<std::path::PathBuf>> {
+/// Every file below a directory.
+pub(super) fn walk(directory: &std::path::Path) -> Result<Vec<std::path::PathBuf>> {
     let mut found = Vec::new();
     let mut waiting = vec![directory.to_owned()];
     while let Some(directory) = waiting.pop() {

@@ -380,7 +380,7 @@ fn approvals() -> Vec<Case> {
     vec![
         tools("approval/always-counts-in-one-project")
             .short()
-            .user(ask)
+            .user(r#"{"permission": {"bash": "ask"}}"#)
             .file("@O/other/README.md", "x")
             .play(|scene| approve_always(scene, "touch made.txt", "touch made.txt")),
         tools("approval/always-of-an-edit").user(ask).file("@O/other/README.md", "x").play(|scene| {
@@ -534,27 +534,35 @@ fn odd_files() -> Vec<Case> {
     ]
 }
 
-/// What the program keeps is its user's alone.
+/// What the program keeps is its user's alone, whatever the umask.
 fn data() -> Vec<Case> {
-    vec![
-        tools("data/readable-by-its-owner").run(&["run", "hello"]).play(private_data),
-        tools("data/repaired")
-            .file("@H/.local/share/codewright/x", "")
-            .prepare(|scene| {
-                use std::os::unix::fs::PermissionsExt as _;
-                let path = scene.path("@H/.local/share/codewright");
-                Ok(std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))?)
-            })
-            .run(&["run", "hello"])
-            .play(private_data),
-        tools("data/snapshot-objects")
-            .file("private.txt", "the word is @S\n")
-            .calls([("write", r#"{"filePath": "new.txt", "content": "x"}"#)])
-            .play(private_data),
-        tools("data/after-sign-in").play(|scene| {
-            let run = scene.program(["providers", "login", "--provider", "groq", "--key"]).stdin("a-key\n");
-            drop(scene.finish(run)?);
+    let kept = |name: &str, args: &'static [&'static str]| {
+        tools(&format!("data/{name}")).file("private.txt", "the word is @S\n").play(move |scene| {
+            let write = json!({"filePath": "new.txt", "content": "x"});
+            let command = json!({"command": "echo changed > private.txt; rm README.md"});
+            scene.script_calls(vec![vec![("write".to_owned(), write), ("bash".to_owned(), command)]]);
+            let script = "umask 022; exec \"$0\" \"$@\"";
+            let run = crate::Run::new("/bin/sh", &scene.project).args(["-c", script]).args([scene.binary()]);
+            drop(scene.finish(scene.prepared(run.args(args).stdin("a-key\n")))?);
             private_data(scene)
+        })
+    };
+    vec![
+        kept("fresh", &["run", "hello"]),
+        kept("snapshot-objects", &["run", "attempt-0."]).play(|scene| {
+            let found = super::requests::walk(&scene.path("@H/.local/share/codewright"))?;
+            let objects = found.iter().filter(|path| {
+                path.components().any(|part| part.as_os_str() == "tracked" || part.as_os_str() == "effects")
+            });
+            ensure!(objects.count() > 0, "no snapshot was made, so this proves nothing: {found:?}");
+            Ok(())
+        }),
+        kept("after-sign-in", &["providers", "login", "--provider", "groq"]),
+        kept("after-listing-models", &["models"]),
+        kept("repaired", &["run", "hello"]).file("@H/.local/share/codewright/x", "").prepare(|scene| {
+            use std::os::unix::fs::PermissionsExt as _;
+            let path = scene.path("@H/.local/share/codewright");
+            Ok(std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))?)
         }),
     ]
 }
@@ -576,7 +584,9 @@ fn private_data(scene: &Scene) -> Result<()> {
                     waiting.push(path);
                 } else if found.is_file() {
                     let mode = found.permissions().mode() & 0o777;
-                    let is_object = path.components().any(|part| part.as_os_str() == "objects");
+                    let is_object = path
+                        .components()
+                        .any(|part| part.as_os_str() == "tracked" || part.as_os_str() == "effects");
                     ensure!(!is_object || mode & 0o077 == 0, "`{}` has the mode {mode:o}", path.display());
                     let holds =
                         std::fs::read(&path)?.windows(SECRET.len()).any(|part| part == SECRET.as_bytes());
