@@ -56,6 +56,8 @@ pub(super) const EVERYDAY: &[Attempt] = &[
     done("grep -rn 'Project' --include='*.md' ."),
     done("grep -E '^(a|b)' README.md || true"),
     done("grep -c '' README.md"),
+    done("grep -r / sub || true"),
+    done("awk -F / '{print $1}' README.md"),
     done("find . -name '*.md' -not -path './node_modules/*'"),
     done("find . -type f -name '*.md' | head -5"),
     done("find . -name '*.md' -exec wc -l {} +"),

@@ -208,7 +208,9 @@ impl Search<'_> {
                 self.imply("external_directory", UNKNOWN.to_string(), Certainty::Possible);
             }
             for value in &word.values {
-                if std::mem::take(&mut skips) && value == "/" {
+                let is_pattern = skips && !value.starts_with('-');
+                skips &= !is_pattern;
+                if is_pattern && value == "/" {
                     continue;
                 }
                 for path in paths_in(name, value) {
