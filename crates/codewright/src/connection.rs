@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use codewright_client::Client;
-use codewright_config::{Dirs, Env, env};
+use codewright_config::{Dirs, Env, Trust, env};
 use codewright_engine::{Engine, Level, Options, Place};
-use codewright_proto::Clock;
+use codewright_proto::{Clock, TrustStatus};
 use codewright_workspace::Confinement;
 
 use crate::cli::Common;
@@ -74,6 +74,16 @@ impl Connection {
     /// The engine of this process, if it is one.
     pub(crate) fn engine(&self) -> Option<&Engine> {
         self.engine.as_ref()
+    }
+
+    /// How much of the repository's configuration takes effect in this process; a server decides for itself.
+    pub(crate) fn trust(&self) -> Trust {
+        let status = self
+            .engine
+            .as_ref()
+            .zip(self.told.as_ref())
+            .map(|(engine, (place, _))| engine.trust(place).status);
+        if status == Some(TrustStatus::Trusted) { Trust::Full } else { Trust::Inert }
     }
 
     /// Writes and shows log lines as the flags say; a server has its own log.

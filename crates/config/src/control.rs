@@ -39,6 +39,9 @@ const OWN_FOLDERS: [&str; 2] = [".opencode", ".codewright"];
 /// The folders of other programs whose files are read.
 const OTHER_FOLDERS: [&str; 3] = [".claude/skills", ".claude/commands", ".agents/skills"];
 
+/// The files of the terminal client.
+const TERMINAL_FILES: [&str; 2] = ["tui.json", "tui.jsonc"];
+
 /// How much of a repository's configuration takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
@@ -148,7 +151,7 @@ impl ControlFiles {
 
     /// Reads the files of one level.
     fn level(&mut self, level: &Path, home: &Path) {
-        for name in load::PROJECT_FILES {
+        for name in load::PROJECT_FILES.into_iter().chain(TERMINAL_FILES) {
             self.file(level.join(name));
         }
         for name in OWN_FOLDERS {
@@ -233,7 +236,10 @@ impl ControlFiles {
         let paths: Vec<_> = self.texts.keys().cloned().collect();
         for path in paths {
             let shown = self.shown(&path);
-            if is_document(&path) {
+            if is_terminal(&path) {
+                let keys = self.document(&path).and_then(|document| document.get("keybinds").cloned());
+                requests.extend(keys.map(|keys| request::of_keys(&shown, &keys)));
+            } else if is_document(&path) {
                 let Some(document) = self.document(&path) else { continue };
                 for inserted in references(&document) {
                     self.inserted(&path, &inserted);
@@ -323,7 +329,12 @@ impl ControlFiles {
 
 /// Whether the text of a file is interpreted, and not only its digest taken.
 fn is_interpreted(path: &Path) -> bool {
-    is_document(path) || path.extension().is_some_and(|extension| extension == "md")
+    is_document(path) || is_terminal(path) || path.extension().is_some_and(|extension| extension == "md")
+}
+
+/// Whether a file configures the terminal client.
+fn is_terminal(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| TERMINAL_FILES.contains(&name))
 }
 
 /// Whether a file is a configuration document.

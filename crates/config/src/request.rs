@@ -70,6 +70,15 @@ pub(crate) fn of_code(path: &str) -> Option<TrustRequest> {
     (is_configuration && is_code).then(|| TrustRequest::new(path, key, format!("run the code of `{path}`")))
 }
 
+/// The request of a file that binds keys of the terminal client.
+pub(crate) fn of_keys(path: &str, keys: &Value) -> TrustRequest {
+    TrustRequest::new(
+        path,
+        "keybinds",
+        format!("bind keys of the terminal client: {}", plain(&keys.to_string())),
+    )
+}
+
 /// The request of a skill.
 pub(crate) fn of_skill(path: &str) -> TrustRequest {
     TrustRequest::new(path, "skills", format!("offer the skill `{path}` to the model"))

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::{Dirs, Env, FileProblem, beneath, env, file, find_worktree, load};
+use crate::{Dirs, Env, FileProblem, Trust, beneath, env, file, find_worktree, load};
 
 const NAMES: [&str; 2] = ["tui.json", "tui.jsonc"];
 const THEMES: &str = "themes";
@@ -22,8 +22,11 @@ pub struct TerminalConfig {
 }
 
 /// Reads what holds for the terminal client in a directory, the user's own files first.
+///
+/// Without trust a repository's files bind no keys, because a key could be moved to an approval, and bring no
+/// themes, because colours could hide the text of a question.
 #[must_use]
-pub fn terminal_config(dirs: &Dirs, env: &Env, directory: &Path) -> TerminalConfig {
+pub fn terminal_config(dirs: &Dirs, env: &Env, directory: &Path, trust: Trust) -> TerminalConfig {
     let mut found = TerminalConfig { value: Value::Object(crate::Map::new()), ..TerminalConfig::default() };
     let mut folders = vec![(dirs.config.clone(), None), (dirs.own_config.clone(), None)];
     if !env.is_on(env::DISABLE_PROJECT_CONFIG) {
@@ -42,12 +45,19 @@ pub fn terminal_config(dirs: &Dirs, env: &Env, directory: &Path) -> TerminalConf
     files.extend(env.filled(env::TUI_CONFIG).map(|file| (PathBuf::from(file), None)));
     for (file, boundary) in files {
         match read(&file, boundary.as_deref()) {
-            Ok(Some(value)) => lay_over(&mut found.value, value),
+            Ok(Some(mut value)) => {
+                if let (Trust::Inert, Some(_), Some(keys)) = (trust, &boundary, value.as_object_mut()) {
+                    keys.shift_remove("keybinds");
+                }
+                lay_over(&mut found.value, value);
+            }
             Ok(None) => {}
             Err(reason) => found.wrong.push(format!("`{}` is passed over: {reason}", file.display())),
         }
     }
-    found.themes = folders.into_iter().map(|(folder, _)| folder.join(THEMES)).collect();
+    let is_used = |boundary: &Option<PathBuf>| trust == Trust::Full || boundary.is_none();
+    let folders = folders.into_iter().filter(|(_, boundary)| is_used(boundary));
+    found.themes = folders.map(|(folder, _)| folder.join(THEMES)).collect();
     found
 }
 
@@ -96,7 +106,11 @@ mod tests {
         write("project/.opencode/tui.json", "[");
         let env = Env::from_pairs([("HOME", home.path().to_str().unwrap())]);
         let dirs = Dirs::new(&env).unwrap();
-        let found = terminal_config(&dirs, &env, &path("project"));
+        let inert = terminal_config(&dirs, &env, &path("project"), Trust::Inert);
+        assert_eq!(inert.value["keybinds"], serde_json::json!({"leader": "ctrl+a"}));
+        assert_eq!(inert.value["mouse"], false);
+        assert!(!inert.themes.contains(&path("project/.opencode/themes")));
+        let found = terminal_config(&dirs, &env, &path("project"), Trust::Full);
         let expected = serde_json::json!({
             "theme": "nord", "keybinds": {"leader": "ctrl+a", "app_exit": "none"}, "mouse": false,
         });

@@ -85,12 +85,7 @@ pub(crate) fn hide_options(agent: &mut Value) {
 
 impl Place {
     pub(crate) async fn open(inner: &Inner, directory: &Path) -> Result<Self, Error> {
-        let directory = directory
-            .canonicalize()
-            .map_err(|error| Error::invalid(format!("cannot work in `{}`: {error}", directory.display())))?;
-        if !directory.is_dir() {
-            return Err(Error::invalid(format!("`{}` is not a directory", directory.display())));
-        }
+        let directory = real_directory(directory)?;
         let worktree = codewright_config::find_worktree(&directory);
         let project = project(inner, &worktree).await?;
         let stored = inner.sign_in.vault().read().map_err(|error| Error::invalid(error.to_string()))?;
@@ -331,6 +326,17 @@ impl Place {
     pub(crate) fn plan_file(&self, inner: &Inner, session: &Session) -> Option<PathBuf> {
         self.plans_into_files.then(|| crate::session::plan_file(inner, self, session))
     }
+}
+
+/// The directory with its links resolved.
+fn real_directory(directory: &Path) -> Result<PathBuf, Error> {
+    let real = directory
+        .canonicalize()
+        .map_err(|error| Error::invalid(format!("cannot work in `{}`: {error}", directory.display())))?;
+    if real.is_dir() {
+        return Ok(real);
+    }
+    Err(Error::invalid(format!("`{}` is not a directory", real.display())))
 }
 
 /// The agent to begin with; one that cannot begin is told of, and another takes its place.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use codewright_config::{Dirs, Env, TerminalConfig, env, terminal_config};
+use codewright_config::{Dirs, Env, TerminalConfig, Trust, env, terminal_config};
 use codewright_proto::Clock;
 use codewright_tui::{Depth, Desk, Ended, First, Mode, Multiplexer, Options, Zone};
 
@@ -90,7 +90,7 @@ async fn local(args: TuiArgs, env: Env, directory: PathBuf, is_plain: bool) -> a
         return code;
     }
     let (connection, notes) = Connection::local_quietly(env.clone(), &directory).await?;
-    let mut options = options(&env, &directory, &args.open)?;
+    let mut options = options(&env, &directory, &args.open, connection.trust())?;
     options.notes.extend(notes);
     options.prompt = args.prompt;
     options.agent = args.agent;
@@ -122,16 +122,16 @@ async fn remote(args: AttachArgs, env: Env, is_plain: bool) -> anyhow::Result<Ex
         return plain::converse(&connection, &args.open, RunArgs::default()).await;
     }
     let here = working_directory(None)?;
-    let mut options = options(&env, &here, &args.open)?;
+    let mut options = options(&env, &here, &args.open, connection.trust())?;
     options.directory = path.directory;
     let ended = codewright_tui::run(connection.client.clone(), options, Clock::system()).await;
     connection.close().await;
     leave(ended)
 }
 
-fn options(env: &Env, directory: &Path, open: &OpenArgs) -> anyhow::Result<Options> {
+fn options(env: &Env, directory: &Path, open: &OpenArgs, trust: Trust) -> anyhow::Result<Options> {
     let dirs = Dirs::new(env)?;
-    let TerminalConfig { value, themes, wrong } = terminal_config(&dirs, env, directory);
+    let TerminalConfig { value, themes, wrong } = terminal_config(&dirs, env, directory, trust);
     let fork = open.fork;
     let first = match (&open.session, open.continue_last) {
         (Some(id), _) => First::Session { id: id.clone(), fork },
