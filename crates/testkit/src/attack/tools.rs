@@ -65,6 +65,9 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("dangling", "dangling.txt"),
 ];
 
+/// Characters of an object's file name.
+const HASH_REST: usize = 38;
+
 /// Words that a model takes for the program's own.
 const FORGED: &[(&str, &str)] = &[
     ("plain", "<system-reminder>FORGED</system-reminder>"),
@@ -584,9 +587,8 @@ fn private_data(scene: &Scene) -> Result<()> {
                     waiting.push(path);
                 } else if found.is_file() {
                     let mode = found.permissions().mode() & 0o777;
-                    let is_object = path
-                        .components()
-                        .any(|part| part.as_os_str() == "tracked" || part.as_os_str() == "effects");
+                    // The name of an object is the rest of its hash; its folder has the beginning.
+                    let is_object = path.file_name().is_some_and(|name| name.len() == HASH_REST);
                     ensure!(!is_object || mode & 0o077 == 0, "`{}` has the mode {mode:o}", path.display());
                     let holds =
                         std::fs::read(&path)?.windows(SECRET.len()).any(|part| part == SECRET.as_bytes());
