@@ -464,7 +464,9 @@ fn a_home_that_is_a_repository_is_compared_but_not_kept() -> Result<()> {
     let script = Script::new().tool("write", json!({"filePath": "a.txt", "content": "x\n"})).text("Done.");
     let stage = Stage::git(script)?;
     let home = stage.project.directory();
-    stage.project.write(".git/info/exclude", "/opencode.json\n/.local\n/.cache\n/.config\n")?;
+    stage.project.write(".git/info/exclude", "/.local\n/.cache\n/.config\n")?;
+    let config = stage.project.home().join(".config/opencode/opencode.json");
+    stage.project.write(".config/opencode/opencode.json", fs::read(config)?)?;
     let run = |args: &[&'static str]| -> Run {
         let run = stage.program(args.iter().copied()).env("HOME", home);
         let bases =

@@ -17,7 +17,6 @@ fn bash(command: &str) -> Turn {
 /// A stage in a repository whose user has rules, which hold in every directory.
 fn stage(script: Script, permission: Value) -> Result<Stage> {
     let stage = Stage::git(script)?;
-    std::fs::remove_file(stage.project.path("opencode.json"))?;
     rules(&stage, permission)?;
     Ok(stage)
 }

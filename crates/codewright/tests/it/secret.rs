@@ -113,9 +113,10 @@ fn what_the_program_keeps_is_its_owners_alone() -> Result<()> {
     // A fresh home, without the directories that the testkit makes.
     let home = stage.project.home().join("fresh");
     std::fs::create_dir(&home)?;
+    let config = stage.project.home().join(".config/opencode/opencode.json");
     let of = |args: &[&'static str]| {
         let names = ["DATA", "STATE", "CACHE", "CONFIG"].map(|name| format!("XDG_{name}_HOME"));
-        let run = stage.program(args.iter().copied()).env("HOME", &home);
+        let run = stage.program(args.iter().copied()).env("HOME", &home).env("OPENCODE_CONFIG", &config);
         names.iter().fold(run, |run, name| run.env(name, ""))
     };
     of(&["providers", "login", "openai", "--key-stdin"]).stdin(KEY).finish()?;

@@ -26,7 +26,6 @@ const STARTLED: Duration = Duration::from_millis(600);
 /// A repository with a command of its own, and a user whose models are scripted.
 fn stage(script: Script) -> Result<Stage> {
     let stage = Stage::git(script)?;
-    std::fs::remove_file(stage.project.path("opencode.json"))?;
     let folder = stage.project.home().join(".config/opencode");
     std::fs::create_dir_all(&folder)?;
     std::fs::write(folder.join("opencode.json"), Project::config(&stage.server.url()).to_string())?;

@@ -89,7 +89,7 @@ fn victim(number: usize) -> String {
 }
 
 fn input(scene: &Scene, attempt: &Attempt, number: usize) -> Result<Value> {
-    let text = attempt.input.replace("@V", &victim(number));
+    let text = attempt.expanded().replace("@V", &victim(number));
     let text = text.replace("@O", &scene.fill("@O")).replace("@P", &scene.fill("@P"));
     let is_command = attempt.tool == "bash" && !text.starts_with("{\"command\"");
     Ok(if is_command { json!({ "command": text }) } else { serde_json::from_str(&text)? })

@@ -359,7 +359,7 @@ const GIT: &[Attempt] = &[
     asked("GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0='!rm @V' git x"),
     done("git status --short"),
     done("git log --oneline"),
-    done("git config user.name x"),
+    done("git config --get user.name"),
 ];
 
 /// What only the run tells, where it might be the forbidden.
