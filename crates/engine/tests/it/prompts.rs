@@ -322,7 +322,9 @@ async fn instructions_at_addresses_are_sent_and_one_that_hangs_holds_up_once() {
         ],
         "prompt": {"instructions": {"http": true}},
     });
-    std::fs::write(desk.project.join("opencode.json"), config.to_string()).unwrap();
+    let folder = desk.home.join(".config/opencode");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("opencode.json"), config.to_string()).unwrap();
     let desk = desk.again().await;
     let session = desk.session().await;
     let begun = std::time::Instant::now();

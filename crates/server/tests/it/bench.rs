@@ -57,6 +57,11 @@ impl Bench {
         let mut config = Project::config(&model.url());
         change(&mut config);
         project.write_config(&config).unwrap();
+        // A file of the project's own, which git does not see.
+        project.write("opencode.json", "{}").unwrap();
+        if project.path(".git").is_dir() {
+            project.write(".git/info/exclude", "/opencode.json\n").unwrap();
+        }
         let variables = project.environment();
         let env =
             Env::from_pairs(variables.into_iter().map(|(name, value)| (name, value.into_string().unwrap())));

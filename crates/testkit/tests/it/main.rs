@@ -62,7 +62,9 @@ fn a_plain_project_is_no_repository_and_goes_when_dropped() -> Result<()> {
 fn the_configuration_names_both_providers() -> Result<()> {
     let project = Project::plain()?;
     project.configure("http://127.0.0.1:9")?;
-    let config: Value = serde_json::from_str(&project.read("opencode.json")?)?;
+    let config: Value = serde_json::from_str(&std::fs::read_to_string(
+        project.home().join(".config/opencode/opencode.json"),
+    )?)?;
     assert_eq!(config["model"], "mock/plain-model");
     let provider = &config["provider"]["mock"];
     assert_eq!(provider["npm"], "@ai-sdk/openai-compatible");

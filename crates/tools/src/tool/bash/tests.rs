@@ -296,7 +296,8 @@ mod bounds {
     use super::*;
 
     const MAX_MEMORY_KIB: u64 = 64 * 1024;
-    const MAX_TIME: Duration = Duration::from_millis(100);
+    /// An unoptimized build takes several times as long as the one that is promised.
+    const MAX_TIME: Duration = Duration::from_millis(if cfg!(debug_assertions) { 500 } else { 100 });
 
     /// The most memory that this process ever had.
     fn peak_kib() -> u64 {
