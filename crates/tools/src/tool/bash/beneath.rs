@@ -97,7 +97,8 @@ impl Search<'_> {
             self.setting.limits.give_up(Reason::Depth);
             return;
         }
-        if !self.setting.limits.take(Limit::Commands, 1) {
+        let limits = self.setting.limits;
+        if !limits.take(Limit::Commands, 1) || !limits.take(Limit::Words, simple.full.len()) {
             return;
         }
         let Some((head, rest)) = simple.full.split_first() else { return };
@@ -120,7 +121,8 @@ impl Search<'_> {
 
     fn command(&mut self, words: Vec<Word>, simple: &Simple, depth: usize) {
         let Some(first) = words.first() else { return };
-        if !self.setting.limits.take(Limit::Commands, 1) {
+        let limits = self.setting.limits;
+        if !limits.take(Limit::Commands, 1) || !limits.take(Limit::Words, words.len()) {
             return;
         }
         // Another shell finds the program that a leading `=` names.

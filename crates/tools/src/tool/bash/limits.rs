@@ -11,7 +11,10 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_gettime};
 
 /// Processor time of one analysis. Waiting for a processor does not count.
-const MAX_TIME: Duration = Duration::from_millis(60);
+const MAX_TIME: Duration = Duration::from_millis(50);
+
+/// Steps between two looks at the clock.
+const LOOKS: usize = 8;
 
 /// The outcome of an analysis.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +39,8 @@ pub(super) enum Limit {
     Commands,
     /// Scripts inside scripts that are parsed.
     Scripts,
+    /// Words of commands, counted again for every command that runs another.
+    Words,
     /// Words that are looked up as paths.
     Paths,
     /// Files that are read or written.
@@ -48,7 +53,7 @@ pub(super) enum Limit {
     Values,
 }
 
-const LIMITS: usize = 8;
+const LIMITS: usize = 9;
 
 impl Limit {
     const fn max(self) -> usize {
@@ -56,7 +61,8 @@ impl Limit {
             Self::Bytes => 256 * 1024,
             Self::Commands => 512,
             Self::Scripts => 64,
-            Self::Paths => 4096,
+            Self::Paths => 2048,
+            Self::Words => 20_000,
             Self::Files => 1024,
             Self::Entries => 20_000,
             Self::Patterns => 1024 * 1024,
@@ -66,7 +72,7 @@ impl Limit {
 
     const fn reason(self) -> Reason {
         match self {
-            Self::Bytes | Self::Patterns => Reason::Length,
+            Self::Bytes | Self::Patterns | Self::Words => Reason::Length,
             Self::Commands | Self::Scripts => Reason::Commands,
             Self::Paths | Self::Files => Reason::Files,
             Self::Entries => Reason::Entries,
@@ -128,12 +134,19 @@ impl fmt::Display for Reason {
 pub(super) struct Limits {
     used: [Cell<usize>; LIMITS],
     started: Duration,
+    /// How often the time was wanted; the clock is read for a part of these only.
+    looks: Cell<usize>,
     reason: Cell<Option<Reason>>,
 }
 
 impl Limits {
     pub(super) fn new() -> Self {
-        Self { used: Default::default(), started: thread_time(), reason: Cell::new(None) }
+        Self {
+            used: Default::default(),
+            started: thread_time(),
+            looks: Cell::new(0),
+            reason: Cell::new(None),
+        }
     }
 
     /// Counts `amount` more; `false` if that is too much, which makes the outcome unknown.
@@ -145,17 +158,30 @@ impl Limits {
             self.give_up(limit.reason());
             return false;
         }
-        self.has_time()
+        self.is_in_time()
     }
 
-    /// Whether there is time left; if not, the outcome is unknown.
+    /// Whether there is time left; if not, the outcome is unknown. Steps that are cheap look at the clock now and then.
     #[must_use]
     pub(super) fn has_time(&self) -> bool {
+        self.looks.set(self.looks.get().wrapping_add(1));
+        let is_due = self.looks.get().is_multiple_of(LOOKS) || self.reason.get() == Some(Reason::Time);
+        !is_due || self.is_in_time()
+    }
+
+    fn is_in_time(&self) -> bool {
         let is_early = thread_time().saturating_sub(self.started) < MAX_TIME;
         if !is_early {
             self.give_up(Reason::Time);
         }
         is_early
+    }
+
+    /// Whether looking for more files is of no use.
+    #[must_use]
+    pub(super) fn is_full(&self) -> bool {
+        use Reason::{Directories, Entries, Files, Time};
+        matches!(self.reason.get(), Some(Directories | Entries | Files | Time)) || !self.is_in_time()
     }
 
     /// Makes the outcome unknown; the first reason is kept.
@@ -196,8 +222,8 @@ mod tests {
 
     #[test]
     fn reaching_any_limit_makes_the_outcome_unknown() {
-        use Limit::{Bytes, Commands, Entries, Files, Paths, Patterns, Scripts, Values};
-        for limit in [Bytes, Commands, Scripts, Paths, Files, Entries, Patterns, Values] {
+        use Limit::{Bytes, Commands, Entries, Files, Paths, Patterns, Scripts, Values, Words};
+        for limit in [Bytes, Commands, Scripts, Words, Paths, Files, Entries, Patterns, Values] {
             let limits = Limits::new();
             assert!(limits.take(limit, limit.max()), "{limit:?}");
             assert_eq!(limits.outcome(()), Analysis::Complete(()), "{limit:?}");

@@ -8,17 +8,21 @@ use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 use super::braces::braces;
 use super::limits::{Limit, Limits, Reason};
-use super::scan::{self, MAX_OPERATORS};
+use super::scan;
 use super::word::{Values, Variables, Word, Words};
 
 /// A longer line is not parsed.
 const MAX_PARSED_BYTES: usize = 64 * 1024;
+/// A longer line is not parsed behind its first error, because finding a way to go on can take long.
+const MAX_BROKEN_BYTES: usize = 4096;
 /// Nodes of the syntax tree.
-const MAX_NODES: usize = 64 * 1024;
+const MAX_NODES: usize = 20_000;
 /// Nodes inside each other, without those that only chain commands.
 const MAX_DEPTH: usize = 64;
 /// Kinds of nodes that chain commands.
 const CHAINS: [&str; 3] = ["list", "pipeline", "redirected_statement"];
+/// Lines that the grammar takes for one command.
+const MAX_RUN_ON: usize = 512;
 /// Redirections around one command that are looked at for its words.
 const MAX_REDIRECTIONS: usize = 16;
 /// Words of a text that a variable may be read from.
@@ -148,6 +152,9 @@ pub(super) fn parse_with(source: &str, setting: Setting, variables: Variables) -
     // A stack of our own: the line may nest deeper than ours.
     let mut todo = vec![(tree.root_node(), Around::default())];
     while let Some((node, around)) = todo.pop() {
+        if !setting.limits.has_time() {
+            return line;
+        }
         match node.kind() {
             kind if COMMANDS.contains(&kind) || is_broken_command(node) => {
                 let found = simples(&words, node, &around);
@@ -183,14 +190,16 @@ fn tree(source: &str, limits: &Limits) -> Option<Tree> {
         limits.give_up(Reason::Length);
         return None;
     }
-    if scan::operators(source) > MAX_OPERATORS {
-        limits.give_up(Reason::Operators);
+    if let Some(reason) = scan::scan(source).refusal() {
+        limits.give_up(reason);
         return None;
     }
     let mut parser = Parser::new();
     let is_ready = parser.set_language(&tree_sitter_bash::LANGUAGE.into()).is_ok();
-    let mut progress = |_: &ParseState| {
-        if limits.has_time() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    let mut progress = |state: &ParseState| {
+        // What is found behind an error is no more than a hint, which a long line does not get.
+        let goes_on = !state.has_error() || source.len() <= MAX_BROKEN_BYTES;
+        if goes_on && limits.has_time() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let options = ParseOptions::new().progress_callback(&mut progress);
     let bytes = source.as_bytes();
@@ -244,6 +253,9 @@ fn learn(words: &mut Words, tree: &Tree) -> bool {
 /// Remembers what `read` may find in the text that a pipeline or a redirection gives it.
 fn read_from(words: &mut Words, node: Node) {
     let parts: Vec<Node> = node.named_children(&mut node.walk()).collect();
+    if node.kind() != "pipeline" && of_kind(&parts, "_redirect").is_empty() {
+        return;
+    }
     let texts = match node.kind() {
         "pipeline" => parts.first().map(|first| [words.output(*first).list, words.named(*first)].concat()),
         _ => given(words, &of_kind(&parts, "_redirect")).and_then(|input| match input {
@@ -465,14 +477,21 @@ fn simples(words: &Words, node: Node, around: &Around) -> Vec<Simple> {
     simple.input = given(words, &own).unwrap_or_else(|| Input::clone(&around.input));
     let whole = around.outer.unwrap_or(node);
     let mut ends = Vec::new();
+    let mut start = whole.start_byte();
     for (at, word) in plain.iter().chain(&behind).enumerate() {
         let starts_line = at > 0 && starts_line(words.source, *word);
         let is_behind = at >= plain.len();
         if starts_line {
-            let end = whole.end_byte().max(word.start_byte());
-            ends.push((simple, word.start_byte()));
+            if ends.len() > MAX_RUN_ON {
+                words.limits.give_up(Reason::Commands);
+                break;
+            }
+            ends.push((simple, start..word.start_byte()));
+            start = word.start_byte();
             simple = Simple::default();
-            simple.text = words.source[word.start_byte()..end].trim().to_owned();
+        }
+        if !words.limits.has_time() {
+            break;
         }
         let full = if at == 0 && node.is_error() { broken_name(words, node) } else { words.all(*word) };
         if !is_behind || starts_line || simple.words.is_empty() {
@@ -480,15 +499,12 @@ fn simples(words: &Words, node: Node, around: &Around) -> Vec<Simple> {
         }
         simple.full.push(full.trimmed());
     }
-    if ends.is_empty() {
-        simple.text = words.text(whole).trim().to_owned();
-    }
+    let end = whole.end_byte().max(start);
+    simple.text = words.source.get(start..end).unwrap_or_default().trim().to_owned();
     let mut found = Vec::new();
-    for (at, (mut simple, end)) in ends.into_iter().enumerate() {
-        simple.text = match at {
-            0 => words.source.get(whole.start_byte()..end).unwrap_or_default().trim().to_owned(),
-            _ => first_line(&simple.text),
-        };
+    for (at, (mut simple, range)) in ends.into_iter().enumerate() {
+        let text = words.source.get(range).unwrap_or_default();
+        simple.text = if at == 0 { text.trim().to_owned() } else { first_line(text) };
         found.push(simple);
     }
     found.push(simple);

@@ -92,15 +92,15 @@ pub(super) fn reached(start: Start, line: &Beneath) -> Result<Reached, ToolError
     if !start.workdir.inside {
         search.add(&start.workdir.real);
     }
-    for word in &line.directories {
+    for word in line.directories.iter().take_while(|_| !start.limits.is_full()) {
         search.directory(word)?;
     }
     for _ in 0..if line.repeats { 2 } else { 1 } {
-        for words in &line.commands {
+        for words in line.commands.iter().take_while(|_| !start.limits.is_full()) {
             search.command(words)?;
         }
     }
-    for redirect in &line.redirects {
+    for redirect in line.redirects.iter().take_while(|_| !start.limits.is_full()) {
         search.arguments("cat", std::slice::from_ref(&redirect.path))?;
         let deed = if redirect.writes { Deed::Writes } else { Deed::Reads };
         for value in &redirect.path.values {
@@ -239,7 +239,7 @@ impl Search<'_> {
         if !is_path(path) {
             return Ok(());
         }
-        if !self.start.limits.take(Limit::Paths, self.bases.len()) {
+        if self.start.limits.is_full() || !self.start.limits.take(Limit::Paths, self.bases.len()) {
             return Ok(());
         }
         for real in self.places(path)? {
@@ -263,7 +263,7 @@ impl Search<'_> {
             self.unknown_file(deed);
         }
         for base in self.bases.clone() {
-            if !self.start.limits.take(Limit::Paths, 1) {
+            if self.start.limits.is_full() || !self.start.limits.take(Limit::Paths, 1) {
                 return Ok(());
             }
             let place = self.start.workspace.resolve_from(&base, Path::new(path))?;

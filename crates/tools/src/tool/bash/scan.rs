@@ -3,29 +3,60 @@
 //! The parser's memory and time grow with the square of some inputs, such as a pipeline of thousands of empty commands.
 //! Neither can be limited from outside. So operators are counted first, and a line with too many is not parsed.
 
+use super::limits::Reason;
+
 /// Operators outside of quotes and here-documents.
-pub(super) const MAX_OPERATORS: usize = 512;
+const MAX_OPERATORS: usize = 512;
+/// A longer word outside of quotes is not parsed.
+const MAX_WORD_BYTES: usize = 4096;
+/// What a here-document counts, because its end is searched for.
+const HEREDOC_OPERATORS: usize = 16;
 /// Here-documents that may wait for their text on one line.
 const MAX_HEREDOCS: usize = 16;
 
-/// The number of operators outside of quotes and here-documents, as far as a simple scan tells.
+/// What a simple scan of a line tells.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Scan {
+    /// Operators outside of quotes and here-documents.
+    operators: usize,
+    /// Bytes of the longest word outside of them, or of a quotation that does not end.
+    longest_word: usize,
+}
+
+impl Scan {
+    /// Why the line is not parsed.
+    pub(super) fn refusal(&self) -> Option<Reason> {
+        if self.operators > MAX_OPERATORS {
+            return Some(Reason::Operators);
+        }
+        (self.longest_word > MAX_WORD_BYTES).then_some(Reason::Length)
+    }
+}
+
+/// Scans a line before it is parsed.
 ///
 /// The result limits cost only: a text that is wrongly taken for a here-document makes the parser slower, which its
 /// deadline ends.
-pub(super) fn operators(source: &str) -> usize {
+pub(super) fn scan(source: &str) -> Scan {
     let bytes = source.as_bytes();
-    let mut count = 0;
+    let mut scan = Scan::default();
     let mut heredocs: Vec<&str> = Vec::new();
-    let mut at = 0;
-    while at < bytes.len() {
+    let (mut at, mut word) = (0, 0);
+    // Each here-document is searched for its end, so there must not be too many.
+    while at < bytes.len() && scan.operators <= MAX_OPERATORS {
+        let start = at;
+        let mut ends_word = true;
         match bytes[at] {
-            b'\\' => at += 1,
-            b'\'' => at = closing(bytes, at, b'\'', false),
-            b'"' => {
-                let end = closing(bytes, at, b'"', true);
+            b'\'' | b'"' => {
+                let quote = bytes[at];
+                let end = closing(bytes, at, quote, quote == b'"');
+                if end >= bytes.len() {
+                    scan.longest_word = scan.longest_word.max(end - at);
+                }
                 // A substitution is parsed inside of quotes too.
-                let inside = &bytes[at..end.min(bytes.len())];
-                count += inside.iter().filter(|byte| matches!(byte, b'$' | b'`')).count();
+                let inside = bytes[at..end.min(bytes.len())].iter();
+                let expands = |byte: &&u8| quote == b'"' && matches!(byte, b'$' | b'`');
+                scan.operators += inside.filter(expands).count();
                 at = end;
             }
             b'\n' => {
@@ -34,25 +65,40 @@ pub(super) fn operators(source: &str) -> usize {
                 }
             }
             b'<' if bytes[at..].starts_with(b"<<<") => {
-                count += 1;
+                scan.operators += 1;
                 at += 2;
             }
             b'<' if bytes[at..].starts_with(b"<<") => {
-                count += 4;
+                scan.operators += HEREDOC_OPERATORS;
                 at += 1;
                 if heredocs.len() < MAX_HEREDOCS {
-                    heredocs.extend(delimiter(&source[at + 1..]));
+                    heredocs.extend(source.get(at + 1..).and_then(delimiter));
                 }
+            }
+            b'$' if bytes[at..].starts_with(b"${") => {
+                scan.operators += 2;
+                // The parser looks for the end of an expansion more than once.
+                scan.longest_word = scan.longest_word.max(closing(bytes, at, b'}', true) - at);
+                at += 1;
             }
             b'|' | b'&' | b';' | b'(' | b')' | b'<' | b'>' | b'`' | b'{' | b'}' | b'[' | b']' | b'$'
             | b'!' => {
-                count += 1;
+                scan.operators += 1;
             }
-            _ => {}
+            b' ' | b'\t' => {}
+            other => {
+                at += usize::from(other == b'\\');
+                ends_word = false;
+            }
+        }
+        if ends_word {
+            scan.longest_word = scan.longest_word.max(start - word);
+            word = at + 1;
         }
         at += 1;
     }
-    count
+    scan.longest_word = scan.longest_word.max(at.saturating_sub(word));
+    scan
 }
 
 /// Where a quotation that begins at `at` ends.
@@ -71,7 +117,8 @@ fn delimiter(rest: &str) -> Option<&str> {
     Some(&rest[..end]).filter(|word| !word.is_empty())
 }
 
-/// The position of the last byte of a here-document whose text begins after the line break at `at`.
+/// The position of the last byte of a here-document whose text begins after the line break at `at`; the line break
+/// itself if the document does not end.
 fn end_of_heredoc(source: &str, at: usize, delimiter: &str) -> usize {
     let mut end = at;
     for line in source.get(at + 1..).unwrap_or_default().split_inclusive('\n') {
@@ -80,7 +127,7 @@ fn end_of_heredoc(source: &str, at: usize, delimiter: &str) -> usize {
             return end;
         }
     }
-    end
+    at
 }
 
 /// The source without line continuations, if it has any. The shell removes them before it looks for words.
@@ -171,12 +218,28 @@ mod tests {
         for (source, expected) in [
             ("a | b; c && d", 4),
             ("echo 'a|b|c' \"d|e\"", 0),
-            ("cat <<'E' > f\na|b|c;;;\nE\na|b", 6),
-            ("cat <<E\na|b", 4),
+            ("cat <<'E' > f\na|b|c;;;\nE\na|b", 18),
+            ("cat <<E\na|b", 17),
             ("a\\|b", 0),
             ("echo \"$(a)\"", 1),
         ] {
-            assert_eq!(operators(source), expected, "{source}");
+            assert_eq!(scan(source).operators, expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn long_words_are_found_outside_of_quotes_and_here_documents() {
+        let long = "a".repeat(10_000);
+        for (source, expected) in [
+            ("echo 'L' \"L\"", None),
+            ("cat <<E\nit's L\nE\n", None),
+            ("echo L", Some(Reason::Length)),
+            ("echo 'L", Some(Reason::Length)),
+            ("cat <<E\nL", Some(Reason::Length)),
+            ("L|L", Some(Reason::Length)),
+            ("echo ${x:- 'L", Some(Reason::Length)),
+        ] {
+            assert_eq!(scan(&source.replace('L', &long)).refusal(), expected, "{source}");
         }
     }
 

@@ -291,7 +291,7 @@ mod bounds {
     use std::time::Duration;
 
     use nix::time::{ClockId, clock_gettime};
-    use proptest::test_runner::{Config, TestRunner};
+    use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
     use super::*;
 
@@ -320,7 +320,7 @@ mod bounds {
         let test = "tool::bash::tests::bounds::lines_of_repeated_tokens_are_cheap";
         let args = ["--exact", test, "--ignored", "--nocapture"];
         let done = Command::new(std::env::current_exe().unwrap()).args(args).output().unwrap();
-        let text = String::from_utf8_lossy(&done.stdout);
+        let text = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
         assert!(done.status.success() && text.contains("1 passed"), "{text}");
     }
 
@@ -351,8 +351,9 @@ mod bounds {
         {
             check(&line);
         }
-        let mut runner =
-            TestRunner::new(Config { cases: 150, failure_persistence: None, ..Config::default() });
+        // The same lines in every run, because times are compared.
+        let config = Config { cases: 150, failure_persistence: None, ..Config::default() };
+        let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
         runner
             .run(&repeated(), |line| {
                 check(&line);
