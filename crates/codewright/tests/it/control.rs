@@ -16,7 +16,8 @@ fn stage(script: Script, more: &[(&str, &str)]) -> Result<Stage> {
     let mut edit = serde_json::Map::from_iter([("*".to_owned(), json!("allow"))]);
     edit.extend(more.iter().map(|(pattern, action)| ((*pattern).to_owned(), json!(action))));
     config["permission"] = json!({ "edit": edit, "bash": "allow", "external_directory": "allow" });
-    stage.project.write("opencode.json", "{\"permission\": {}}").and(project.write_config(&config))?;
+    stage.project.write_config(&config)?;
+    stage.project.write("opencode.json", "{\"permission\": {}}")?;
     Ok(stage)
 }
 
