@@ -40,8 +40,10 @@ fn begin(url: &str, directory: &Path) -> Result<String> {
 
 /// The question that waits for a session, if it comes before the session is done.
 fn question(url: &str, session: &str) -> Result<Option<Value>> {
+    let about = get(url, &format!("/session/{session}"))?;
+    let directory = about["directory"].as_str().context("the session has no directory")?;
     let look = || -> Result<Option<Option<Value>>> {
-        let asked = get(url, "/permission")?;
+        let asked = get(url, &format!("/permission?directory={directory}"))?;
         let asked =
             asked.as_array().into_iter().flatten().find(|asked| asked["sessionID"] == session).cloned();
         if asked.is_some() {

@@ -48,6 +48,17 @@ fn press(terminal: &mut Terminal, keys: &[&str]) -> Result<()> {
     keys.iter().try_for_each(|keys| terminal.send(keys))
 }
 
+/// Waits until the client has fetched the commands that hold after a decision.
+fn comes_to_offer_command(terminal: &mut Terminal) -> Result<bool> {
+    for _ in 0..20 {
+        if offers_command(terminal)? {
+            return Ok(true);
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
+    Ok(false)
+}
+
 /// Whether the completions of the prompt offer the repository's command.
 fn offers_command(terminal: &mut Terminal) -> Result<bool> {
     terminal.send("/greet")?;
@@ -86,12 +97,12 @@ fn a_repository_waits_until_it_is_trusted_in_the_dialog_and_again_when_it_change
     terminal.send(ENTER)?;
     terminal.shows("the repository is trusted")?;
     terminal.hides("untrusted")?;
-    assert!(offers_command(&mut terminal)?, "the command is there");
+    assert!(comes_to_offer_command(&mut terminal)?, "the command is there");
     leave(terminal)?;
 
     let mut terminal = start(&stage, &[])?;
     terminal.shows("plain-model")?;
-    assert!(offers_command(&mut terminal)?, "the decision is remembered");
+    assert!(comes_to_offer_command(&mut terminal)?, "the decision is remembered");
     assert!(!terminal.screen().contents().contains("trust"), "nothing is asked");
     leave(terminal)?;
 
