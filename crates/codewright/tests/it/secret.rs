@@ -46,7 +46,8 @@ fn commands_do_not_see_the_keys() -> Result<()> {
     let run = secret.iter().fold(run, |run, name| run.env(name, KEY));
     let done = run.env("GITHUB_TOKEN", "needed-by-gh").env("MY_WORD", "kept").finish()?.success()?;
     let lines = lines(&done)?;
-    let output = of_type(&lines, "tool_use")[0]["part"]["state"]["output"].as_str().unwrap();
+    let state = &of_type(&lines, "tool_use")[0]["part"]["state"];
+    let output = state["output"].as_str().with_context(|| format!("{state} {}", done.stderr))?;
     assert!(!output.contains(KEY) && !output.contains("API_KEY"), "{output}");
     assert!(!output.contains("OPENCODE_PID"), "{output}");
     check_has(output, &["AGENT=1\n", "OPENCODE=1\n", "PATH=", "HOME=", "MY_WORD=kept", "GITHUB_TOKEN="]);
@@ -58,7 +59,7 @@ const SEARCH: &str = "supervisor=$PPID; server=$(cut -d' ' -f4 /proc/$PPID/stat)
     for id in $supervisor $server; do for file in environ mem maps; do \
     head -c 1 /proc/$id/$file >/dev/null 2>&1 && echo \"$id $file can be read\"; done; \
     ls /proc/$id/fd >/dev/null 2>&1 && echo \"$id fd can be read\"; done; \
-    cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c very-secret; \
+    ls /proc | grep '^[0-9]' | while read id; do cat /proc/$id/environ; done 2>/dev/null | tr '\\0' '\\n' | grep -c very-secret; \
     env | grep PID; echo \"server is $(cat /proc/$server/comm)\"";
 
 #[test]
@@ -72,7 +73,8 @@ fn commands_cannot_read_the_server_from_the_system() -> Result<()> {
         .finish()?
         .success()?;
     let lines = lines(&done)?;
-    let output = of_type(&lines, "tool_use")[0]["part"]["state"]["output"].as_str().unwrap();
+    let state = &of_type(&lines, "tool_use")[0]["part"]["state"];
+    let output = state["output"].as_str().with_context(|| format!("{state} {}", done.stderr))?;
     assert!(!output.starts_with("0\n"), "root reads everything: {output}");
     check_has(output, &["\n0\nserver is codewright"]);
     assert!(!output.contains("can be read") && !output.contains("PID"), "{output}");
