@@ -95,6 +95,8 @@ pub struct RuleLimits {
     pub user: Vec<Rule>,
     /// Rules of the repository that may allow what the user's rules ask about.
     pub exceptions: Vec<Rule>,
+    /// The repository's rules alone, after one that allows everything: they only ever restrict.
+    pub repository: Vec<Rule>,
 }
 
 /// The rules every agent begins with where there are no skills.
@@ -181,7 +183,8 @@ pub fn limited_agents(
             Trust::Full => request::exceptions(&rules),
             Trust::Inert => Vec::new(),
         };
-        agent.limits = Some(RuleLimits { user, exceptions });
+        let repository = [vec![Rule::new("*", "*", Allow)], rules].concat();
+        agent.limits = Some(RuleLimits { user, exceptions, repository });
     }
     Ok(merged)
 }

@@ -381,7 +381,11 @@ impl<'a> Layers<'a> {
                 node.into_map()
             }
             // Nothing is inserted. Keys that wait may hold anything.
-            Trust::Inert => inert(normal(origin.read(&schema::Shape::Any, None)?.into_map()))?,
+            Trust::Inert => {
+                let whole = normal(origin.read(&schema::Shape::Any, None)?.into_map());
+                merge::lay(&mut self.repository, restrictions(&whole));
+                inert(whole)?
+            }
         };
         let removed = remove_user_only(&mut document);
         self.warnings.extend(removed.into_iter().map(|key| {
@@ -618,6 +622,24 @@ fn inert(document: Map) -> Result<Map, Error> {
         Error::Permission { key, expected, found }
     })?;
     Ok(kept)
+}
+
+/// The rules that an untrusted document has for single agents. They restrict agents that the user has, and
+/// define none.
+fn restrictions(document: &Map) -> Map {
+    let mut agents = taken(document, "agent");
+    merge::merge_maps(&mut agents, taken(document, "mode"));
+    let rules = |(name, agent): (&String, &Value)| {
+        let permission =
+            agent.get("permission").filter(|rules| !has_reference(rules) && is_permission(rules))?;
+        Some((name.clone(), json!({ "permission": permission })))
+    };
+    let agents: Map = agents.iter().filter_map(rules).collect();
+    if agents.is_empty() { agents } else { Map::from_iter([("agent".to_owned(), Value::Object(agents))]) }
+}
+
+fn is_permission(value: &Value) -> bool {
+    schema::check(&Node::from(value), &schema::PERMISSION).is_ok()
 }
 
 /// The entries of an object whose values pass.

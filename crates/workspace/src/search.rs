@@ -107,11 +107,25 @@ impl Stop {
 
 fn walk(root: &Path, filter: Option<Override>) -> WalkBuilder {
     let mut builder = WalkBuilder::new(root);
-    builder.hidden(false).follow_links(false).filter_entry(|entry| entry.file_name() != ".git");
+    builder.hidden(false).follow_links(false).filter_entry(|entry| {
+        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+        entry.file_name() != ".git" && !(is_directory && has_special_rules(entry.path()))
+    });
+    // The walk reads the rules of the root and of everything above it by itself.
+    if root.ancestors().any(has_special_rules) {
+        builder.ignore(false).git_ignore(false).git_exclude(false).parents(false);
+    }
     if let Some(filter) = filter {
         builder.overrides(filter);
     }
     builder
+}
+
+/// Whether a pipe or a device stands where rules about ignored files belong. Reading one could take for ever.
+fn has_special_rules(directory: &Path) -> bool {
+    const RULES: [&str; 3] = [".gitignore", ".ignore", ".git/info/exclude"];
+    let is_special = |path: PathBuf| path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
+    RULES.iter().any(|name| is_special(directory.join(name)))
 }
 
 fn filter<'a>(root: &Path, patterns: impl IntoIterator<Item = &'a str>) -> Result<Override, Error> {

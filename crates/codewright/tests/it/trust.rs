@@ -151,6 +151,25 @@ fn a_repository_makes_the_users_rules_stricter_without_trust() -> Result<()> {
 }
 
 #[test]
+fn no_rule_of_the_user_overrules_a_restriction_of_the_repository() -> Result<()> {
+    let user = json!({"permission": {"edit": "allow", "bash": "allow"}, "agent": {"build": {"permission": {"edit": "allow"}}}});
+    for restriction in [
+        r#"{"tools": {"write": false, "bash": false}}"#,
+        r#"{"permission": {"*": "deny"}}"#,
+        r#"{"agent": {"build": {"permission": {"edit": "deny", "bash": "deny"}}}}"#,
+        r#"{"agent": {"build": {"tools": {"write": false, "bash": false}}}}"#,
+    ] {
+        for trust in [&[][..], &["--trust"]] {
+            let stage = Stage::new(commanding("touch canary"), &user)?;
+            stage.project.write("opencode.json", restriction)?;
+            stage.run(trust.iter().copied().chain(["hi"]))?;
+            assert!(!stage.project.path("canary").exists(), "{restriction} {trust:?}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn a_providers_key_goes_only_to_the_providers_own_origin() -> Result<()> {
     let evil = BlockingServer::start(talkative())?;
     for options in [

@@ -37,6 +37,8 @@ struct Limits {
     user: Arc<[Rule]>,
     /// Rules of the repository that the user accepted as exceptions from questions.
     exceptions: Arc<[Rule]>,
+    /// The repository's rules alone, so that none of the user's rules overrules a restriction.
+    repository: Arc<[Rule]>,
 }
 
 impl Layer {
@@ -51,6 +53,8 @@ impl Layer {
         let action = rule.as_ref().map_or(Action::Ask, |rule| rule.action);
         let Some(limits) = &self.limits else { return action };
         let own = find(&limits.user).map_or(Action::Ask, |rule| rule.action);
+        let restriction = evaluate(limits.repository.iter(), permission, pattern);
+        let action = strictest([action, restriction.map_or(Action::Allow, |rule| rule.action)].into_iter());
         limits.combine(action, own, rule.as_ref())
     }
 
@@ -58,12 +62,14 @@ impl Layer {
         let action = judge(&self.rules, implied);
         let Some(limits) = &self.limits else { return action };
         let rule = evaluate(self.rules.iter(), &implied.permission, &implied.pattern);
+        let action = strictest([action, judge(&limits.repository, implied)].into_iter());
         limits.combine(action, judge(&limits.user, implied), rule)
     }
 
     fn is_off(&self, permission: &str) -> bool {
-        let user = self.limits.as_ref().map(|limits| &limits.user);
-        is_off(&self.rules, permission) || user.is_some_and(|user| is_off(user, permission))
+        let is_off_in =
+            |limits: &Limits| is_off(&limits.user, permission) || is_off(&limits.repository, permission);
+        is_off(&self.rules, permission) || self.limits.as_ref().is_some_and(is_off_in)
     }
 
     fn all(&self) -> impl Iterator<Item = &Rule> {
@@ -101,6 +107,7 @@ impl Law {
         let limits = agent.limits.as_ref().map(|limits| Limits {
             user: [limits.user.as_slice(), more].concat().into(),
             exceptions: limits.exceptions.clone().into(),
+            repository: limits.repository.clone().into(),
         });
         Self([Layer { rules: [agent.permission.as_slice(), more].concat().into(), limits }].into())
     }
@@ -281,7 +288,11 @@ mod tests {
             };
             let agent = AgentSpec {
                 permission: [user.clone(), repository.clone()].concat(),
-                limits: Some(RuleLimits { user: user.clone(), exceptions: exceptions.clone() }),
+                limits: Some(RuleLimits {
+                    user: user.clone(),
+                    exceptions: exceptions.clone(),
+                    repository: alone(&repository),
+                }),
                 ..agent()
             };
             let law = Law::of_agent(&agent, &[]);
@@ -289,6 +300,8 @@ mod tests {
             let by_exception = own == Action::Ask
                 && exceptions.iter().any(|rule| matches(&rule.permission, key) && matches(&rule.pattern, &pattern));
             prop_assert!(rank(found) >= rank(own) || by_exception, "{own:?} became {found:?}");
+            let restriction = evaluate(repository.iter(), key, &pattern).map_or(Action::Allow, |rule| rule.action);
+            prop_assert!(rank(found) >= rank(restriction), "{restriction:?} became {found:?}");
             let implied = Implied::new(key, &pattern);
             let own = judge(&agent.limits.iter().flat_map(|limits| limits.user.clone()).collect::<Vec<_>>(), &implied);
             prop_assert!(rank(law.judge(&implied)) >= rank(own) || own == Action::Ask && !exceptions.is_empty());
@@ -313,6 +326,11 @@ mod tests {
         codewright_config::builtin_agents(&dirs, std::path::Path::new("/p")).remove(0)
     }
 
+    /// The rules of a repository as its configuration hands them on.
+    fn alone(rules: &[Rule]) -> Vec<Rule> {
+        [&[Rule::new("*", "*", Action::Allow)], rules].concat()
+    }
+
     #[test]
     fn a_question_of_the_user_is_saved_only_by_an_accepted_rule_that_names_the_permission() {
         let user = vec![
@@ -328,7 +346,11 @@ mod tests {
         let law = |exceptions: &[Rule]| {
             let agent = AgentSpec {
                 permission: [user.as_slice(), &of_repository].concat(),
-                limits: Some(RuleLimits { user: user.clone(), exceptions: exceptions.to_vec() }),
+                limits: Some(RuleLimits {
+                    user: user.clone(),
+                    exceptions: exceptions.to_vec(),
+                    repository: alone(&of_repository),
+                }),
                 ..agent()
             };
             Law::of_agent(&agent, &[])

@@ -38,13 +38,12 @@ const COMMANDS: &[(&str, &str)] = &[
     ("sed", "sed -i 's/Project/Thing/' README.md && cat README.md"),
     ("awk", "awk '{print $1}' README.md"),
     ("git-status", "git status --short && git log --oneline -n 3"),
-    ("git-branch", "git checkout -q -b topic && git branch"),
+    ("git-branch", "git branch topic && git branch"),
     (
         "git-commit",
         "echo x > new.txt && git add new.txt && git -c user.name=T -c user.email=t@x commit -q -m 'Add x'",
     ),
     ("git-diff", "echo more >> README.md && git diff --stat"),
-    ("git-stash", "echo more >> README.md && git stash -q && git stash pop -q"),
     ("git-show", "git show --stat HEAD"),
     ("git-config-read", "git config --get user.name; git remote -v"),
     ("make", "make -f Makefile all"),
@@ -71,7 +70,7 @@ const CALLS: &[(&str, &str, &str)] = &[
     ("write-workflow", "write", r#"{"filePath": ".github/workflows/ci.yml", "content": "on: push\n"}"#),
     ("write-ignore", "write", r#"{"filePath": ".gitignore", "content": "target\n"}"#),
     ("write-package", "write", r#"{"filePath": "package.json", "content": "{}\n"}"#),
-    ("write-similar-name", "write", r#"{"filePath": "docs/opencode.json.md", "content": "x\n"}"#),
+    ("write-similar-name", "write", r#"{"filePath": "docs/opencode.md", "content": "x\n"}"#),
     ("write-similar-directory", "write", r#"{"filePath": "opencode/plugin/x.js", "content": "x\n"}"#),
     ("write-hooks-elsewhere", "write", r#"{"filePath": "hooks/pre-commit", "content": "x\n"}"#),
     ("read", "read", r#"{"filePath": "README.md"}"#),
@@ -155,7 +154,7 @@ pub(super) fn cases() -> Vec<Case> {
 
 fn commands() -> Vec<Case> {
     let case = |(name, command): &(&str, &str)| {
-        let command = command.replace("AAAA", &"a".repeat(6000));
+        let command = command.replace("AAAA", &"a".repeat(1000));
         let case = harmless(Kind::Commands, format!("everyday/{name}"))
             .user(RULES)
             .file("Makefile", "all:\n\t@echo made\n")
@@ -200,7 +199,6 @@ fn calls() -> Vec<Case> {
             )])
             .done()
             .present("b.txt"),
-        edited("plans").bash("mkdir -p .opencode/plans").states(&[Trust::Untrusted]),
         edited("grep-shows-the-rest")
             .file(".env", "TWO=two\n")
             .calls([("grep", r#"{"pattern": "two"}"#)])
@@ -367,9 +365,10 @@ fn trusted() -> Vec<Case> {
             .config(r#"{"provider": {"theirs": {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "@M/v1", "apiKey": "theirs"}, "models": {"m": {"name": "their-model"}}}}}"#)
             .run_well(&["run", "--model", "theirs/m", "hello"]),
         all("shell").script("shell.sh", "exec /bin/sh \"$@\"").config(r#"{"shell": "@P/shell.sh"}"#).bash("echo hello").done(),
-        keyed("trusted-by-flag/stays-trusted")
+        keyed("trusted-by-command/stays-trusted")
             .config(r#"{"agent": {"build": {"prompt": "REPOSITORYS-PROMPT"}}}"#)
-            .run_well(&["run", "--trust", "hello"])
+            .run_well(&["trust", "add"])
+            .run_well(&["run", "hello"])
             .run_well(&["run", "hello"])
             .play(|scene| {
                 let prompts = scene.requests().iter().filter(|request| request.body.to_string().contains("REPOSITORYS-PROMPT")).count();
