@@ -25,7 +25,7 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     }
     let program = match program {
         Some(path) => path.canonicalize().with_context(|| format!("there is no `{}`", path.display()))?,
-        None => crate::bench::release("codewright")?,
+        None => crate::bench::build_release()?,
     };
     let folder = contract::folder();
     let all = contract::cases(&folder)?;
