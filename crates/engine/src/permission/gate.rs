@@ -22,6 +22,7 @@ use super::control::Roots;
 use super::evaluate::strictest;
 use super::law::Law;
 use crate::Error;
+use crate::error::Resource;
 use crate::place::Place;
 
 /// A question that nobody answers is a refusal after this long.
@@ -223,7 +224,7 @@ impl Gate {
             Some(request) if self.is_elsewhere(&request.session_id).await? => {
                 self.reply(id, vec![replied(request, answer.reply, answer.message)]).await
             }
-            _ => Err(Error::not_found("Permission request", id)),
+            _ => Err(Error::not_found(Resource::Permission, id)),
         }
     }
 
@@ -272,7 +273,7 @@ impl Gate {
     async fn reply(&self, id: &PermissionId, events: Vec<Event>) -> Result<(), Error> {
         match self.store.append(events).await {
             // Somebody else was faster, or the turn was stopped.
-            Err(codewright_store::Error::Unknown { .. }) => Err(Error::not_found("Permission request", id)),
+            Err(codewright_store::Error::Unknown { .. }) => Err(Error::not_found(Resource::Permission, id)),
             other => other.map(|_| ()).map_err(Error::from),
         }
     }
