@@ -17,8 +17,8 @@ use codewright_proto::{
     SessionInput, SessionStatus, Signal,
 };
 use codewright_store::{
-    Claim, Condition, Incoming, Json, Logged, MessagesJson, Rest, Salvage, SavedPermission, SessionFilter,
-    Store, Subscription,
+    Claim, Condition, Incoming, Json, Logged, MessagesJson, PageLimit, Rest, Salvage, SavedPermission,
+    SessionFilter, Store, Subscription,
 };
 use codewright_telemetry::Tracer;
 use codewright_tools::{Environment, FileLocks, Jobs, SearchEngine, Web};
@@ -28,6 +28,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::attempt::Attempts;
 use crate::credential::{SignIns, sign_in};
+use crate::error::Resource;
 use crate::journal::Journal;
 use crate::known::Known;
 use crate::models::source::Source;
@@ -255,9 +256,9 @@ impl Engine {
         Ok(self.0.store.events_of(id, from_seq, limit).await?)
     }
 
-    /// Where the last events of a session before a `seq` begin: at most so many of them, of so many bytes.
-    pub async fn seq_before(&self, id: &SessionId, until_seq: u64, most: (usize, u64)) -> Result<u64, Error> {
-        Ok(self.0.store.seq_before(id, until_seq, most).await?)
+    /// The `seq` of the first of the last events of a session before `until_seq` that fit into `limit`.
+    pub async fn seq_before(&self, id: &SessionId, until_seq: u64, limit: PageLimit) -> Result<u64, Error> {
+        Ok(self.0.store.seq_before(id, until_seq, limit).await?)
     }
 
     /// The `seq` of the event by which a message came to be; none if it does not exist.
@@ -329,7 +330,7 @@ impl Engine {
         before: Option<(u64, MessageId)>,
     ) -> Result<MessagesJson, Error> {
         let found = self.0.store.messages_json(id, limit, before).await?;
-        found.ok_or_else(|| Error::not_found("Session", id))
+        found.ok_or_else(|| Error::not_found(Resource::Session, id))
     }
 
     /// The next piece of such a list, and where it goes on.
@@ -396,7 +397,7 @@ impl Engine {
     /// One message.
     pub async fn message(&self, id: &SessionId, message: &MessageId) -> Result<MessageWithParts, Error> {
         let found = self.0.store.message(id, message).await?;
-        found.ok_or_else(|| Error::not_found("Message", message))
+        found.ok_or_else(|| Error::not_found(Resource::Message, message))
     }
 
     /// Whether a session has a message.
@@ -412,7 +413,7 @@ impl Engine {
         let transcript = self.0.store.transcript(id).await?;
         let answers = |message: &&MessageWithParts| matches!(message.info, Message::Assistant(_));
         let answer = transcript.iter().rev().find(answers);
-        answer.cloned().ok_or_else(|| Error::not_found("Answer to message", &message))
+        answer.cloned().ok_or_else(|| Error::not_found(Resource::Answer, &message))
     }
 
     /// Admits a prompt; the turn goes on by itself.
@@ -597,7 +598,7 @@ fn resolved(path: &Path) -> PathBuf {
 
 impl Inner {
     pub(crate) async fn session(&self, id: &SessionId) -> Result<Session, Error> {
-        self.store.session(id).await?.ok_or_else(|| Error::not_found("Session", id))
+        self.store.session(id).await?.ok_or_else(|| Error::not_found(Resource::Session, id))
     }
 
     /// Reads, changes and stores a session, undisturbed by other changes in any process.
@@ -620,7 +621,7 @@ impl Inner {
         let mut attempt = 1;
         loop {
             let found = self.store.session_at(id).await?;
-            let (seq, mut info) = found.ok_or_else(|| Error::not_found("Session", id))?;
+            let (seq, mut info) = found.ok_or_else(|| Error::not_found(Resource::Session, id))?;
             change(&mut info);
             let mut events = events.clone();
             events.push(Event::SessionUpdated { session_id: id.clone(), info: info.clone() });

@@ -44,15 +44,15 @@ mod web;
 pub use attempt::{Attempt, Progress};
 pub use codewright_store::inspect;
 pub use codewright_store::{
-    Incoming, Json, Logged, MessagesJson, Published, Rest, Salvage, SavedPermission, SessionFilter,
-    Subscription,
+    Incoming, Json, Logged, MessagesJson, PageLimit, Published, Rest, Salvage, SavedPermission,
+    SessionFilter, Subscription,
 };
 pub use codewright_telemetry::{Span, carry, within};
 pub use codewright_workspace::{Confinement, Descent, has_commands, process_descent, socket_descent};
 pub use credential::{method_id, sign_in, vault};
 pub use debug::{BlockReport, PromptReport, Setting, Size};
 pub use engine::{Engine, Options};
-pub use error::Error;
+pub use error::{Error, Resource};
 pub use generate::Generated;
 pub use journal::Level;
 pub use permission::wanted::Wanted;

@@ -233,7 +233,7 @@ impl Engine {
         let place = inner.place(&place.directory).await?;
         let standing = &place.trust;
         if standing.fingerprint != input.fingerprint {
-            return Err(Error::invalid(STALE));
+            return Err(Error::stale(STALE));
         }
         if let (TrustChoice::Trust, Some(limit)) = (input.decision, &standing.limit) {
             return Err(Error::invalid(format!("`{}` cannot be trusted: {limit}", standing.root.display())));
@@ -262,7 +262,7 @@ impl Engine {
     /// If the control files are not those that the user was shown.
     pub fn dismiss_trust(&self, place: &Place, dismissal: &TrustDismissal) -> Result<(), Error> {
         if place.trust.fingerprint != dismissal.fingerprint {
-            return Err(Error::invalid(STALE));
+            return Err(Error::stale(STALE));
         }
         self.0.trust.dismiss(&place.trust);
         self.0.trust.settle(&place.trust.root);
