@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use codewright_client::Client;
 use codewright_config::{Dirs, Env, Trust, env};
-use codewright_engine::{Engine, Level, Options, Place};
+use codewright_engine::{Engine, Instance, Level, Options};
 use codewright_proto::{Clock, TrustStatus};
 use codewright_workspace::Confinement;
 
@@ -21,7 +21,7 @@ pub(crate) struct Connection {
     pub(crate) client: Client,
     engine: Option<Engine>,
     /// The directory of our own engine, and how many of its warnings have been shown.
-    told: Option<(Arc<Place>, usize)>,
+    told: Option<(Arc<Instance>, usize)>,
 }
 
 /// Credentials for a server.
@@ -45,15 +45,15 @@ impl Connection {
     pub(crate) async fn local_quietly(env: Env, directory: &Path) -> anyhow::Result<(Self, Vec<String>)> {
         let engine = open_engine(env, directory).await?;
         // The directory is opened at once: what is wrong with its configuration is said before anything else.
-        let place = match engine.place(engine.default_directory()).await {
-            Ok(place) => place,
+        let instance = match engine.instance(engine.default_directory()).await {
+            Ok(instance) => instance,
             Err(error) => return Err(explained(error)),
         };
-        note_from(&engine, place.config_json()["logLevel"].as_str());
-        let warnings = place.warnings();
+        note_from(&engine, instance.config_json()["logLevel"].as_str());
+        let warnings = instance.warnings();
         let options = codewright_server::Options::default();
         let client = Client::in_process(codewright_server::router(engine.clone(), options));
-        let connection = Self { client, engine: Some(engine), told: Some((place, warnings.len())) };
+        let connection = Self { client, engine: Some(engine), told: Some((instance, warnings.len())) };
         Ok((connection, warnings))
     }
 
@@ -82,7 +82,7 @@ impl Connection {
             .engine
             .as_ref()
             .zip(self.told.as_ref())
-            .map(|(engine, (place, _))| engine.trust(place).status);
+            .map(|(engine, (instance, _))| engine.trust(instance).status);
         if status == Some(TrustStatus::Trusted) { Trust::Full } else { Trust::Inert }
     }
 
@@ -96,8 +96,8 @@ impl Connection {
     /// Ends what runs in this process.
     pub(crate) async fn close(self) {
         let Some(engine) = self.engine else { return };
-        if let Some((place, told)) = self.told {
-            for warning in place.warnings().iter().skip(told) {
+        if let Some((instance, told)) = self.told {
+            for warning in instance.warnings().iter().skip(told) {
                 crate::style::warning(warning);
             }
         }

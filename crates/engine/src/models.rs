@@ -768,10 +768,10 @@ impl Ground {
             let api_version = self.option("apiVersion").unwrap_or("v1").to_owned();
             model.endpoint = codewright_llm::Endpoint::Azure { api_version };
         }
-        let set = |place: &mut Duration, written: Option<Timeout>| match written {
-            Some(Timeout::After(time)) => *place = time,
+        let set = |timeout: &mut Duration, written: Option<Timeout>| match written {
+            Some(Timeout::After(time)) => *timeout = time,
             // "Never" still ends some day: nothing waits without a deadline.
-            Some(Timeout::Never) => *place = Duration::from_secs(24 * 60 * 60),
+            Some(Timeout::Never) => *timeout = Duration::from_secs(24 * 60 * 60),
             None => {}
         };
         set(&mut model.timeouts.first_byte, written.options.header_timeout);

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use codewright_config::{Dirs, Env};
-use codewright_engine::{Engine, Place, PromptReport};
+use codewright_engine::{Engine, Instance, PromptReport};
 
 use crate::cli::{DebugArgs, DebugCommand};
 use crate::connection::{explained, open_engine, working_directory};
@@ -16,22 +16,22 @@ pub(crate) fn main(args: &DebugArgs) -> anyhow::Result<ExitCode> {
         DebugCommand::Paths(_) => paths(),
         DebugCommand::Config { origins, .. } => {
             let shown = if *origins { Shown::Origins } else { Shown::Config };
-            in_place(move |_, place| async move { config(&place, shown) })
+            in_instance(move |_, instance| async move { config(&instance, shown) })
         }
-        DebugCommand::Skill(_) => in_place(|_, place| async move {
-            print(&format!("{}\n", serde_json::to_string_pretty(&place.skills_json())?))
+        DebugCommand::Skill(_) => in_instance(|_, instance| async move {
+            print(&format!("{}\n", serde_json::to_string_pretty(&instance.skills_json())?))
         }),
         DebugCommand::Agent { name, .. } => {
             let name = name.clone();
-            in_place(move |_, place| async move {
-                let agent = place.agent_json(&name).map_err(explained)?;
+            in_instance(move |_, instance| async move {
+                let agent = instance.agent_json(&name).map_err(explained)?;
                 print(&format!("{}\n", serde_json::to_string_pretty(&agent)?))
             })
         }
         DebugCommand::Prompt { agent, model, json, .. } => {
             let (agent, model, json) = (agent.clone(), model.clone(), *json);
-            in_place(move |engine, place| async move {
-                let report = engine.prompt_report(&place, agent.as_deref(), model.as_deref()).await;
+            in_instance(move |engine, instance| async move {
+                let report = engine.prompt_report(&instance, agent.as_deref(), model.as_deref()).await;
                 let report = report.map_err(explained)?;
                 for warning in &report.warnings {
                     style::warning(warning);
@@ -49,28 +49,28 @@ enum Shown {
 }
 
 /// Opens the engine in the working directory, says what is wrong there, and does something with it.
-fn in_place<F>(work: impl FnOnce(Engine, Arc<Place>) -> F) -> anyhow::Result<ExitCode>
+fn in_instance<F>(work: impl FnOnce(Engine, Arc<Instance>) -> F) -> anyhow::Result<ExitCode>
 where
     F: Future<Output = anyhow::Result<ExitCode>>,
 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let engine = open_engine(Env::from_process(), &working_directory(None)?).await?;
-        let place = engine.place(engine.default_directory()).await.map_err(explained)?;
-        for warning in place.warnings() {
+        let instance = engine.instance(engine.default_directory()).await.map_err(explained)?;
+        for warning in instance.warnings() {
             style::warning(&warning);
         }
-        let done = work(engine.clone(), place).await;
+        let done = work(engine.clone(), instance).await;
         engine.close().await?;
         done
     })
 }
 
-fn config(place: &Place, shown: Shown) -> anyhow::Result<ExitCode> {
+fn config(instance: &Instance, shown: Shown) -> anyhow::Result<ExitCode> {
     match shown {
-        Shown::Config => print(&format!("{}\n", serde_json::to_string_pretty(&place.config_shown())?)),
+        Shown::Config => print(&format!("{}\n", serde_json::to_string_pretty(&instance.config_shown())?)),
         Shown::Origins => {
-            let settings = place.settings();
+            let settings = instance.settings();
             let lines = settings.iter().map(|setting| {
                 let line = format!("{} = {}  ({})", setting.path, setting.value, setting.origin);
                 format!("{}\n", crate::clean::clean_line(&line))

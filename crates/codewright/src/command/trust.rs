@@ -55,15 +55,15 @@ fn list(engine: &Engine, is_json: bool) -> anyhow::Result<ExitCode> {
 }
 
 async fn show(engine: &Engine) -> anyhow::Result<ExitCode> {
-    let place = engine.place(engine.default_directory()).await.map_err(explained)?;
-    ended(Output::new().write(&described(&engine.trust(&place))))
+    let instance = engine.instance(engine.default_directory()).await.map_err(explained)?;
+    ended(Output::new().write(&described(&engine.trust(&instance))))
 }
 
 async fn add(engine: &Engine) -> anyhow::Result<ExitCode> {
-    let place = engine.place(engine.default_directory()).await.map_err(explained)?;
-    let shown = engine.trust(&place);
+    let instance = engine.instance(engine.default_directory()).await.map_err(explained)?;
+    let shown = engine.trust(&instance);
     let input = TrustInput { decision: TrustChoice::Trust, fingerprint: shown.fingerprint };
-    let reply = engine.decide_trust(&place, input).await.map_err(explained)?;
+    let reply = engine.decide_trust(&instance, input).await.map_err(explained)?;
     ended(Output::new().write(&described(&reply)))
 }
 

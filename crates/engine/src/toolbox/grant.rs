@@ -64,7 +64,7 @@ impl CallCx {
         for ask in asks.iter().filter_map(|ask| granted.rest(ask)) {
             if ask.permission == "task" && ask.patterns.iter().all(|agent| self.caller.named.contains(agent))
             {
-                // The user named the agent, which is leave enough to call it. It works under our law all the same.
+                // The user named the agent, which is leave enough to call it. It works under our rules all the same.
                 continue;
             }
             self.gate(&ask, Some(granted.tool.clone())).await?;
