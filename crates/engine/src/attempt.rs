@@ -13,14 +13,13 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::credential::{check_label, labelled, method_id, told};
+use crate::error::Resource;
 use crate::{Engine, Error};
 
 /// How long an attempt may take, and how long it is told what became of it.
 const LIFE: Duration = Duration::from_secs(10 * 60);
 /// Attempts that are known; the oldest is given up for another.
 const MAX_ATTEMPTS: usize = 32;
-/// What is not there when an attempt is not.
-const ATTEMPT: &str = "Sign-in attempt";
 
 /// How far an attempt is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,7 +157,7 @@ impl Engine {
         let now = self.0.clock.now_ms();
         let all = self.0.attempts.lock();
         let known = all.iter().find(|known| known.attempt.id.as_str() == id);
-        let known = known.ok_or_else(|| Error::not_found(ATTEMPT, &id))?;
+        let known = known.ok_or_else(|| Error::not_found(Resource::Attempt, &id))?;
         let progress = known.progress.borrow().clone();
         let is_late = progress == Progress::Pending && known.attempt.expires <= now;
         Ok((known.attempt.clone(), if is_late { Progress::Expired } else { progress }))
@@ -175,7 +174,7 @@ impl Engine {
         let mut progress = {
             let mut all = self.0.attempts.lock();
             let known = all.iter_mut().find(|known| known.attempt.id == attempt.id);
-            let known = known.ok_or_else(|| Error::not_found(ATTEMPT, &id))?;
+            let known = known.ok_or_else(|| Error::not_found(Resource::Attempt, &id))?;
             if code.is_none() && !attempt.is_automatic && *known.progress.borrow() == Progress::Pending {
                 return Err(Error::invalid("`code` is missing: the user has to bring it from the browser"));
             }
@@ -190,7 +189,7 @@ impl Engine {
             Ok(Progress::Complete) => Ok(()),
             Ok(Progress::Failed(why)) => Err(Error::invalid(why)),
             Ok(Progress::Pending | Progress::Expired) | Err(_) => {
-                Err(Error::invalid("the sign-in was given up, or its time is up"))
+                Err(Error::aborted("the sign-in was given up, or its time is up"))
             }
         }
     }

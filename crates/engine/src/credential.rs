@@ -11,6 +11,7 @@ use codewright_llm::vault::{self, Credential, Vault};
 use codewright_proto::Clock;
 use serde_json::{Value, json};
 
+use crate::error::Resource;
 use crate::{Engine, Error};
 
 /// How long a sign-in that was begun is kept for whoever finishes it.
@@ -32,8 +33,6 @@ const SIGN_IN_PROVIDERS: [&str; 10] = [
 const LABEL: &str = "label";
 /// Characters of a name.
 const MAX_LABEL_CHARS: usize = 200;
-/// What is not there when a credential is not.
-const CREDENTIAL: &str = "Credential";
 /// The longest text of a bad credential that is told back.
 const SHOWN_LIMIT_CHARS: usize = 200;
 
@@ -133,7 +132,7 @@ impl Engine {
     ) -> Result<(), Error> {
         let begun = self.0.sign_ins.lock().remove(provider);
         let Some((_, begun, _)) = begun.filter(|(begun, ..)| *begun == method) else {
-            return Err(Error::not_found("Sign-in that was begun", &provider));
+            return Err(Error::NoSignIn { provider: provider.to_owned() });
         };
         let pasted = async {
             match code {
@@ -167,7 +166,7 @@ impl Engine {
             Ok(match refused {
                 Some(error) => Err(error),
                 None if found => Ok(()),
-                None => Err(Error::not_found(CREDENTIAL, &name)),
+                None => Err(Error::not_found(Resource::Credential, &name)),
             })
         });
         named.await??;
@@ -236,7 +235,7 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, codewright_llm::Error> + Send + 'static,
 ) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| Error::invalid("the credentials could not be reached"))?.map_err(told)
+    done.map_err(|_| Error::machine("the credentials could not be reached"))?.map_err(told)
 }
 
 /// These errors are our own words, made for whoever signs in.

@@ -28,6 +28,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::attempt::Attempts;
 use crate::credential::{SignIns, sign_in};
+use crate::error::Resource;
 use crate::instance::Instance;
 use crate::instance::head::{Following, Heads};
 use crate::journal::Journal;
@@ -333,7 +334,7 @@ impl Engine {
         before: Option<(u64, MessageId)>,
     ) -> Result<MessagesJson, Error> {
         let found = self.0.store.messages_json(id, limit, before).await?;
-        found.ok_or_else(|| Error::not_found("Session", id))
+        found.ok_or_else(|| Error::not_found(Resource::Session, id))
     }
 
     /// The next piece of such a list, and where it goes on.
@@ -400,7 +401,7 @@ impl Engine {
     /// One message.
     pub async fn message(&self, id: &SessionId, message: &MessageId) -> Result<MessageWithParts, Error> {
         let found = self.0.store.message(id, message).await?;
-        found.ok_or_else(|| Error::not_found("Message", message))
+        found.ok_or_else(|| Error::not_found(Resource::Message, message))
     }
 
     /// Whether a session has a message.
@@ -416,7 +417,7 @@ impl Engine {
         let transcript = self.0.store.transcript(id).await?;
         let answers = |message: &&MessageWithParts| matches!(message.info, Message::Assistant(_));
         let answer = transcript.iter().rev().find(answers);
-        answer.cloned().ok_or_else(|| Error::not_found("Answer to message", &message))
+        answer.cloned().ok_or_else(|| Error::not_found(Resource::Answer, &message))
     }
 
     /// Admits a prompt; the turn goes on by itself.
@@ -601,7 +602,7 @@ fn resolved(path: &Path) -> PathBuf {
 
 impl Inner {
     pub(crate) async fn session(&self, id: &SessionId) -> Result<Session, Error> {
-        self.store.session(id).await?.ok_or_else(|| Error::not_found("Session", id))
+        self.store.session(id).await?.ok_or_else(|| Error::not_found(Resource::Session, id))
     }
 
     /// Reads, changes and stores a session, undisturbed by other changes in any process.
@@ -624,7 +625,7 @@ impl Inner {
         let mut attempt = 1;
         loop {
             let found = self.store.session_at(id).await?;
-            let (seq, mut info) = found.ok_or_else(|| Error::not_found("Session", id))?;
+            let (seq, mut info) = found.ok_or_else(|| Error::not_found(Resource::Session, id))?;
             change(&mut info);
             let mut events = events.clone();
             events.push(Event::SessionUpdated { session_id: id.clone(), info: info.clone() });

@@ -1,69 +1,101 @@
-//! What can go wrong in the engine, told apart by what the receiver can do.
+//! The errors of the engine. A variant is one reaction of the caller.
+
+use std::fmt;
 
 use codewright_proto::{MessageError, SessionId};
 
 /// Why a request to the engine failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nothing has that id; the caller asks for something else.
-    #[error("{what} not found: {id}")]
+    /// Nothing has that id; the caller uses another one.
+    #[error("{resource} not found: {id}")]
     NotFound {
-        /// What kind of thing.
-        what: &'static str,
-        /// What was asked for.
+        /// The kind of thing that is missing.
+        resource: Resource,
+        /// The id in the request.
         id: String,
     },
-    /// The session is at work; the caller waits for it or stops it.
+    /// A code was sent for a sign-in that was never started; the caller starts one.
+    #[error("no sign-in to `{provider}` has been begun")]
+    NoSignIn {
+        /// The provider.
+        provider: String,
+    },
+    /// The session is running; the caller waits for it or aborts it.
     #[error("Session is busy: {session}")]
     Busy {
         /// The session.
         session: SessionId,
     },
-    /// The request makes no sense as it is; the caller changes it.
+    /// The request is invalid; the caller changes it.
     #[error("{message}")]
     Invalid {
-        /// What is wrong with it.
+        /// The problem.
         message: String,
     },
-    /// No model can be asked; the user sets one up.
+    /// The request is based on a state that has changed since; the caller reads the state again.
+    #[error("{message}")]
+    Stale {
+        /// The state that changed.
+        message: String,
+    },
+    /// A limit on open things is reached; the caller closes or answers some of them first.
+    #[error("{message}")]
+    TooMany {
+        /// The limit and the things it counts.
+        message: String,
+    },
+    /// The operation was aborted before it finished; the caller may repeat it.
+    #[error("{message}")]
+    Aborted {
+        /// The operation.
+        message: String,
+    },
+    /// The file system, git or another part of the machine failed; the operator repairs it.
+    #[error("{message}")]
+    Machine {
+        /// The operation, the object and the reason.
+        message: String,
+    },
+    /// No provider is set up; the user sets one up.
     #[error("no model provider was found")]
     NoProvider {
-        /// Where one was looked for, a line each.
+        /// The places that were searched, one per line.
         looked_for: Vec<String>,
     },
     /// The model does not exist; the user names another.
     #[error("model not found: {wanted}")]
     UnknownModel {
-        /// What was asked for.
+        /// The name in the request.
         wanted: String,
-        /// Names that are close to it.
+        /// Similar names.
         nearest: Vec<String>,
-        /// What else may help.
+        /// Further advice.
         advice: Option<String>,
     },
     /// The provider does not exist; the user names another.
     #[error("provider not found: {wanted}")]
     UnknownProvider {
-        /// What was asked for.
+        /// The name in the request.
         wanted: String,
-        /// Names that are close to it.
+        /// Similar names.
         nearest: Vec<String>,
     },
-    /// The provider is known and not set up; the user sets it up.
+    /// The provider is known but not set up; the user sets it up.
     #[error("the provider `{provider}` is not set up")]
     NoKey {
         /// The provider.
         provider: String,
-        /// How that is done.
+        /// How to set it up.
         advice: String,
     },
-    /// The configuration cannot be used; the user mends it.
+    /// The configuration is unusable; the user corrects it.
     #[error(transparent)]
     Config(#[from] codewright_config::Error),
-    /// The store failed; the operator looks at the disk.
+    /// The store failed; the operator checks the disk.
     #[error(transparent)]
     Store(#[from] codewright_store::Error),
-    /// Files cannot be taken back or forth; the user looks at what is in the way.
+    /// Files cannot be undone or redone; the user removes the obstacle.
     #[error(transparent)]
     Snapshot(#[from] codewright_snapshot::Error),
     /// The provider failed; the same request may work later or never.
@@ -71,9 +103,48 @@ pub enum Error {
     Provider(#[from] codewright_llm::Error),
 }
 
+/// A kind of thing that a caller refers to by id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    /// A session.
+    Session,
+    /// A message of a session.
+    Message,
+    /// The response to a prompt.
+    Answer,
+    /// A pending permission request.
+    Permission,
+    /// A pending question to the user.
+    Question,
+    /// A terminal.
+    Terminal,
+    /// A project.
+    Project,
+    /// A pending sign-in.
+    Attempt,
+    /// A stored credential.
+    Credential,
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Session => "Session",
+            Self::Message => "Message",
+            Self::Answer => "Answer to message",
+            Self::Permission => "Permission request",
+            Self::Question => "Question request",
+            Self::Terminal => "PTY session",
+            Self::Project => "Project",
+            Self::Attempt => "Sign-in attempt",
+            Self::Credential => "Credential",
+        })
+    }
+}
+
 impl Error {
-    pub(crate) fn not_found(what: &'static str, id: &impl ToString) -> Self {
-        Self::NotFound { what, id: id.to_string() }
+    pub(crate) fn not_found(resource: Resource, id: &impl ToString) -> Self {
+        Self::NotFound { resource, id: id.to_string() }
     }
 
     pub(crate) fn busy(session: &SessionId) -> Self {
@@ -84,7 +155,23 @@ impl Error {
         Self::Invalid { message: message.into() }
     }
 
-    /// What the user may try.
+    pub(crate) fn stale(message: impl Into<String>) -> Self {
+        Self::Stale { message: message.into() }
+    }
+
+    pub(crate) fn too_many(message: impl Into<String>) -> Self {
+        Self::TooMany { message: message.into() }
+    }
+
+    pub(crate) fn aborted(message: impl Into<String>) -> Self {
+        Self::Aborted { message: message.into() }
+    }
+
+    pub(crate) fn machine(message: impl Into<String>) -> Self {
+        Self::Machine { message: message.into() }
+    }
+
+    /// Advice for the user.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -105,7 +192,12 @@ impl Error {
             Self::Config(error) => error.hint(),
             Self::NotFound { .. }
             | Self::Busy { .. }
+            | Self::NoSignIn { .. }
             | Self::Invalid { .. }
+            | Self::Stale { .. }
+            | Self::TooMany { .. }
+            | Self::Aborted { .. }
+            | Self::Machine { .. }
             | Self::Snapshot(_)
             | Self::Provider(_) => None,
             Self::Store(error) => error.hint().map(str::to_owned),
@@ -117,12 +209,12 @@ fn did_you_mean(nearest: &[String]) -> Option<String> {
     (!nearest.is_empty()).then(|| format!("did you mean {}?", nearest.join(", ")))
 }
 
-/// Whether the session belongs to another process now.
+/// Whether another process has taken over the session.
 pub(crate) fn is_fenced(error: &Error) -> bool {
     matches!(error, Error::Store(codewright_store::Error::Fenced { .. }))
 }
 
-/// The provider's failure as a message keeps it.
+/// Returns a provider's failure in the form that a message stores.
 pub(crate) fn message_error(error: &codewright_llm::Error) -> MessageError {
     let failure = error.failure();
     if let codewright_llm::Error::Overflow { .. } = error {

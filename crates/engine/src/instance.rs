@@ -88,7 +88,7 @@ impl Instance {
         let directory = real_directory(directory)?;
         let worktree = codewright_config::find_worktree(&directory);
         let project = project(inner, &worktree).await?;
-        let stored = inner.sign_in.vault().read().map_err(|error| Error::invalid(error.to_string()))?;
+        let stored = inner.sign_in.vault().read().map_err(|error| Error::machine(error.to_string()))?;
         let variables = remote::environment(&inner.env, &stored);
         let (served, unserved) = remote::served(inner, &stored).await;
         let input =

@@ -52,7 +52,7 @@ pub use codewright_workspace::{Confinement, Descent, has_commands, process_desce
 pub use credential::{method_id, sign_in, vault};
 pub use debug::{BlockReport, PromptReport, Setting, Size};
 pub use engine::{Engine, Options};
-pub use error::Error;
+pub use error::{Error, Resource};
 pub use generate::Generated;
 pub use instance::Instance;
 pub use instance::head::Following;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use codewright_proto::{Map, Project, ProjectId, Signal};
 use serde::Deserialize;
 
+use crate::error::Resource;
 use crate::session::fork::UNFINISHED;
 use crate::{Engine, Error, Instance};
 
@@ -37,7 +38,7 @@ impl Engine {
     /// One project.
     pub async fn project(&self, id: &str) -> Result<Project, Error> {
         let found = self.projects().await?.into_iter().find(|project| project.id.as_str() == id);
-        found.ok_or_else(|| Error::not_found("Project", &id))
+        found.ok_or_else(|| Error::not_found(Resource::Project, &id))
     }
 
     /// The project of a directory as it is stored now.
@@ -80,7 +81,7 @@ impl Engine {
             return self.stored_project(instance).await;
         }
         let made = instance.git.init(&instance.directory, INIT_DEADLINE).await;
-        made.map_err(|error| Error::invalid(format!("git could not make a repository: {error}")))?;
+        made.map_err(|error| Error::machine(format!("git could not make a repository: {error}")))?;
         let directory = instance.path().directory;
         self.dispose(instance).await;
         let instance = self.instance(Path::new(&directory)).await?;

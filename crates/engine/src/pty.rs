@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 use crate::engine::{Engine, Inner};
+use crate::error::Resource;
 use crate::instance::Instance;
 
 /// Terminals open at once.
@@ -99,7 +100,7 @@ impl Engine {
     /// Starts a program in a new terminal.
     pub fn open_terminal(&self, instance: &Instance, input: PtyInput) -> Result<Pty, Error> {
         if self.0.terminals.lock().len() >= MAX_OPEN {
-            return Err(Error::invalid(format!("there are {MAX_OPEN} terminals already")));
+            return Err(Error::too_many(format!("there are {MAX_OPEN} terminals already")));
         }
         let id = self.0.ids.pty();
         let shell = instance.settled.shell.as_ref().unwrap_or(&self.0.shell);
@@ -123,7 +124,7 @@ impl Engine {
             author: Author::User,
         };
         let (seated, screen) =
-            open_terminal(&command, SIZE).map_err(|error| Error::invalid(error.to_string()))?;
+            open_terminal(&command, SIZE).map_err(|error| Error::machine(error.to_string()))?;
         let end: String = id.as_str().chars().rev().take(4).collect();
         let title =
             input.title.unwrap_or_else(|| format!("Terminal {}", end.chars().rev().collect::<String>()));
@@ -182,12 +183,12 @@ impl Engine {
     /// A ticket with which one connection may be made without other credentials.
     pub fn terminal_ticket(&self, id: &PtyId) -> Result<PtyTicket, Error> {
         self.0.terminals.find(id)?;
-        let ticket = secret().map_err(|error| Error::invalid(format!("no random numbers: {error}")))?;
+        let ticket = secret().map_err(|error| Error::machine(format!("no random numbers: {error}")))?;
         let now = self.0.clock.now_ms();
         let mut tickets = lock(&self.0.terminals.tickets);
         tickets.retain(|_, (_, until)| *until > now);
         if tickets.len() >= MAX_TICKETS {
-            return Err(Error::invalid("too many tickets wait to be used"));
+            return Err(Error::too_many("too many tickets wait to be used"));
         }
         tickets.insert(ticket.clone(), (id.clone(), now + TICKET_SECONDS * 1000));
         Ok(PtyTicket { ticket, expires_in: TICKET_SECONDS })
@@ -252,7 +253,7 @@ impl Terminals {
     }
 
     fn find(&self, id: &PtyId) -> Result<Arc<Terminal>, Error> {
-        self.lock().get(id).cloned().ok_or_else(|| Error::not_found("PTY session", id))
+        self.lock().get(id).cloned().ok_or_else(|| Error::not_found(Resource::Terminal, id))
     }
 }
 

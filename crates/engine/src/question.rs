@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
+use crate::error::Resource;
 
 /// Questions that wait at once; a call beyond is refused.
 const MAX_WAITING: usize = 1000;
@@ -125,7 +126,7 @@ impl Questions {
 }
 
 fn not_found(id: &QuestionId) -> Error {
-    Error::not_found("Question request", id)
+    Error::not_found(Resource::Question, id)
 }
 
 /// A question stands in the list exactly as long as its call waits.

@@ -81,7 +81,7 @@ async fn lay(path: PathBuf, change: &Map<String, Value>, current: Value) -> Resu
     let mut change = change.clone();
     let written = tokio::task::spawn_blocking(move || {
         let cannot = |what: &dyn std::fmt::Display| {
-            Error::invalid(format!("cannot change `{}`: {what}", path.display()))
+            Error::machine(format!("cannot change `{}`: {what}", path.display()))
         };
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
@@ -102,5 +102,5 @@ async fn lay(path: PathBuf, change: &Map<String, Value>, current: Value) -> Resu
         codewright_workspace::write_atomic(&path, text.as_bytes()).map_err(|error| cannot(&error))
     });
     // The pool drops work only when the runtime ends.
-    written.await.unwrap_or_else(|_| Err(Error::invalid("the program is ending")))
+    written.await.unwrap_or_else(|_| Err(Error::aborted("the program is ending")))
 }

@@ -37,7 +37,7 @@ use tokio_util::sync::CancellationToken;
 use crate::engine::Inner;
 use crate::instance::Instance;
 use crate::permission::approval::Scope;
-use crate::permission::gate::{Asker, Verdict};
+use crate::permission::gate::{Asker, By, Verdict};
 use crate::permission::reading::read_rules;
 use crate::permission::rules::PermissionRules;
 use crate::request::history::shown_output;
@@ -376,7 +376,7 @@ impl CallCx {
         trim(output, cx).await.map_err(failure)
     }
 
-    async fn gate(&self, ask: &Ask, tool: Option<ToolRef>) -> Result<(), Failure> {
+    async fn gate(&self, ask: &Ask, tool: Option<ToolRef>) -> Result<By, Failure> {
         let asker = Asker {
             session_id: &self.session_id,
             instance: &self.instance,
@@ -399,7 +399,7 @@ impl CallCx {
                 let rules = &caller.rules;
                 let asker =
                     Asker { session_id: &session_id, instance: &instance, rules, tool, cancel: &cancel };
-                gate(&inner, &ask, &asker).await.map_err(|failure| match failure {
+                gate(&inner, &ask, &asker).await.map(drop).map_err(|failure| match failure {
                     Failure::Told(message) => ToolError::Model(message),
                     Failure::Aborted => ToolError::Cancelled(None),
                 })
@@ -572,10 +572,10 @@ impl CallCx {
     }
 }
 
-async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<(), Failure> {
+async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<By, Failure> {
     let verdict = inner.gate.check(ask, asker).await;
     match verdict {
-        Ok(Verdict::Granted) => Ok(()),
+        Ok(Verdict::Granted(by)) => Ok(by),
         Ok(Verdict::Denied(rules)) => {
             let rules = serde_json::to_string(&rules).unwrap_or_default();
             let reason = ask.metadata.get(Ask::REASON).and_then(Value::as_str);

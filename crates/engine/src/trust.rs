@@ -233,7 +233,7 @@ impl Engine {
         let instance = inner.instance(&instance.directory).await?;
         let standing = &instance.trust;
         if standing.fingerprint != input.fingerprint {
-            return Err(Error::invalid(STALE));
+            return Err(Error::stale(STALE));
         }
         if let (TrustChoice::Trust, Some(limit)) = (input.decision, &standing.limit) {
             return Err(Error::invalid(format!("`{}` cannot be trusted: {limit}", standing.root.display())));
@@ -262,7 +262,7 @@ impl Engine {
     /// If the control files are not those that the user was shown.
     pub fn dismiss_trust(&self, instance: &Instance, dismissal: &TrustDismissal) -> Result<(), Error> {
         if instance.trust.fingerprint != dismissal.fingerprint {
-            return Err(Error::invalid(STALE));
+            return Err(Error::stale(STALE));
         }
         self.0.trust.dismiss(&instance.trust);
         self.0.trust.settle(&instance.trust.root);

@@ -4,31 +4,13 @@ use std::net::SocketAddr;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use codewright_engine as engine;
+use codewright_engine::{self as engine, Resource};
 use codewright_proto::{ApiError, MessageId, ParseIdError, SessionId};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
-/// The engine's name for what a permission answer is about.
-const PERMISSION: &str = "Permission request";
-/// The engine's name for a project.
-const PROJECT: &str = "Project";
-/// What the engine calls a terminal that is not there.
-const PTY: &str = "PTY session";
-/// The engine's name for what a code is brought for.
-const BEGUN: &str = "Sign-in that was begun";
-/// The engine's name for what an answer to a question is about.
-const QUESTION: &str = "Question request";
-
 /// How a client signs in.
 const REALM: HeaderValue = HeaderValue::from_static("Basic realm=\"Secure Area\"");
-
-/// What newer clients call the errors about things that are not there, and their ids.
-const NEWER: [(&str, &str, &str); 3] = [
-    ("Session", "SessionNotFoundError", "sessionID"),
-    ("Sign-in attempt", "AttemptNotFoundError", "attemptID"),
-    ("Credential", "CredentialNotFoundError", "credentialID"),
-];
 
 /// What a failed request was answered, for the log.
 #[derive(Debug, Clone)]
@@ -237,14 +219,19 @@ impl Error {
 
     fn status(&self) -> StatusCode {
         match self {
-            // What is missing is no thing that the address names.
-            Self::Engine(engine::Error::NotFound { what: BEGUN, .. }) => StatusCode::BAD_REQUEST,
             Self::Engine(engine::Error::NotFound { .. })
             | Self::NoRoute { .. }
             | Self::Missing { .. }
             | Self::MissingMessage { .. } => StatusCode::NOT_FOUND,
             Self::Engine(engine::Error::Busy { .. }) | Self::Conflict { .. } => StatusCode::CONFLICT,
-            Self::Engine(engine::Error::Invalid { .. })
+            Self::Engine(
+                engine::Error::Invalid { .. }
+                | engine::Error::NoSignIn { .. }
+                | engine::Error::Stale { .. }
+                | engine::Error::TooMany { .. }
+                | engine::Error::Aborted { .. }
+                | engine::Error::Machine { .. },
+            )
             | Self::Invalid { .. }
             | Self::Cursor(_)
             | Self::NotOffered { .. }
@@ -272,14 +259,13 @@ impl Error {
     /// The error as clients know it. Only our own sentences get out, never the sources behind
     /// them: those may quote headers, files and addresses with credentials in them.
     pub(crate) fn body(&self) -> Value {
-        if let Self::Engine(engine::Error::NotFound { what: PERMISSION, id }) = self {
-            return json!({"_tag": "PermissionNotFoundError", "requestID": id, "message": self.to_string()});
+        if let Self::Engine(engine::Error::NotFound { resource, id }) = self
+            && let Some((tag, key)) = tag(*resource)
+        {
+            return json!({"_tag": tag, key: id, "message": self.to_string()});
         }
-        if let Self::Engine(engine::Error::NotFound { what: PROJECT, id }) = self {
-            return json!({"_tag": "ProjectNotFoundError", "projectID": id, "message": self.to_string()});
-        }
-        if let Self::Engine(engine::Error::NotFound { what: BEGUN, id }) = self {
-            let data = json!({"providerID": id, "message": format!("no sign-in to `{id}` has been begun")});
+        if let Self::Engine(engine::Error::NoSignIn { provider }) = self {
+            let data = json!({"providerID": provider, "message": self.to_string()});
             return json!({"name": "ProviderAuthOauthMissing", "data": data});
         }
         if let Self::Missing { tag, key, id, .. } = self {
@@ -303,12 +289,6 @@ impl Error {
             }
             return json!({"name": name, "data": data});
         }
-        if let Self::Engine(engine::Error::NotFound { what: PTY, id }) = self {
-            return json!({"_tag": "PtyNotFoundError", "ptyID": id, "message": self.to_string()});
-        }
-        if let Self::Engine(engine::Error::NotFound { what: QUESTION, id }) = self {
-            return json!({"_tag": "QuestionNotFoundError", "requestID": id, "message": self.to_string()});
-        }
         if let Self::Engine(engine::Error::Busy { session }) = self {
             return json!({"_tag": "SessionBusyError", "sessionID": session, "message": self.to_string()});
         }
@@ -330,7 +310,13 @@ impl Error {
             Self::Id(malformed) if malformed.prefix != SessionId::PREFIX => {
                 drop(error.data.insert("kind".to_owned(), "Params".into()));
             }
-            Self::Engine(engine::Error::Invalid { .. }) => {
+            Self::Engine(
+                engine::Error::Invalid { .. }
+                | engine::Error::Stale { .. }
+                | engine::Error::TooMany { .. }
+                | engine::Error::Aborted { .. }
+                | engine::Error::Machine { .. },
+            ) => {
                 drop(error.data.insert("kind".to_owned(), "Payload".into()));
             }
             _ => {}
@@ -347,10 +333,10 @@ impl Error {
             Self::Id(_) => StatusCode::BAD_REQUEST,
             _ => self.status(),
         };
-        if let Self::Engine(engine::Error::NotFound { what, id }) = self
-            && let Some((_, tag, key)) = NEWER.iter().find(|(known, ..)| known == what)
+        if let Self::Engine(engine::Error::NotFound { resource, id }) = self
+            && let Some((tag, key)) = tag_in_v2(*resource)
         {
-            return (status, json!({"_tag": tag, *key: id, "message": self.to_string()}));
+            return (status, json!({"_tag": tag, key: id, "message": self.to_string()}));
         }
         let body = self.body();
         if body["_tag"].is_string() {
@@ -376,6 +362,36 @@ impl Error {
             }
         }
         (status, told)
+    }
+}
+
+/// The `_tag` of the error about a missing resource, and the key of its id.
+fn tag(resource: Resource) -> Option<(&'static str, &'static str)> {
+    match resource {
+        Resource::Permission => Some(("PermissionNotFoundError", "requestID")),
+        Resource::Question => Some(("QuestionNotFoundError", "requestID")),
+        Resource::Project => Some(("ProjectNotFoundError", "projectID")),
+        Resource::Terminal => Some(("PtyNotFoundError", "ptyID")),
+        Resource::Session
+        | Resource::Message
+        | Resource::Answer
+        | Resource::Attempt
+        | Resource::Credential => None,
+    }
+}
+
+/// The same for the resources whose errors have a tag in the v2 API only.
+fn tag_in_v2(resource: Resource) -> Option<(&'static str, &'static str)> {
+    match resource {
+        Resource::Session => Some(("SessionNotFoundError", "sessionID")),
+        Resource::Attempt => Some(("AttemptNotFoundError", "attemptID")),
+        Resource::Credential => Some(("CredentialNotFoundError", "credentialID")),
+        Resource::Message
+        | Resource::Answer
+        | Resource::Permission
+        | Resource::Question
+        | Resource::Terminal
+        | Resource::Project => None,
     }
 }
 

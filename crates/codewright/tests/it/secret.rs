@@ -54,12 +54,15 @@ fn commands_do_not_see_the_keys() -> Result<()> {
     Ok(())
 }
 
+/// The key that the search below looks for. Other tests run at the same time with `KEY` in their environment.
+const SEARCHED_KEY: &str = "sk-9876543210-searched-for-key";
+
 /// What a command finds of a secret in the memory of its server and of its supervisor.
 const SEARCH: &str = "supervisor=$PPID; server=$(cut -d' ' -f4 /proc/$PPID/stat); id -u; \
     for id in $supervisor $server; do for file in environ mem maps; do \
     head -c 1 /proc/$id/$file >/dev/null 2>&1 && echo \"$id $file can be read\"; done; \
     ls /proc/$id/fd >/dev/null 2>&1 && echo \"$id fd can be read\"; done; \
-    ls /proc | grep '^[0-9]' | while read id; do cat /proc/$id/environ; done 2>/dev/null | tr '\\0' '\\n' | grep -c very-secret; \
+    ls /proc | grep '^[0-9]' | while read id; do cat /proc/$id/environ; done 2>/dev/null | tr '\\0' '\\n' | grep -c searched-for; \
     env | grep PID; echo \"server is $(cat /proc/$server/comm)\"";
 
 #[test]
@@ -67,7 +70,8 @@ fn commands_cannot_read_the_server_from_the_system() -> Result<()> {
     let command = json!({ "command": SEARCH });
     let stage = Stage::plain(Script::new().tool("bash", command).text("Done."))?;
     let run = unprivileged(&stage, &["run", "--format", "json", "hi"])?;
-    let run = run.env("OPENAI_API_KEY", KEY).env("OPENCODE_SERVER_PASSWORD", KEY).env("OPENCODE_PID", "1");
+    let run = run.env("OPENAI_API_KEY", SEARCHED_KEY).env("OPENCODE_SERVER_PASSWORD", SEARCHED_KEY);
+    let run = run.env("OPENCODE_PID", "1");
     let done = run
         .env("OPENCODE_PERMISSION", r#"{"bash":"allow","external_directory":"allow"}"#)
         .finish()?
@@ -91,7 +95,10 @@ fn unprivileged(stage: &Stage, args: &[&str]) -> Result<Run> {
     // The directories above the built program may be closed to others.
     let root = project.home().parent().context("a directory above")?;
     let program = root.join("codewright");
-    std::fs::copy(env!("CARGO_BIN_EXE_codewright"), &program)?;
+    // A child process copies it: a descriptor open for writing here could be inherited by the child of another
+    // test, and the copy could not be executed until that child closed it.
+    let copy = Run::new("cp", project).args([Path::new(env!("CARGO_BIN_EXE_codewright")), &program]);
+    copy.finish()?.success()?;
     Run::new("chown", project).args(["-R", NOBODY]).args([root]).finish()?.success()?;
     let run = Run::new("setpriv", project).args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]);
     let run = run.args([&program]).args(args);

@@ -140,14 +140,14 @@ impl Tree {
         self.add_new_files().await.unwrap_or_default();
         let args: Vec<_> = COMPARISON.into_iter().chain(["--raw", "--numstat", "-z", &base]).collect();
         let listed = self.git(&args, None).await?;
-        let listed = listed.ok_or_else(|| Error::invalid("git cannot compare the files"))?;
+        let listed = listed.ok_or_else(|| Error::machine("git cannot compare the files"))?;
         Ok((files(&listed), base))
     }
 
     /// The whole difference, as git prints it.
     async fn patch(&self, base: &str, context: Option<u32>) -> Result<String, Error> {
         let text = self.git(&compared(base, &around(context)), None).await?;
-        let text = text.ok_or_else(|| Error::invalid("git cannot compare the files"))?;
+        let text = text.ok_or_else(|| Error::machine("git cannot compare the files"))?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
@@ -163,7 +163,7 @@ impl Tree {
         let kept = match self.0.stream(call(&compared(base, &around), None), take).await.map_err(unusable)? {
             Ended::Well => kept.whole(),
             Ended::Stopped => kept.cut(),
-            Ended::Badly => return Err(Error::invalid("git cannot compare the files")),
+            Ended::Badly => return Err(Error::machine("git cannot compare the files")),
         };
         Ok(String::from_utf8_lossy(&kept).into_owned())
     }
@@ -204,7 +204,7 @@ fn call<'a>(args: &'a [&'a str], input: Option<&'a [u8]>) -> Call<'a> {
 }
 
 fn unusable(error: codewright_workspace::Error) -> Error {
-    Error::invalid(match error {
+    Error::machine(match error {
         codewright_workspace::Error::GitOutput { limit_bytes } => format!(
             "the changes are too large: git prints more than {} MiB of them; commit or ignore what is large",
             limit_bytes / 1024 / 1024

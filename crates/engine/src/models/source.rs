@@ -52,12 +52,12 @@ impl Source {
         let opened = tokio::task::spawn_blocking(move || -> Result<Opened, Error> {
             let text = Catalog::compact(&text)?;
             write(&path, &text).map_err(|error| {
-                Error::invalid(format!("the models cannot be kept in `{}`: {error}", path.display()))
+                Error::machine(format!("the models cannot be kept in `{}`: {error}", path.display()))
             })?;
             Ok(Opened { catalog: Arc::new(Catalog::read(text)?), warning: None })
         });
         let opened =
-            opened.await.map_err(|error| Error::invalid(format!("reading the models failed: {error}")))??;
+            opened.await.map_err(|error| Error::machine(format!("reading the models failed: {error}")))??;
         *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
         Ok(())
     }

@@ -22,6 +22,7 @@ use super::control::Roots;
 use super::evaluate::strictest;
 use super::rules::PermissionRules;
 use crate::Error;
+use crate::error::Resource;
 use crate::instance::Instance;
 
 /// A question that nobody answers is a refusal after this long.
@@ -32,14 +33,23 @@ const CONTROL_REASON: &str = "controlFile";
 /// What becomes of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Verdict {
-    /// It may run.
-    Granted,
+    /// The call may run.
+    Granted(By),
     /// A rule forbids it; these are the rules that speak of it.
     Denied(Vec<Rule>),
     /// A user refused, perhaps with a word to the model.
     Rejected(Option<String>),
     /// The turn ended while it waited.
     Cancelled,
+}
+
+/// The source of a grant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// The rules and the saved approvals: no time passed.
+    Rules,
+    /// A user's reply, which may have come hours after the request.
+    User,
 }
 
 /// Who asks.
@@ -98,7 +108,7 @@ impl Gate {
             return Ok(Verdict::Denied(asker.rules.about(&ask.permission)));
         }
         if action == Action::Allow && implied.is_empty() {
-            return Ok(Verdict::Granted);
+            return Ok(Verdict::Granted(By::Rules));
         }
         let approvals = self.approvals(&Scope::of(asker.instance)).await?;
         let is_open = |pattern: &String| {
@@ -119,6 +129,7 @@ impl Gate {
         let mut kinds: Vec<&str> = open.iter().map(|implied| implied.permission.as_str()).collect();
         kinds.sort_unstable();
         kinds.dedup();
+        let mut by = By::Rules;
         for kind in kinds {
             let mut question = Ask { metadata: ask.metadata.clone(), ..Ask::new(kind, Vec::new()) };
             question.always.clear();
@@ -126,11 +137,11 @@ impl Gate {
                 add_to(&mut question, implied);
             }
             match self.ask(&question, asker).await? {
-                Verdict::Granted => {}
+                Verdict::Granted(_) => by = By::User,
                 other => return Ok(other),
             }
         }
-        Ok(Verdict::Granted)
+        Ok(Verdict::Granted(by))
     }
 
     /// Whether a user has allowed for good what comes with a call.
@@ -228,7 +239,7 @@ impl Gate {
             Some(request) if self.is_elsewhere(&request.session_id).await? => {
                 self.reply(id, vec![replied(request, answer.reply, answer.message)]).await
             }
-            _ => Err(Error::not_found("Permission request", id)),
+            _ => Err(Error::not_found(Resource::Permission, id)),
         }
     }
 
@@ -277,7 +288,7 @@ impl Gate {
     async fn reply(&self, id: &PermissionId, events: Vec<Event>) -> Result<(), Error> {
         match self.store.append(events).await {
             // Somebody else was faster, or the turn was stopped.
-            Err(codewright_store::Error::Unknown { .. }) => Err(Error::not_found("Permission request", id)),
+            Err(codewright_store::Error::Unknown { .. }) => Err(Error::not_found(Resource::Permission, id)),
             other => other.map(|_| ()).map_err(Error::from),
         }
     }
@@ -377,7 +388,9 @@ impl Gate {
         }
         match answer {
             Some(Ok(Some((PermissionReply::Reject, message)))) => Ok(Verdict::Rejected(message)),
-            Some(Ok(Some((PermissionReply::Once | PermissionReply::Always, _)))) => Ok(Verdict::Granted),
+            Some(Ok(Some((PermissionReply::Once | PermissionReply::Always, _)))) => {
+                Ok(Verdict::Granted(By::User))
+            }
             Some(Ok(None)) | Some(Err(_)) | None => {
                 let reply = PermissionReply::Reject;
                 let withdrawn = Event::PermissionReplied { session_id, request_id: id, reply, message: None };

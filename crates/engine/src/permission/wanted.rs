@@ -78,7 +78,7 @@ impl Engine {
             (Some(known), _) if known.session_id == request.session_id => return Ok(()),
             (Some(_), _) => return Err(taken(&request.id)),
             (None, waiting) if waiting >= MAX_WAITING => {
-                return Err(Error::invalid(format!("{MAX_WAITING} permission requests wait already")));
+                return Err(Error::too_many(format!("{MAX_WAITING} permission requests wait already")));
             }
             (None, _) => {}
         }
@@ -98,7 +98,7 @@ impl Engine {
         match asked.await {
             Ok(Err(Error::Store(codewright_store::Error::Taken { .. }))) => Err(taken(&id)),
             Ok(ended) => ended,
-            Err(_) => Err(Error::invalid("the permission request was given up")),
+            Err(_) => Err(Error::aborted("the permission request was given up")),
         }
     }
 }

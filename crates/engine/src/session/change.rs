@@ -11,6 +11,7 @@ use codewright_store::SessionFilter;
 
 use crate::Error;
 use crate::engine::{Engine, Inner};
+use crate::error::Resource;
 
 impl Engine {
     /// The sessions that a session started, the most recently changed first.
@@ -159,7 +160,7 @@ impl Engine {
         self.0.session(id).await?;
         let _entered = self.0.doors.enter(id).await?;
         if self.0.store.message(id, message).await?.is_none() {
-            return Err(Error::not_found("Message", message));
+            return Err(Error::not_found(Resource::Message, message));
         }
         let time = self.0.clock.now_ms();
         let event = Event::PartUpdated { session_id: id.clone(), part: part.clone(), time };

@@ -16,6 +16,7 @@ use codewright_store::SessionFilter;
 
 use crate::batch::Batch;
 use crate::engine::{Engine, Inner};
+use crate::error::Resource;
 use crate::session::revert;
 use crate::{Error, session};
 
@@ -37,7 +38,7 @@ impl Engine {
             Some(until) => transcript
                 .iter()
                 .position(|message| message.info.id() == until)
-                .ok_or_else(|| Error::not_found("Message", until))?,
+                .ok_or_else(|| Error::not_found(Resource::Message, until))?,
         };
         let input = SessionInput {
             title: Some(fork_title(&source.title)),

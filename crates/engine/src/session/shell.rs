@@ -49,7 +49,7 @@ impl Engine {
             return Err(Error::busy(id));
         }
         drop(entered);
-        let done = end.await.map_err(|_| Error::invalid("the command was given up"))??;
+        let done = end.await.map_err(|_| Error::aborted("the command was given up"))??;
         self.message(id, &done).await
     }
 }

@@ -6,16 +6,17 @@
 use std::sync::Arc;
 
 use codewright_proto::ToolRef;
-use codewright_tools::{AnyTool, Ask, ToolCx};
+use codewright_tools::{AnyTool, Ask, Implied, ToolCx};
 use serde_json::Value;
 
 use super::{ASKS_DEADLINE, CallCx, Failure, failure, within};
+use crate::permission::gate::By;
 use crate::run::recorder::Call;
 
 /// How often what a call reaches may change under it before it is given up.
 const MAX_CHANGES: usize = 5;
 
-/// What a call was granted, and for whom the questions were.
+/// All that a call was granted so far, and the call.
 pub(super) struct Granted {
     asks: Vec<Ask>,
     tool: ToolRef,
@@ -31,7 +32,7 @@ impl CallCx {
         cx: &ToolCx,
     ) -> Result<Granted, Failure> {
         let mut granted = Granted { asks: Vec::new(), tool: self.tool_ref(call) };
-        granted.asks = self.ask_for_more(&granted, (tool, input), cx).await?;
+        self.ask_for_more(&mut granted, (tool, input), cx).await?;
         Ok(granted)
     }
 
@@ -43,33 +44,35 @@ impl CallCx {
         cx: &ToolCx,
     ) -> Result<(), Failure> {
         for _ in 0..MAX_CHANGES {
-            let asks = self.ask_for_more(&granted, call, cx).await?;
-            let is_same = asks.iter().all(|ask| granted.rest(ask).is_none());
-            granted.asks = asks;
-            if is_same {
+            // Only a question takes time in which something else may change. Rules decide at once, also about a
+            // call whose effects differ each time, such as one that lists the running processes.
+            if self.ask_for_more(&mut granted, call, cx).await? == By::Rules {
                 return Ok(());
             }
         }
         Err(Failure::Told("What the call would reach changes all the time, so it was not made.".to_owned()))
     }
 
-    /// Everything that a call needs leave for now, once all of it that is new is granted.
+    /// Requests permission for everything new that a call needs now; returns whether a user had to decide.
     async fn ask_for_more(
         &self,
-        granted: &Granted,
+        granted: &mut Granted,
         (tool, input): (&Arc<dyn AnyTool>, &Value),
         cx: &ToolCx,
-    ) -> Result<Vec<Ask>, Failure> {
+    ) -> Result<By, Failure> {
+        let mut by = By::Rules;
         let asks = within(ASKS_DEADLINE, tool.name(), tool.asks(input, cx)).await?.map_err(failure)?;
-        for ask in asks.iter().filter_map(|ask| granted.rest(ask)) {
+        for ask in asks {
+            let Some(rest) = granted.rest(&ask) else { continue };
             if ask.permission == "task" && ask.patterns.iter().all(|agent| self.caller.named.contains(agent))
             {
-                // The user named the agent, which is leave enough to call it. It works under our rules all the same.
-                continue;
+                // The user named the agent, which permits the call. The caller's rules hold for the agent all the same.
+            } else if self.gate(&rest, Some(granted.tool.clone())).await? == By::User {
+                by = By::User;
             }
-            self.gate(&ask, Some(granted.tool.clone())).await?;
+            granted.asks.push(ask);
         }
-        Ok(asks)
+        Ok(by)
     }
 }
 
@@ -77,9 +80,12 @@ impl Granted {
     /// What of an ask was not granted yet.
     fn rest(&self, ask: &Ask) -> Option<Ask> {
         let is_same = |known: &&Ask| known.permission == ask.permission && known.patterns == ask.patterns;
-        let Some(known) = self.asks.iter().find(is_same) else { return Some(ask.clone()) };
-        let implied: Vec<_> =
-            ask.implied.iter().filter(|implied| !known.implied.contains(implied)).cloned().collect();
+        let known: Vec<_> = self.asks.iter().filter(is_same).collect();
+        if known.is_empty() {
+            return Some(ask.clone());
+        }
+        let is_new = |implied: &&Implied| !known.iter().any(|ask| ask.implied.contains(implied));
+        let implied: Vec<_> = ask.implied.iter().filter(is_new).cloned().collect();
         let is_more = !implied.is_empty();
         is_more.then(|| Ask { patterns: Vec::new(), implied, ..ask.clone() })
     }

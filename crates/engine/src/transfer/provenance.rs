@@ -141,7 +141,7 @@ fn path(inner: &Inner, id: &SessionId) -> Result<PathBuf, Error> {
 /// What is remembered of a session; nothing if it was made here.
 pub(crate) async fn load(inner: &Inner, id: &SessionId) -> Result<Option<Provenance>, Error> {
     let path = path(inner, id)?;
-    let failed = |reason: String| Error::invalid(format!("cannot read `{}`: {reason}", path.display()));
+    let failed = |reason: String| Error::machine(format!("cannot read `{}`: {reason}", path.display()));
     match tokio::fs::metadata(&path).await {
         Ok(file) if file.len() <= MAX_FILE_BYTES => {}
         Ok(file) => {
@@ -157,7 +157,7 @@ pub(crate) async fn load(inner: &Inner, id: &SessionId) -> Result<Option<Provena
 /// Remembers where a session came from; the file is whole or the former one.
 pub(crate) async fn save(inner: &Inner, id: &SessionId, provenance: &Provenance) -> Result<(), Error> {
     let path = path(inner, id)?;
-    let failed = |error: io::Error| Error::invalid(format!("cannot write `{}`: {error}", path.display()));
+    let failed = |error: io::Error| Error::machine(format!("cannot write `{}`: {error}", path.display()));
     let json = serde_json::to_vec(provenance).map_err(|error| failed(error.into()))?;
     let directory = path.with_file_name("");
     codewright_workspace::make_private_directory(&directory).map_err(failed)?;

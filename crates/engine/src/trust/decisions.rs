@@ -93,7 +93,7 @@ impl Decisions {
     }
 
     pub(super) fn list(&self) -> Result<Vec<TrustRecord>, Error> {
-        let document = self.read().map_err(|problem| Error::invalid(self.ignored(&problem)))?;
+        let document = self.read().map_err(|problem| Error::machine(self.ignored(&problem)))?;
         let mut records: Vec<_> = document.decisions.into_iter().map(record).collect();
         records.sort_by_key(|record| std::cmp::Reverse(record.time));
         Ok(records)
@@ -133,11 +133,11 @@ impl Decisions {
             let decisions = Self { path };
             decisions.change_now(change).map_err(|error| {
                 let path = decisions.path.display();
-                Error::invalid(format!("cannot store the decision in `{path}`: {error}"))
+                Error::machine(format!("cannot store the decision in `{path}`: {error}"))
             })
         });
         // The pool drops work only when the runtime ends.
-        changed.await.unwrap_or_else(|_| Err(Error::invalid("the program is ending")))
+        changed.await.unwrap_or_else(|_| Err(Error::aborted("the program is ending")))
     }
 
     fn change_now(&self, change: impl FnOnce(&mut Vec<Decision>) -> bool) -> io::Result<bool> {

@@ -3,7 +3,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use codewright_engine::Wanted;
+use codewright_engine::{self as engine, Resource, Wanted};
 use codewright_proto::{
     Map, PermissionAnswer, PermissionId, PermissionRequest, ProjectId, QuestionAnswers, QuestionId,
     SessionId, ToolRef,
@@ -17,11 +17,6 @@ use crate::Error;
 use crate::extract::{Here, One, Params, Payload, Two};
 use crate::newer::waiting::permission;
 use crate::state::App;
-
-/// The engine's name for a permission request.
-const PERMISSION: &str = "Permission request";
-/// The engine's name for a question.
-const QUESTION: &str = "Question request";
 
 pub(in crate::route) async fn questions(State(app): State<App>, here: Here) -> Json<Value> {
     let pending = app.of_directory(&here, app.engine.questions(), |request| &request.session_id).await;
@@ -62,7 +57,7 @@ async fn asked_in(app: &App, session: &SessionId, id: &QuestionId) -> Result<(),
     known(app, session).await?;
     let asked = app.engine.questions();
     let is_there = asked.iter().any(|asked| asked.id == *id && asked.session_id == *session);
-    let missing = || codewright_engine::Error::NotFound { what: QUESTION, id: id.to_string() };
+    let missing = || engine::Error::NotFound { resource: Resource::Question, id: id.to_string() };
     if is_there { Ok(()) } else { Err(missing().into()) }
 }
 
@@ -140,7 +135,7 @@ async fn wanted(app: &App, session: &SessionId, id: &PermissionId) -> Result<Per
     known(app, session).await?;
     let mut asked = app.engine.permissions().await?.into_iter();
     let found = asked.find(|asked| asked.id == *id && asked.session_id == *session);
-    let missing = || codewright_engine::Error::NotFound { what: PERMISSION, id: id.to_string() };
+    let missing = || engine::Error::NotFound { resource: Resource::Permission, id: id.to_string() };
     Ok(found.ok_or_else(missing)?)
 }
 
