@@ -13,7 +13,6 @@ use codewright_proto::{Clock, TokenUsage};
 use codewright_telemetry::{Batch, Context, Deliver, Delivered, Kind, Settings, Span, Tracer};
 use serde_json::json;
 
-use crate::engine::Inner;
 use crate::{Engine, Level};
 
 /// The methods of requests.
@@ -59,44 +58,9 @@ fn is_switched_off(env: &Env, dirs: &Dirs) -> bool {
     config.map_or(true, |config| config["experimental"]["openTelemetry"] == json!(false))
 }
 
-impl Engine {
-    /// Begins to tell of a client's request; `parent` is what it says that belongs to.
-    #[must_use]
-    pub fn request_span(&self, method: &str, route: &str, parent: Option<&str>) -> Span {
-        let tracer = &self.0.tracer;
-        if !tracer.is_on() {
-            return Span::default();
-        }
-        // A client may invent methods; what is told has the known ones alone.
-        let method = METHODS.into_iter().find(|known| *known == method).unwrap_or("_OTHER");
-        let parent = parent.and_then(Context::parse).map(|parent| tracer.adopt(parent));
-        let mut span = tracer.child_span(&format!("{method} {route}"), Kind::Server, parent);
-        span.set("http.request.method", method);
-        span.set("http.route", route);
-        span
-    }
-
-    /// What is wrong with the variables that name a collector, and what follows from it.
-    #[must_use]
-    pub fn untold(&self) -> Option<&str> {
-        self.0.untold.as_deref()
-    }
-}
-
-impl Inner {
-    /// Tells what is left, and notes what could not be told.
-    pub(crate) async fn tell_the_rest(&self) {
-        let counts = self.tracer.close().await;
-        if counts.dropped + counts.lost > 0 {
-            let about = json!({ "told": counts.exported, "dropped": counts.dropped, "lost": counts.lost });
-            self.note(Level::Warn, "telemetry", "the collector does not have all", Some(about)).await;
-        }
-    }
-}
-
 /// Begins to tell of a request to a model.
-pub(crate) fn request(inner: &Inner, model: &Model) -> Span {
-    let mut span = inner.tracer.span_on("chat", &model.id, Kind::Client);
+pub(crate) fn request(tracer: &Tracer, model: &Model) -> Span {
+    let mut span = tracer.span_on("chat", &model.id, Kind::Client);
     span.set("gen_ai.operation.name", "chat");
     span.set("gen_ai.provider.name", model.provider_id.as_str());
     span.set("gen_ai.request.model", model.id.as_str());

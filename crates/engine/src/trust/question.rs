@@ -10,8 +10,9 @@ use codewright_proto::{
 use tokio_util::sync::CancellationToken;
 
 use super::Standing;
+use super::operations::decide;
 use crate::Error;
-use crate::engine::{Engine, Inner};
+use crate::inner::Inner;
 use crate::permission::evaluate::evaluate;
 use crate::question::Reply;
 
@@ -74,7 +75,7 @@ pub(crate) async fn ask(
         return Ok(());
     };
     let input = TrustInput { decision, fingerprint: instance.trust.fingerprint.clone() };
-    if let Err(error) = Engine(Arc::clone(inner)).decide_trust(&instance, input).await {
+    if let Err(error) = decide(inner, &instance, input).await {
         inner.trust.dismiss(&instance.trust);
         inner.instance(directory).await?.warn(&format!("the trust decision is not stored: {error}"));
     }
