@@ -36,11 +36,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::Inner;
+use crate::instance::Instance;
 use crate::permission::approval::Scope;
 use crate::permission::gate::{Asker, By, Verdict};
-use crate::permission::law::Law;
 use crate::permission::reading::read_rules;
-use crate::place::Place;
+use crate::permission::rules::PermissionRules;
 use crate::request::history::shown_output;
 use crate::run::files::Files;
 use crate::run::next::REJECTED;
@@ -84,12 +84,17 @@ impl Toolbox {
     }
 
     /// The tools that a model may call under these rules and switches.
-    pub(crate) fn select(&self, model: ModelName<'_>, law: &Law, switches: &Switches) -> Selection {
+    pub(crate) fn select(
+        &self,
+        model: ModelName<'_>,
+        rules: &PermissionRules,
+        switches: &Switches,
+    ) -> Selection {
         let mut selection = Selection::default();
         for tool in &self.tools {
             let (facts, switch) = (tool.facts(), switches.get(tool.name()).copied());
             let suits = (facts.suits)(model, &self.setup);
-            if !suits || switch == Some(false) || law.is_off(tool.permission()) {
+            if !suits || switch == Some(false) || rules.is_off(tool.permission()) {
                 continue;
             }
             match facts.listing {
@@ -112,7 +117,7 @@ impl Toolbox {
         tools.sort_by_key(|tool| tool.facts().position.unwrap_or(u8::MAX));
         if let Some(model) = model {
             let model = ModelName { provider_id: "", api_id: model };
-            let offered = self.select(model, &Law::default(), &Switches::default()).offered;
+            let offered = self.select(model, &PermissionRules::default(), &Switches::default()).offered;
             tools.retain(|tool| offered.iter().any(|offered| offered.name() == tool.name()));
         }
         let describe =
@@ -154,7 +159,7 @@ pub(crate) fn changes_nothing(tool: &str) -> bool {
 /// What one call works with.
 pub(crate) struct CallCx {
     pub(crate) inner: Arc<Inner>,
-    pub(crate) place: Arc<Place>,
+    pub(crate) instance: Arc<Instance>,
     pub(crate) session_id: SessionId,
     pub(crate) message_id: MessageId,
     pub(crate) selection: Selection,
@@ -311,8 +316,8 @@ impl CallCx {
     async fn gate(&self, ask: &Ask, tool: Option<ToolRef>) -> Result<By, Failure> {
         let asker = Asker {
             session_id: &self.session_id,
-            place: &self.place,
-            law: &self.caller.law,
+            instance: &self.instance,
+            rules: &self.caller.rules,
             tool,
             cancel: &self.cancel,
         };
@@ -323,13 +328,14 @@ impl CallCx {
     fn leave(&self, tool: ToolRef) -> Leave {
         let (inner, session_id, caller) =
             (Arc::clone(&self.inner), self.session_id.clone(), Arc::clone(&self.caller));
-        let (place, cancel) = (Arc::clone(&self.place), self.cancel.clone());
+        let (instance, cancel) = (Arc::clone(&self.instance), self.cancel.clone());
         Leave::new(move |ask| {
             let (inner, session_id, caller) = (Arc::clone(&inner), session_id.clone(), Arc::clone(&caller));
-            let (place, cancel, tool) = (Arc::clone(&place), cancel.clone(), Some(tool.clone()));
+            let (instance, cancel, tool) = (Arc::clone(&instance), cancel.clone(), Some(tool.clone()));
             async move {
-                let law = &caller.law;
-                let asker = Asker { session_id: &session_id, place: &place, law, tool, cancel: &cancel };
+                let rules = &caller.rules;
+                let asker =
+                    Asker { session_id: &session_id, instance: &instance, rules, tool, cancel: &cancel };
                 gate(&inner, &ask, &asker).await.map(drop).map_err(|failure| match failure {
                     Failure::Told(message) => ToolError::Model(message),
                     Failure::Aborted => ToolError::Cancelled(None),
@@ -360,7 +366,7 @@ impl CallCx {
     ) -> Result<ToolCx, Failure> {
         let host = Arc::new(CallHost {
             inner: self.inner.clone(),
-            place: self.place.clone(),
+            instance: self.instance.clone(),
             caller: self.caller.clone(),
             progress: progress.clone(),
             session_id: self.session_id.clone(),
@@ -371,7 +377,7 @@ impl CallCx {
         let leave = self.leave(self.tool_ref(call));
         let has_todos = tool.facts().todos == TodoAccess::Read;
         let todos = if has_todos { self.todos().await? } else { Arc::default() };
-        let skills = self.place.skills(&self.caller.law).into();
+        let skills = self.instance.skills(&self.caller.rules).into();
         let (known, told) = (self.inner.known.of(&self.session_id), self.told.clone());
         let read_rules = self.read_rules(tool.facts()).await?;
         let can_delegate = self.selection.offered.iter().any(|tool| tool.name() == Task::NAME);
@@ -382,11 +388,11 @@ impl CallCx {
             skills,
             todos,
             known,
-            jobs: self.inner.jobs.of(self.session_id.as_str(), &self.place.directory),
+            jobs: self.inner.jobs.of(self.session_id.as_str(), &self.instance.directory),
             told,
             host,
             can_delegate,
-            ..tool_cx(&self.inner, &self.place, self.cancel.clone(), progress)
+            ..tool_cx(&self.inner, &self.instance, self.cancel.clone(), progress)
         })
     }
 
@@ -395,15 +401,15 @@ impl CallCx {
         if !facts.finds_files {
             return Ok(ReadRules::open());
         }
-        let approvals = self.inner.gate.approvals(&Scope::of(&self.place)).await;
+        let approvals = self.inner.gate.approvals(&Scope::of(&self.instance)).await;
         let approvals = approvals
             .map_err(|error| Failure::Told(format!("The saved permissions could not be read: {error}")))?;
-        Ok(read_rules(&self.caller.law, approvals))
+        Ok(read_rules(&self.caller.rules, approvals))
     }
 
     /// Reports the files that a call changed to clients.
     fn report_edits(&self, edits: &[(&str, FileEdit)]) {
-        let directory = self.place.directory_text();
+        let directory = self.instance.directory_text();
         let signal = |signal| self.inner.store.signal(signal);
         // A removed file was not edited.
         for (file, _) in edits.iter().filter(|(_, edit)| *edit != FileEdit::Removed) {
@@ -536,7 +542,7 @@ async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<By, Failure
 
 /// Holds a shell command to the rules as if the model had written it; the reason if it is not allowed.
 pub(crate) async fn check_command(
-    (inner, place): (&Inner, &Place),
+    (inner, instance): (&Inner, &Instance),
     asker: &Asker<'_>,
     command: &str,
 ) -> Result<(), String> {
@@ -546,7 +552,7 @@ pub(crate) async fn check_command(
     };
     let tool = inner.toolbox.find(Bash::NAME);
     let tool = tool.ok_or_else(|| "there is no tool that runs commands".to_owned())?;
-    let cx = tool_cx(inner, place, asker.cancel.clone(), Progress::none());
+    let cx = tool_cx(inner, instance, asker.cancel.clone(), Progress::none());
     let input = serde_json::json!({ "command": command, "description": "shell command of a template" });
     let asks = tool.asks(&input, &cx).await.map_err(|error| reason(failure(error)))?;
     for ask in &asks {
@@ -556,20 +562,20 @@ pub(crate) async fn check_command(
 }
 
 /// A tool as the model is shown it.
-pub(crate) fn spec(tool: &dyn AnyTool, place: &Place, law: &Law) -> ToolSpec {
+pub(crate) fn spec(tool: &dyn AnyTool, instance: &Instance, rules: &PermissionRules) -> ToolSpec {
     let mut description = tool.description();
     if tool.facts().lists_agents {
-        description = description.replace("{agents}", &agents(place, law));
+        description = description.replace("{agents}", &agents(instance, rules));
     }
     ToolSpec { name: tool.name().to_owned(), description, parameters: tool.parameters() }
 }
 
 /// The agents that may be called under these rules, a line each.
-fn agents(place: &Place, law: &Law) -> String {
-    let lines = place.agents().iter().filter(|agent| {
+fn agents(instance: &Instance, rules: &PermissionRules) -> String {
+    let lines = instance.agents().iter().filter(|agent| {
         agent.mode != AgentMode::Primary
             && !agent.hidden
-            && law.decide(Task::NAME, &agent.name) != Action::Deny
+            && rules.decide(Task::NAME, &agent.name) != Action::Deny
     });
     let lines = lines.map(|agent| {
         let description = agent.description.as_deref().unwrap_or("To be called only when the user names it.");
@@ -583,25 +589,30 @@ fn agents(place: &Place, law: &Law) -> String {
 /// may be shown it.
 pub(crate) async fn read(
     inner: &Arc<Inner>,
-    place: &Arc<Place>,
+    instance: &Arc<Instance>,
     input: Value,
     cancel: &CancellationToken,
 ) -> Result<String, String> {
     let tool = inner.toolbox.find(Read::NAME);
     let tool = tool.ok_or_else(|| "there is no read tool".to_owned())?;
-    let cx = tool_cx(inner, place, cancel.clone(), Progress::none());
+    let cx = tool_cx(inner, instance, cancel.clone(), Progress::none());
     let output = tool.run(input, &cx).await.map_err(|error| neutralize(&error.to_string()).into_owned())?;
     Ok(shown_output(tool.name(), &output.output, &output.metadata))
 }
 
-pub(crate) fn tool_cx(inner: &Inner, place: &Place, cancel: CancellationToken, progress: Progress) -> ToolCx {
+pub(crate) fn tool_cx(
+    inner: &Inner,
+    instance: &Instance,
+    cancel: CancellationToken,
+    progress: Progress,
+) -> ToolCx {
     let ids = inner.ids.clone();
     inner.outputs.sweep_now_and_then(&inner.tasks, inner.clock.now_ms());
     ToolCx {
-        directory: place.directory.clone(),
-        worktree: place.worktree.root.clone(),
+        directory: instance.directory.clone(),
+        worktree: instance.worktree.root.clone(),
         home: Some(inner.dirs.home.clone()),
-        bounds: place.settled.bounds,
+        bounds: instance.settled.bounds,
         output_dir: inner.dirs.tool_output(),
         new_output_id: Arc::new(move || ids.tool_output().to_string()),
         cancel,
@@ -619,7 +630,7 @@ pub(crate) fn tool_cx(inner: &Inner, place: &Place, cancel: CancellationToken, p
         told: ToldInstructions::default(),
         env: inner.child_env.clone(),
         locks: inner.locks.clone(),
-        shell: place.settled.shell.clone().unwrap_or_else(|| inner.shell.clone()),
+        shell: instance.settled.shell.clone().unwrap_or_else(|| inner.shell.clone()),
         host: Arc::new(Nobody),
         confinement: inner.confinement.clone(),
         can_delegate: false,
@@ -677,13 +688,13 @@ mod tests {
 
     use super::*;
 
-    fn allowed() -> Law {
-        Law::of(vec![Rule::new("*", "*", Action::Allow)])
+    fn allowed() -> PermissionRules {
+        PermissionRules::of(vec![Rule::new("*", "*", Action::Allow)])
     }
 
-    fn offered(env: &Env, model: &str, law: &Law) -> Vec<String> {
+    fn offered(env: &Env, model: &str, rules: &PermissionRules) -> Vec<String> {
         let model = ModelName { provider_id: "mock", api_id: model };
-        let selection = Toolbox::builtin(env, 2026).select(model, law, &Switches::new());
+        let selection = Toolbox::builtin(env, 2026).select(model, rules, &Switches::new());
         selection.offered.iter().map(|tool| tool.name().to_owned()).collect()
     }
 
@@ -729,7 +740,7 @@ mod tests {
     fn a_rule_against_edits_hides_every_tool_that_edits() {
         let rules = [Rule::new("edit", "*", Action::Deny)];
         for model in ["gpt-5", "plain-model"] {
-            let offered = offered(&plain(), model, &Law::of(rules.to_vec()));
+            let offered = offered(&plain(), model, &PermissionRules::of(rules.to_vec()));
             assert!(
                 !offered.iter().any(|tool| ["apply_patch", "edit", "write"].contains(&tool.as_str())),
                 "{model}"
