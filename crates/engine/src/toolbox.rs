@@ -190,7 +190,7 @@ impl CallCx {
         // A model may invent names; what is told has ours alone.
         let tool = self.selection.find(&call.name);
         let name = tool.as_ref().map_or("invalid", |tool| tool.name());
-        let mut span = self.inner.tracer.span_of("execute_tool", name, Kind::Internal);
+        let mut span = self.inner.tracer.span_on("execute_tool", name, Kind::Internal);
         span.set("gen_ai.operation.name", "execute_tool");
         span.set("gen_ai.tool.name", name);
         if let Some(class) = within_span(span.context(), self.to_the_end(call)).await {
