@@ -101,7 +101,7 @@ impl Toolbox {
                 Listing::Accepted if switch.is_none() => selection.accepted.push(tool.clone()),
                 Listing::Optional if switch.is_none() => {}
                 Listing::Offered | Listing::Accepted | Listing::Optional => {
-                    selection.offered.push(tool.clone())
+                    selection.offered.push(tool.clone());
                 }
             }
         }

@@ -78,6 +78,9 @@ pub enum FileEdit {
     Removed,
 }
 
+/// Finds the changed files in the metadata of an output.
+type EditsOf = for<'a> fn(&'a Map<String, Value>) -> Vec<(&'a str, FileEdit)>;
+
 /// The facts of a tool.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {
@@ -86,7 +89,7 @@ pub struct Facts {
     /// Its effect on files.
     pub effect: Effect,
     /// The files that a call changed, according to the metadata of its output.
-    pub edits: for<'a> fn(&'a Map<String, Value>) -> Vec<(&'a str, FileEdit)>,
+    pub edits: EditsOf,
     /// Whether it finds files by itself, so that rules about reading must filter its output.
     pub finds_files: bool,
     /// Whether it limits its own output.
