@@ -5,16 +5,12 @@
 
 mod operations;
 
-use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use codewright_llm::oauth::methods;
 use codewright_proto::AttemptId;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
-
-use crate::error::Resource;
 
 /// How long an attempt may take, and how long it is told what became of it.
 const LIFE: Duration = Duration::from_secs(10 * 60);
@@ -80,4 +76,3 @@ impl Attempts {
         }
     }
 }
-

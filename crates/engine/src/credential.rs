@@ -2,18 +2,17 @@
 
 pub(crate) mod operations;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use codewright_config::{Dirs, Env};
 use codewright_llm::Client;
-use codewright_llm::oauth::{Begun, Endpoints, Kind, Method, SignIn, methods};
-use codewright_llm::vault::{self, Credential, Vault};
+use codewright_llm::oauth::{Begun, Endpoints, Kind, Method, SignIn};
+use codewright_llm::vault::{Credential, Vault};
 use codewright_proto::Clock;
 use serde_json::{Value, json};
 
-use crate::error::Resource;
 use crate::Error;
 
 /// How long a sign-in that was begun is kept for whoever finishes it.

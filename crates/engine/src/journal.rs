@@ -7,8 +7,8 @@ mod operations;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
 use serde_json::{Value, json};
@@ -82,7 +82,13 @@ impl Journal {
     }
 
     /// Writes a line. A line that cannot be written is lost: that is no reason to fail for the caller.
-    pub(crate) async fn note(self: &Arc<Self>, level: Level, service: &str, message: &str, extra: Option<Value>) {
+    pub(crate) async fn note(
+        self: &Arc<Self>,
+        level: Level,
+        service: &str,
+        message: &str,
+        extra: Option<Value>,
+    ) {
         if !self.takes(level) {
             return;
         }

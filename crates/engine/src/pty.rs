@@ -8,11 +8,11 @@ mod operations;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use codewright_proto::{Pty, PtyId, PtyInput, PtyPatch, PtyStatus, PtyTicket, Shell, Signal};
-use codewright_workspace::{Author, Command, Screen, Seated, open_terminal};
+use codewright_proto::{Pty, PtyId};
+use codewright_workspace::Screen;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

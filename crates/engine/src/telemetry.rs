@@ -10,13 +10,11 @@ use std::pin::Pin;
 use codewright_config::{Dirs, Env, LoadInput, env};
 use codewright_llm::{Client, Error as Refusal, Model};
 use codewright_proto::{Clock, TokenUsage};
-use codewright_telemetry::{Batch, Context, Deliver, Delivered, Kind, Settings, Span, Tracer};
+use codewright_telemetry::{Batch, Deliver, Delivered, Kind, Settings, Span, Tracer};
 use serde_json::json;
 
-use crate::{Engine, Level};
-
 /// The methods of requests.
-const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+pub(crate) const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /// The collector, over the network of the program.
 struct Collector(Client);

@@ -14,12 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codewright_config::{ControlFiles, Dirs, Env, Trust, env};
-use codewright_proto::{
-    Signal, TrustChange, TrustChangeKind, TrustChoice, TrustDismissal, TrustInput, TrustRecord, TrustReply,
-    TrustRequest, TrustStatus,
-};
+use codewright_proto::{TrustChange, TrustChangeKind, TrustReply, TrustRequest, TrustStatus};
 
-use decisions::{Decision, Decisions, Stamp};
+use decisions::{Decisions, Stamp};
 
 /// The answer to a decision about control files that are no longer those of the directory.
 const STALE: &str =

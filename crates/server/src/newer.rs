@@ -23,7 +23,7 @@ pub(crate) const PAGE_EVENTS: usize = 256;
 /// Learns what a session was before the place at which its log begins to be read. What cannot be read is not known.
 pub(crate) async fn begin(engine: &Engine, fold: &mut event::Fold, (session, from_seq): (&SessionId, u64)) {
     if from_seq > 0
-        && let Ok(Some(before)) = engine.session_before(session, from_seq).await
+        && let Ok(Some(before)) = engine.events().session_before(session, from_seq).await
     {
         fold.begin(before.revert);
     }
@@ -36,10 +36,10 @@ pub(crate) async fn learn(engine: &Engine, fold: &mut event::Fold, envelope: &En
         return;
     }
     // One that was removed meanwhile has nothing more to tell.
-    let Ok(stored) = engine.message(&part.session_id, &part.message_id).await else { return };
+    let Ok(stored) = engine.sessions().message(&part.session_id, &part.message_id).await else { return };
     let asked = match &stored.info {
         Message::Assistant(info) if info.summary == Some(true) => {
-            engine.message(&part.session_id, &info.parent_id).await.ok()
+            engine.sessions().message(&part.session_id, &info.parent_id).await.ok()
         }
         Message::Assistant(_) | Message::User(_) => None,
     };

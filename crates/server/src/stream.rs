@@ -66,8 +66,8 @@ struct Reader {
 pub(crate) async fn open(app: App, scope: Scope, after: Option<u64>, closing: CancellationToken) -> Response {
     let heartbeat = beating(&app);
     let reader = Reader {
-        subscription: app.engine.subscribe(),
-        _following: app.engine.follow().await,
+        subscription: app.engine.events().subscribe(),
+        _following: app.engine.events().follow().await,
         app,
         scope,
         replay: after,
@@ -142,7 +142,7 @@ impl Reader {
     async fn logged(&mut self, after: u64) -> Option<Option<Arc<Envelope>>> {
         if self.page.is_empty() {
             // Ends the stream: the reader comes back and continues.
-            let events = self.app.engine.events_after(after, PAGE_EVENTS).await.ok()?;
+            let events = self.app.engine.events().after(after, PAGE_EVENTS).await.ok()?;
             self.page = events.into_iter().map(Arc::new).collect();
         }
         let next = self.page.pop_front();

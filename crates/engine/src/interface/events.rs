@@ -10,7 +10,6 @@ use crate::Error;
 use crate::instance::head::Following;
 
 impl Events<'_> {
-
     /// Everything that happens from now on.
     #[must_use]
     pub fn subscribe(self) -> Subscription {
@@ -19,7 +18,7 @@ impl Events<'_> {
 
     /// Watches the repositories of open directories, until the returned value is dropped.
     pub async fn follow(self) -> Following {
-        self.0.heads.follow(self.0.store).await
+        self.0.instances.heads.follow(&self.0.store).await
     }
 
     /// Stored events after a position, oldest first.

@@ -7,7 +7,6 @@ use super::Permissions;
 use crate::Error;
 
 impl Permissions<'_> {
-
     /// The permission requests that wait for a user.
     pub async fn pending(self) -> Result<Vec<PermissionRequest>, Error> {
         self.0.gate.listed().await

@@ -6,7 +6,6 @@ use super::Questions;
 use crate::Error;
 
 impl Questions<'_> {
-
     /// The questions that wait for a user, oldest first.
     #[must_use]
     pub fn pending(self) -> Vec<QuestionRequest> {

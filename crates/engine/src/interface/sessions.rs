@@ -17,13 +17,8 @@ use crate::run::stop::stop;
 use crate::{Error, session};
 
 impl Sessions<'_> {
-
     /// Makes a session in a directory.
-    pub async fn create(
-        self,
-        instance: &Arc<Instance>,
-        input: SessionInput,
-    ) -> Result<Session, Error> {
+    pub async fn create(self, instance: &Arc<Instance>, input: SessionInput) -> Result<Session, Error> {
         if let Some(parent) = &input.parent_id {
             self.0.session(parent).await?;
         }
@@ -143,7 +138,7 @@ impl Sessions<'_> {
         let was_at_work = stop(self.0, id).await?;
         if !was_at_work && self.0.store.session(id).await?.is_some() && !self.0.runs.is_running(id) {
             // Whoever waits for the end of a turn hears that there is none.
-            tell_idle(self.0, id);
+            signal_idle(self.0, id);
         }
         Ok(true)
     }

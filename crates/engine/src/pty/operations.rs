@@ -8,11 +8,14 @@ use codewright_proto::{Pty, PtyId, PtyInput, PtyPatch, PtyStatus, PtyTicket, She
 use codewright_workspace::{Author, Command, Seated, open_terminal};
 use tokio::sync::watch;
 
-use super::{Attached, CHUNK_BYTES, MAX_OPEN, MAX_TICKETS, SHELLS, SIZE, TICKET_SECONDS, Terminal, UNLIKE_OTHERS, lock, secret};
+use super::{
+    Attached, CHUNK_BYTES, MAX_OPEN, MAX_TICKETS, SHELLS, SIZE, TICKET_SECONDS, Terminal, UNLIKE_OTHERS,
+    lock, secret,
+};
+use crate::Error;
 use crate::inner::Inner;
 use crate::instance::Instance;
 use crate::interface::Terminals;
-use crate::Error;
 
 impl Terminals<'_> {
     /// The shells that this machine has.
@@ -46,7 +49,7 @@ impl Terminals<'_> {
             return Err(Error::too_many(format!("there are {MAX_OPEN} terminals already")));
         }
         let id = self.0.ids.pty();
-        let shell = instance.settled.shell.as_ref().unwrap_or(self.0.shell);
+        let shell = instance.settled.shell.as_ref().unwrap_or(&self.0.shell);
         let program = input.command.unwrap_or_else(|| shell.to_string_lossy().into_owned());
         let mut args = input.args.unwrap_or_default();
         if program.ends_with("sh") {
@@ -128,7 +131,7 @@ impl Terminals<'_> {
         self.0.terminals.find(id)?;
         let ticket = secret().map_err(|error| Error::machine(format!("no random numbers: {error}")))?;
         let now = self.0.clock.now_ms();
-        let mut tickets = lock(self.0.terminals.tickets);
+        let mut tickets = lock(&self.0.terminals.tickets);
         tickets.retain(|_, (_, until)| *until > now);
         if tickets.len() >= MAX_TICKETS {
             return Err(Error::too_many("too many tickets wait to be used"));
@@ -140,7 +143,7 @@ impl Terminals<'_> {
     /// Uses a ticket up; whether it was good for this terminal.
     #[must_use]
     pub fn redeem_ticket(self, id: &PtyId, ticket: &str) -> bool {
-        let found = lock(self.0.terminals.tickets).remove(ticket);
+        let found = lock(&self.0.terminals.tickets).remove(ticket);
         found.is_some_and(|(of, until)| of == *id && until > self.0.clock.now_ms())
     }
 

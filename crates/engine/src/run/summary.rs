@@ -12,7 +12,7 @@ use codewright_store::Lease;
 use super::compact::plan::marker;
 use super::structured::wanted;
 use crate::Error;
-use crate::engine::Inner;
+use crate::inner::Inner;
 use crate::instance::Instance;
 
 /// Files whose changes are shown of one turn; those of more are left out.

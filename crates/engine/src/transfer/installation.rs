@@ -20,7 +20,7 @@ use super::item::{Reader, Strictness, mend_session};
 use super::merge::{self, Incoming, Messages};
 use super::provenance::Rest;
 use crate::Error;
-use crate::engine::Inner;
+use crate::inner::Inner;
 
 /// How many sessions that were not taken over are named.
 const MAX_NAMED: usize = 1_000;

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::Error;
-use crate::engine::Inner;
+use crate::inner::Inner;
 
 /// How much of one session is kept beside it, as JSON.
 const MAX_REST_BYTES: usize = 64 * 1024 * 1024;

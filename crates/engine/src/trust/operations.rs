@@ -70,8 +70,11 @@ impl Trust<'_> {
 /// # Errors
 ///
 /// If the control files are not those that the user was shown, or the decision cannot be stored.
-pub(crate) async fn decide(inner: &Inner, instance: &Instance, input: TrustInput) -> Result<TrustReply, Error> {
-    let inner = self.0;
+pub(crate) async fn decide(
+    inner: &Inner,
+    instance: &Instance,
+    input: TrustInput,
+) -> Result<TrustReply, Error> {
     // The files may have changed since the directory was opened.
     inner.forget_instance(&instance.directory).await;
     let instance = inner.instance(&instance.directory).await?;
@@ -102,8 +105,7 @@ pub(crate) async fn decide(inner: &Inner, instance: &Instance, input: TrustInput
 pub(crate) async fn keep(inner: &Inner, before: &Instance, changed: &Path) -> Result<(), Error> {
     let had_trust = matches!(before.trust.status, TrustStatus::Trusted | TrustStatus::Unneeded);
     let instance = inner.instance(&before.directory).await?;
-    let shown =
-        changed.strip_prefix(&instance.trust.root).unwrap_or(changed).to_string_lossy().into_owned();
+    let shown = changed.strip_prefix(&instance.trust.root).unwrap_or(changed).to_string_lossy().into_owned();
     let others = |standing: &Standing| -> BTreeMap<String, String> {
         // Git's files are looked at only once there is something to decide.
         let is_other =

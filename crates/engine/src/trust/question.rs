@@ -43,7 +43,7 @@ pub(crate) async fn ask(
     let rules = session.permission.as_deref().unwrap_or_default();
     let is_denied =
         evaluate(rules.iter(), "question", "*").is_some_and(|rule: &Rule| rule.action == Action::Deny);
-    if is_denied || !inner.has_followers() {
+    if is_denied || !inner.instances.heads.has_followers() {
         return Ok(());
     }
     let root = inner.instance(directory).await?.trust.root.clone();

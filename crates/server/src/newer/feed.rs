@@ -110,7 +110,7 @@ impl Sessions {
         let Some((fold, _)) = self.0.get_mut(session) else { return Vec::new() };
         let Some((message, last)) = fold.unsettled() else { return Vec::new() };
         // The feed may be in the middle of what was stored as one; the log is not.
-        let Ok(next) = engine.events_of(session, last + 1, 1).await else { return Vec::new() };
+        let Ok(next) = engine.events().of_session(session, last + 1, 1).await else { return Vec::new() };
         if next.first().is_some_and(|next| goes_on(next, message)) {
             return Vec::new();
         }
@@ -149,11 +149,11 @@ fn goes_on(envelope: &Envelope, prompt: &MessageId) -> bool {
 async fn read_to(engine: &Engine, news: &Envelope) -> Fold {
     let (session, until) = (news.event.session_id(), news.seq);
     let (mut fold, mut told) = (Fold::default(), Vec::new());
-    let mut at = engine.seq_before(session, until, LOOK_BACK).await.unwrap_or(until);
+    let mut at = engine.events().seq_before(session, until, LOOK_BACK).await.unwrap_or(until);
     begin(engine, &mut fold, (session, at)).await;
     while at < until {
         let limit = PAGE_EVENTS.min((until - at) as usize);
-        let Ok(page) = engine.events_of(session, at, limit).await else { break };
+        let Ok(page) = engine.events().of_session(session, at, limit).await else { break };
         let Some(last) = page.last() else { break };
         at = last.seq + 1;
         for envelope in page.iter().take_while(|envelope| envelope.seq < until) {

@@ -56,7 +56,7 @@ pub(super) async fn no_worktrees(_here: Here) -> Result<Json<Value>, Error> {
 
 /// The further worktrees of the directory's project.
 pub(super) async fn worktrees(State(app): State<App>, here: Here) -> Result<Json<Vec<String>>, Error> {
-    Ok(Json(app.engine.stored_project(&here.place).await?.sandboxes))
+    Ok(Json(app.engine.projects().of_instance(&here.place).await?.sandboxes))
 }
 
 /// No turn is moved to the background.
@@ -126,8 +126,8 @@ pub(super) async fn sessions(
         start: listed.start,
         ..SessionFilter::default()
     };
-    let projects = app.engine.projects().await?;
-    let mut found = app.engine.sessions(filter).await?;
+    let projects = app.engine.projects().list().await?;
+    let mut found = app.engine.sessions().list(filter).await?;
     found.retain(|session| {
         cursor.is_none_or(|cursor| session.time.updated < cursor)
             && (archived || session.time.archived.is_none())

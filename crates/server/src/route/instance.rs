@@ -30,12 +30,12 @@ pub(super) async fn agents(here: Here) -> Json<Value> {
 
 /// Puts the directory away; its next request opens it anew.
 pub(super) async fn dispose(State(app): State<App>, here: Here) -> Json<bool> {
-    app.engine.dispose(&here.place).await;
+    app.engine.instances().dispose(&here.place).await;
     Json(true)
 }
 
 pub(super) async fn dispose_all(State(app): State<App>) -> Json<bool> {
-    app.engine.dispose_all().await;
+    app.engine.instances().dispose_all().await;
     Json(true)
 }
 

@@ -10,7 +10,7 @@ use crate::extract::{Here, One, Payload, Two};
 use crate::state::App;
 
 pub(super) async fn list(State(app): State<App>, here: Here) -> Result<Json<Vec<PermissionRequest>>, Error> {
-    let pending = app.engine.permissions().await?;
+    let pending = app.engine.permissions().pending().await?;
     Ok(Json(app.of_directory(&here, pending, |request| &request.session_id).await))
 }
 
@@ -39,7 +39,7 @@ pub(super) async fn respond(
 impl crate::state::Server {
     async fn answer(&self, id: PermissionId, answer: PermissionAnswer) -> Result<Json<bool>, Error> {
         let engine = self.engine.clone();
-        self.finish(async move { engine.answer_permission(&id, answer).await }).await?;
+        self.finish(async move { engine.permissions().answer(&id, answer).await }).await?;
         Ok(Json(true))
     }
 }

@@ -32,7 +32,7 @@ pub(super) async fn replay(
     app.finish(async move {
         // Its project has to be known before a session in it can be.
         engine.instance(&std::path::Path::new(&directory).join(replay.directory)).await?;
-        engine.replay_foreign(replay.events).await
+        engine.events().replay_foreign(replay.events).await
     })
     .await?;
     Ok(Json(json!({"sessionID": session})))
@@ -45,7 +45,7 @@ pub(super) async fn history(
     State(app): State<App>,
     Payload(known): Payload<HashMap<String, u64>>,
 ) -> Result<Json<Vec<Logged>>, Error> {
-    Ok(Json(app.engine.history(known).await?))
+    Ok(Json(app.engine.events().history(known).await?))
 }
 
 /// There are no workspaces to keep in step, so all of them are.

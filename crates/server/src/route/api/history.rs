@@ -78,7 +78,12 @@ impl Reader {
         let (known, after) = (self.next_seq, self.after.unwrap_or(0));
         match known {
             Some(seq) => Ok(seq),
-            None => Ok(self.app.engine.seq_before(&self.session, after.saturating_add(1), LOOK_BACK).await?),
+            None => Ok(self
+                .app
+                .engine
+                .events()
+                .seq_before(&self.session, after.saturating_add(1), LOOK_BACK)
+                .await?),
         }
     }
 
@@ -115,7 +120,8 @@ impl Reader {
                 begin(&self.app.engine, &mut self.fold, (&self.session, from_seq)).await;
             }
             self.next_seq = Some(from_seq);
-            self.page = self.app.engine.events_of(&self.session, from_seq, PAGE_EVENTS).await?.into();
+            self.page =
+                self.app.engine.events().of_session(&self.session, from_seq, PAGE_EVENTS).await?.into();
         }
         let next = self.page.pop_front();
         if let Some(envelope) = &next {
@@ -128,7 +134,7 @@ impl Reader {
 /// How a prompt was taken in, by what the log says of it where it was stored.
 pub(super) async fn admission(app: &App, session: &SessionId, message: &MessageId) -> Result<Value, Error> {
     let missing = || Error::MissingMessage { session: session.clone(), message: message.clone() };
-    let from_seq = app.engine.first_seq(session, message).await?.ok_or_else(missing)?;
+    let from_seq = app.engine.events().first_seq(session, message).await?.ok_or_else(missing)?;
     let mut told = prompt_at(app, session, (message, from_seq)).await?.into_iter();
     // The second is told right behind.
     let found = (told.next().filter(|told| told.admitted.as_ref() == Some(message)), told.next());
@@ -156,7 +162,7 @@ async fn prompt_at(
 ) -> Result<Vec<Told>, Error> {
     let (mut fold, mut told, mut next_seq) = (Fold::default(), Vec::new(), from_seq);
     loop {
-        let page = app.engine.events_of(session, next_seq, PROMPT_EVENTS).await?;
+        let page = app.engine.events().of_session(session, next_seq, PROMPT_EVENTS).await?;
         for envelope in &page {
             fold.push(envelope, &mut told);
             if fold.unsettled().is_none_or(|(unsettled, _)| unsettled != message) {
@@ -238,7 +244,7 @@ pub(in crate::route) async fn follow(
     // Whoever comes back says what it has seen last, whatever it asked for at first.
     let after = last_event(&headers)?.or(named);
     let follower = Follower {
-        subscription: app.engine.subscribe(),
+        subscription: app.engine.events().subscribe(),
         heartbeat: beating(&app),
         reader: Reader::new(app, id, after),
         closing: Closing::token(closing),

@@ -15,13 +15,13 @@ use crate::extract::{Here, One, Payload};
 use crate::state::App;
 
 pub(in crate::route) async fn list(State(app): State<App>, here: Here) -> Json<Value> {
-    let (sign_ins, labels) = (app.engine.sign_in_methods(), app.engine.labels());
+    let (sign_ins, labels) = (app.engine.providers().sign_in_methods(), app.engine.providers().labels());
     let all = here.place.connections();
     located(&here, all.iter().map(|known| shape::integration(known, &sign_ins, &labels)).collect())
 }
 
 pub(in crate::route) async fn read(State(app): State<App>, here: Here, One(id): One<String>) -> Json<Value> {
-    let (sign_ins, labels) = (app.engine.sign_in_methods(), app.engine.labels());
+    let (sign_ins, labels) = (app.engine.providers().sign_in_methods(), app.engine.providers().labels());
     let all = here.place.connections();
     let found = all.iter().find(|(known, ..)| *known == id);
     located(&here, found.map_or(Value::Null, |known| shape::integration(known, &sign_ins, &labels)))
@@ -39,7 +39,10 @@ pub(in crate::route) async fn connect_key(
     Payload(given): Payload<Key>,
 ) -> Result<StatusCode, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.set_key(&provider, &given.key, given.label.as_deref()).await }).await?;
+    app.finish(
+        async move { engine.providers().set_key(&provider, &given.key, given.label.as_deref()).await },
+    )
+    .await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -59,7 +62,7 @@ pub(in crate::route) async fn connect(
 ) -> Result<Json<Value>, Error> {
     let engine = app.engine.clone();
     let Begin { method_id, inputs, label } = asked;
-    let begun = async move { engine.begin_attempt(&provider, &method_id, &inputs, label).await };
+    let begun = async move { engine.providers().begin_attempt(&provider, &method_id, &inputs, label).await };
     let attempt = app.finish(begun).await?;
     let data = json!({
         "attemptID": attempt.id,
@@ -76,7 +79,7 @@ pub(in crate::route) async fn status(
     here: Here,
     One(id): One<String>,
 ) -> Result<Json<Value>, Error> {
-    let (attempt, progress) = app.engine.attempt(&id)?;
+    let (attempt, progress) = app.engine.providers().attempt(&id)?;
     let time = time(&attempt);
     let data = match progress {
         Progress::Pending => json!({"status": "pending", "time": time}),
@@ -88,7 +91,7 @@ pub(in crate::route) async fn status(
 }
 
 pub(in crate::route) async fn cancel(State(app): State<App>, One(id): One<String>) -> StatusCode {
-    app.engine.cancel_attempt(&id).await;
+    app.engine.providers().cancel_attempt(&id).await;
     StatusCode::NO_CONTENT
 }
 
@@ -103,7 +106,7 @@ pub(in crate::route) async fn complete(
     One(id): One<String>,
     Payload(Complete { code }): Payload<Complete>,
 ) -> Result<StatusCode, Error> {
-    app.engine.complete_attempt(&id, code).await?;
+    app.engine.providers().complete_attempt(&id, code).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -123,7 +126,7 @@ pub(in crate::route) async fn rename(
     Payload(Label { label }): Payload<Label>,
 ) -> Result<StatusCode, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.set_label(&id, &label).await }).await?;
+    app.finish(async move { engine.providers().set_label(&id, &label).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -132,6 +135,6 @@ pub(in crate::route) async fn disconnect(
     One(id): One<String>,
 ) -> Result<StatusCode, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.remove_credential(&id).await }).await?;
+    app.finish(async move { engine.providers().remove_credential(&id).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -3,7 +3,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use codewright_engine::{self as engine, Resource, Wanted};
+use codewright_engine::{self as engine, PermissionInput, Resource};
 use codewright_proto::{
     Map, PermissionAnswer, PermissionId, PermissionRequest, ProjectId, QuestionAnswers, QuestionId,
     SessionId, ToolRef,
@@ -19,7 +19,8 @@ use crate::newer::waiting::permission;
 use crate::state::App;
 
 pub(in crate::route) async fn questions(State(app): State<App>, here: Here) -> Json<Value> {
-    let pending = app.of_directory(&here, app.engine.questions(), |request| &request.session_id).await;
+    let pending =
+        app.of_directory(&here, app.engine.questions().pending(), |request| &request.session_id).await;
     located(&here, json!(pending))
 }
 
@@ -28,7 +29,7 @@ pub(in crate::route) async fn questions_of(
     One(id): One<SessionId>,
 ) -> Result<Json<Value>, Error> {
     known(&app, &id).await?;
-    let asked = app.engine.questions();
+    let asked = app.engine.questions().pending();
     let of: Vec<_> = asked.into_iter().filter(|asked| asked.session_id == id).collect();
     Ok(Json(json!({ "data": of })))
 }
@@ -39,7 +40,7 @@ pub(in crate::route) async fn reply(
     Payload(answer): Payload<QuestionAnswers>,
 ) -> Result<StatusCode, Error> {
     asked_in(&app, &session, &id).await?;
-    app.engine.answer_question(&id, answer.answers)?;
+    app.engine.questions().answer(&id, answer.answers)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -48,21 +49,21 @@ pub(in crate::route) async fn reject(
     Two(session, id): Two<SessionId, QuestionId>,
 ) -> Result<StatusCode, Error> {
     asked_in(&app, &session, &id).await?;
-    app.engine.reject_question(&id)?;
+    app.engine.questions().reject(&id)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Whether a question waits in a session: one session's client does not answer for another.
 async fn asked_in(app: &App, session: &SessionId, id: &QuestionId) -> Result<(), Error> {
     known(app, session).await?;
-    let asked = app.engine.questions();
+    let asked = app.engine.questions().pending();
     let is_there = asked.iter().any(|asked| asked.id == *id && asked.session_id == *session);
     let missing = || engine::Error::NotFound { resource: Resource::Question, id: id.to_string() };
     if is_there { Ok(()) } else { Err(missing().into()) }
 }
 
 pub(in crate::route) async fn permissions(State(app): State<App>, here: Here) -> Result<Json<Value>, Error> {
-    let pending = app.engine.permissions().await?;
+    let pending = app.engine.permissions().pending().await?;
     let asked = app.of_directory(&here, pending, |request| &request.session_id).await;
     Ok(located(&here, asked.iter().map(permission).collect()))
 }
@@ -72,7 +73,7 @@ pub(in crate::route) async fn permissions_of(
     One(id): One<SessionId>,
 ) -> Result<Json<Value>, Error> {
     known(&app, &id).await?;
-    let asked = app.engine.permissions().await?;
+    let asked = app.engine.permissions().pending().await?;
     let of: Vec<_> = asked.iter().filter(|asked| asked.session_id == id).map(permission).collect();
     Ok(Json(json!({ "data": of })))
 }
@@ -105,7 +106,7 @@ pub(in crate::route) async fn want(
 ) -> Result<Json<Value>, Error> {
     let id = want.id.as_deref().map(|id| given("id", PermissionId::parse(id))).transpose()?;
     known(&app, &session).await?;
-    let wanted = Wanted {
+    let wanted = PermissionInput {
         id,
         permission: want.action,
         patterns: want.resources,
@@ -115,7 +116,8 @@ pub(in crate::route) async fn want(
         agent: want.agent,
     };
     let engine = app.engine.clone();
-    let (id, effect) = app.finish(async move { engine.want_permission(&session, wanted).await }).await?;
+    let (id, effect) =
+        app.finish(async move { engine.permissions().request(&session, wanted).await }).await?;
     Ok(Json(json!({"data": {"id": id, "effect": effect}})))
 }
 
@@ -126,14 +128,14 @@ pub(in crate::route) async fn allow(
 ) -> Result<StatusCode, Error> {
     wanted(&app, &session, &id).await?;
     let engine = app.engine.clone();
-    app.finish(async move { engine.answer_permission(&id, answer).await }).await?;
+    app.finish(async move { engine.permissions().answer(&id, answer).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// The request of a session that waits under this id.
 async fn wanted(app: &App, session: &SessionId, id: &PermissionId) -> Result<PermissionRequest, Error> {
     known(app, session).await?;
-    let mut asked = app.engine.permissions().await?.into_iter();
+    let mut asked = app.engine.permissions().pending().await?.into_iter();
     let found = asked.find(|asked| asked.id == *id && asked.session_id == *session);
     let missing = || engine::Error::NotFound { resource: Resource::Permission, id: id.to_string() };
     Ok(found.ok_or_else(missing)?)
@@ -151,7 +153,7 @@ pub(in crate::route) async fn saved(
     Params(of): Params<Of>,
 ) -> Result<Json<Value>, Error> {
     let project = of.project.map(|id| ProjectId(id.into()));
-    let saved = app.engine.saved_permissions(project).await?;
+    let saved = app.engine.permissions().saved(project).await?;
     let shown = saved.iter().map(|one| {
         json!({"id": one.id, "projectID": one.project_id, "action": one.action, "resource": one.resource})
     });
@@ -164,6 +166,6 @@ pub(in crate::route) async fn forget(
     One(id): One<String>,
 ) -> Result<StatusCode, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.revoke_permission(&id).await }).await?;
+    app.finish(async move { engine.permissions().revoke(&id).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
