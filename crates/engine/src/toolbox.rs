@@ -13,7 +13,6 @@ use codewright_config::env::{
     EXPERIMENTAL_PLAN_MODE,
 };
 use codewright_tools::{AnyTool, Effect, Listing, ModelName, Setup, Task, Tool as _};
-use futures_util::FutureExt as _;
 use serde_json::Value;
 
 use crate::permission::rules::PermissionRules;

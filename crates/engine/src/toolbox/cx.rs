@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use codewright_tools::tags::neutralize;
 use codewright_tools::{
-    AnyTool, Effects, KnownFiles, Leave, Nobody, OwnJobs, Progress, Read, ReadRules, ToldInstructions,
-    Tool as _, ToolCx,
+    Effects, KnownFiles, Leave, Nobody, OwnJobs, Progress, Read, ReadRules, ToldInstructions, Tool as _,
+    ToolCx,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

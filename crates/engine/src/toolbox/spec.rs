@@ -4,7 +4,6 @@ use codewright_config::AgentMode;
 use codewright_llm::ToolSpec;
 use codewright_proto::Action;
 use codewright_tools::{AnyTool, Task, Tool as _};
-use futures_util::FutureExt as _;
 
 use crate::instance::Instance;
 use crate::permission::rules::PermissionRules;
