@@ -1,4 +1,4 @@
-//! What each action does, and when it can be done.
+//! Performs the actions, and decides when they apply.
 
 use codewright_proto::{Message, SessionId, ToastVariant, ToolPart, ToolState};
 
@@ -11,12 +11,12 @@ use crate::state::{Route, State};
 use crate::theme::Mode;
 use crate::transcript::{Body, Scroll};
 
-/// Whether an action means something at the moment.
+/// Whether an action applies in the current state.
 pub(crate) fn applies(state: &State, action: Action) -> bool {
     let in_session = state.session_id().is_some();
     let child = is_child(state);
-    let asks = state.asked.leave.is_some() || state.asked.question.is_some();
-    let writes = !child && !asks;
+    let has_request = state.requests.permission.is_some() || state.requests.question.is_some();
+    let writes = !child && !has_request;
     let written = !state.prompt.is_empty();
     match action {
         Action::SessionRename
@@ -62,7 +62,7 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
         | Action::WordRight
         | Action::Backspace
         | Action::DeleteWordBefore
-        | Action::DeleteWordBehind
+        | Action::DeleteWordAfter
         | Action::DeleteToStart
         | Action::InputPaste
         | Action::InputUndo
@@ -70,7 +70,7 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
         | Action::AgentCycleBack
         | Action::Editor => writes,
         Action::DeleteToEnd => writes && written,
-        // With nothing to delete the key is the palette's.
+        // With an empty prompt the key opens the palette.
         Action::Palette => true,
         Action::SessionList
         | Action::SessionNew
@@ -94,7 +94,7 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
     }
 }
 
-/// The same keys delete while there is something, and leave when there is nothing.
+/// Whether a key that deletes in a prompt and exits with an empty prompt applies.
 fn exits(state: &State, action: Action, writes: bool, written: bool) -> bool {
     match action {
         Action::Exit => !(writes && (written || state.prompt.shell)),
@@ -103,7 +103,7 @@ fn exits(state: &State, action: Action, writes: bool, written: bool) -> bool {
     }
 }
 
-/// Does it.
+/// Performs an action.
 pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
     match action {
         Action::SessionList => layer::sessions::open(state),
@@ -155,7 +155,7 @@ pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
         | Action::Backspace
         | Action::Delete
         | Action::DeleteWordBefore
-        | Action::DeleteWordBehind
+        | Action::DeleteWordAfter
         | Action::DeleteToStart
         | Action::DeleteToEnd
         | Action::InputUndo => {
@@ -165,7 +165,7 @@ pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
         Action::ModelRecent | Action::ModelRecentBack => recent_model(state, action == Action::ModelRecent),
         Action::VariantCycle => cycle_variant(state),
         Action::AgentCycle | Action::AgentCycleBack => cycle_agent(state, action == Action::AgentCycle),
-        Action::InputPaste => vec![Cmd::PasteFromDesk(state.options.desks.clone())],
+        Action::InputPaste => vec![Cmd::PasteFromDesktop(state.options.desktops.clone())],
         Action::Suspend => vec![Cmd::Suspend],
         Action::Exit => vec![Cmd::Quit],
         Action::Diff
@@ -206,7 +206,7 @@ fn dialog(state: &mut State, action: Action) -> Vec<Cmd> {
             vec![Cmd::LoadSkills]
         }
         Action::Diff => layer::review::open(state),
-        Action::Move => layer::places::open(state),
+        Action::Move => layer::directories::open(state),
         Action::Trust => crate::trust::call(state),
         Action::Share => layer::share::open(state),
         Action::Unshare => state.session_id().cloned().map(Cmd::Unshare).into_iter().collect(),
@@ -249,20 +249,20 @@ fn new_session(state: &mut State) -> Vec<Cmd> {
 fn compact(state: &mut State) -> Vec<Cmd> {
     let Some(session) = state.session_id().cloned() else { return Vec::new() };
     let Some((provider, model)) = state.model() else {
-        state.warn("there is no model to summarise with: sign in to a provider first");
+        state.warn("no model is available to summarize with: sign in to a provider first");
         return Vec::new();
     };
     vec![Cmd::Compact { session, provider, model }]
 }
 
-/// Takes the last prompt back that still counts, and puts its text into the prompt.
+/// Undoes the last prompt and puts its text into the prompt.
 fn undo(state: &mut State) -> Vec<Cmd> {
     let Some(session) = state.session_id().cloned() else { return Vec::new() };
     let Some(transcript) = state.mirror.transcripts.get(&session) else { return Vec::new() };
-    let counted = transcript.entries.iter().take(transcript.end);
-    let last = counted.rev().find(|entry| matches!(entry.info, Message::User(_)));
+    let visible = transcript.entries.iter().take(transcript.end);
+    let last = visible.rev().find(|entry| matches!(entry.info, Message::User(_)));
     let Some((message, text)) = last.map(|entry| (entry.info.id().clone(), entry.prompt_text())) else {
-        state.warn("there is no prompt to take back");
+        state.warn("there is no prompt to undo");
         return Vec::new();
     };
     let mut cmds = Vec::new();
@@ -274,7 +274,7 @@ fn undo(state: &mut State) -> Vec<Cmd> {
     cmds
 }
 
-/// Takes forth the next prompt that was taken back, or all if it is the last.
+/// Redoes the next undone prompt. The last one redoes everything.
 fn redo(state: &mut State) -> Vec<Cmd> {
     let Some(session) = state.session_id().cloned() else { return Vec::new() };
     let Some(transcript) = state.mirror.transcripts.get(&session) else { return Vec::new() };
@@ -309,7 +309,7 @@ fn copy_transcript(state: &State) -> Vec<Cmd> {
     vec![Cmd::Copy(transcript_text(state))]
 }
 
-/// The transcript as Markdown.
+/// Returns the transcript as Markdown.
 fn transcript_text(state: &State) -> String {
     let title = state.session().map(|session| session.title.clone()).unwrap_or_default();
     let mut text = format!("# {title}\n");
@@ -340,7 +340,7 @@ fn tool_text(tool: &ToolPart) -> String {
         ToolState::Error { input, error, .. } => (input, error.as_str()),
         ToolState::Pending { .. } | ToolState::Running { .. } => return String::new(),
     };
-    // A fence longer than any within keeps the output together.
+    // The fence must be longer than any fence in the output.
     let longest = output.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat((longest + 1).max(3));
     format!("\n**{}** `{input}`\n\n{fence}\n{}\n{fence}\n", tool.tool, output.trim_end())
@@ -379,9 +379,10 @@ fn toggle(state: &mut State, action: Action) -> Vec<Cmd> {
         Action::Mouse => {
             let on = !state.local.mouse.unwrap_or(true);
             state.local.mouse = Some(on);
-            let text = if on { "the mouse scrolls and folds" } else { "the mouse is the terminal's own" };
-            state.tell(text, ToastVariant::Info);
-            return vec![Cmd::Mouse(on), Cmd::Save(state.saved())];
+            let text =
+                if on { "mouse on: it scrolls and folds" } else { "mouse off: the terminal handles it" };
+            state.notify(text, ToastVariant::Info);
+            return vec![Cmd::Mouse(on), Cmd::Save(state.saved_choices())];
         }
         _ => {
             state.mode = if state.mode == Mode::Dark { Mode::Light } else { Mode::Dark };
@@ -392,7 +393,7 @@ fn toggle(state: &mut State, action: Action) -> Vec<Cmd> {
             }
         }
     }
-    vec![Cmd::Save(state.saved())]
+    vec![Cmd::Save(state.saved_choices())]
 }
 
 /// From a session to those that it began, between them, and back.
@@ -427,7 +428,7 @@ fn family(state: &mut State, action: Action) -> Vec<Cmd> {
     target.map(|target| open(state, target)).unwrap_or_default()
 }
 
-/// The session that a task call began.
+/// Returns the session that a `task` call started.
 pub(super) fn child_of(tool: &ToolPart) -> Option<SessionId> {
     let metadata = match &tool.state {
         ToolState::Running { metadata, .. } | ToolState::Error { metadata, .. } => metadata.as_ref()?,
@@ -479,7 +480,7 @@ fn recent_model(state: &mut State, forward: bool) -> Vec<Cmd> {
     let Some(count) = Some(recent.len()).filter(|count| *count > 1) else { return Vec::new() };
     let at = recent.iter().position(|name| Some(name) == current.as_ref()).unwrap_or(0);
     let next = if forward { at + 1 } else { at + count - 1 } % count;
-    state.choice.model = crate::state::named_model(recent.get(next).map(String::as_str));
+    state.choice.model = crate::state::parse_model(recent.get(next).map(String::as_str));
     state.choice.variant = None;
     Vec::new()
 }
@@ -505,7 +506,7 @@ fn cycle_variant(state: &mut State) -> Vec<Cmd> {
         Some(next) => drop(state.local.variants.insert(name, next.clone())),
         None => drop(state.local.variants.remove(&name)),
     }
-    vec![Cmd::Save(state.saved())]
+    vec![Cmd::Save(state.saved_choices())]
 }
 
 fn cycle_agent(state: &mut State, forward: bool) -> Vec<Cmd> {
