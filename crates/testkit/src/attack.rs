@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(names.len(), all.len(), "{twice:?}");
         let commands = crate::escape::GROUPS.iter().flat_map(|group| group.attempts);
         let (harmless, hostile): (Vec<_>, Vec<_>) =
-            commands.map(|one| one.fate == crate::escape::Fate::Done).partition(|is_done| *is_done);
+            commands.map(|one| one.expected == crate::escape::Expected::Run).partition(|is_done| *is_done);
         let own = all.iter().filter(|case| case.is_hostile).count();
         assert!(own >= 400 && own + hostile.len() >= 700, "{own} hostile cases");
         let own = all.len() - own;

@@ -64,7 +64,7 @@ pub struct Fuzz {
 
 /// What came of it.
 #[derive(Debug, Clone, Default)]
-pub struct Fuzzed {
+pub struct FuzzReport {
     /// Requests that were sent, whole or not.
     pub requests: u64,
     /// Those of them that were answered, by route and status.
@@ -81,7 +81,7 @@ pub struct Fuzzed {
     pub memory_kib: [u64; 3],
 }
 
-impl Fuzzed {
+impl FuzzReport {
     /// Whether every promise held.
     #[must_use]
     pub fn is_clean(&self) -> bool {
@@ -159,13 +159,13 @@ struct Ring {
     wire: Wire,
     routes: Vec<Route>,
     ids: Ids,
-    found: Mutex<Fuzzed>,
+    found: Mutex<FuzzReport>,
     is_over: AtomicBool,
 }
 
 impl Fuzz {
     /// Sends until the time is over.
-    pub fn play(&self) -> Result<Fuzzed> {
+    pub fn play(&self) -> Result<FuzzReport> {
         let model = BlockingServer::start(Script::new().text("ok").repeat())?;
         let project = Project::git()?;
         let mut config = Project::config(&model.url());
@@ -226,7 +226,7 @@ impl Fuzz {
     }
 }
 
-impl Fuzzed {
+impl FuzzReport {
     fn judge(&mut self, ring: &Ring, now: Result<u64>, peak: Result<u64>) {
         match (now, peak) {
             (Ok(now), Ok(peak)) => {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::scene::{SECRET, Scene};
 use super::{Attack, Form, Job, Kind, Outcome, Trust, Verdict};
-use crate::escape::{Attempt, Fate, GROUPS, Group};
+use crate::escape::{Attempt, Expected, GROUPS, Group};
 use crate::project::Project;
 
 /// Calls that one answer makes.
@@ -39,7 +39,7 @@ pub(super) fn jobs(attack: &Attack) -> Vec<Job> {
                 let outcomes = attempts.iter().zip(verdicts).map(|(attempt, verdict)| Outcome {
                     name: format!("commands/{}/{}", group.name, shown(attempt)),
                     kind: Kind::Commands,
-                    is_hostile: attempt.fate != Fate::Done,
+                    is_hostile: attempt.expected != Expected::Run,
                     verdict,
                     took,
                 });
@@ -123,7 +123,7 @@ fn play(attack: &Attack, group: &Group, attempts: &[Attempt]) -> Result<Vec<Verd
         let state = states.iter().find(|state| state["input"] == *input).context("the call was not made")?;
         let is_done = state["status"] == "completed";
         let text = state.to_string();
-        Ok(if attempt.fate == Fate::Done {
+        Ok(if attempt.expected == Expected::Run {
             match is_done {
                 true => Verdict::Held,
                 false if text.contains("rejected permission") => Verdict::Asked(format!("{text:.300}")),

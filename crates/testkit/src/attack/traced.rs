@@ -15,7 +15,7 @@ use super::scene::Scene;
 use super::{Trust, routes};
 use crate::project::Project;
 use crate::run::Run;
-use crate::terminal::{Staged, Terminal};
+use crate::terminal::{Terminal, TerminalOptions};
 
 /// The tracer.
 const STRACE: &str = "strace";
@@ -128,7 +128,7 @@ impl Traced {
         let mut all = Self::arguments(&trace);
         all.push(self.binary.display().to_string());
         let args: Vec<&str> = all.iter().map(String::as_str).collect();
-        let staged = Staged {
+        let staged = TerminalOptions {
             program: STRACE.as_ref(),
             args: &args,
             project: &scene.project,
