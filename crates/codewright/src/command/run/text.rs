@@ -1,8 +1,7 @@
-//! A turn as a person reads it.
+//! The output of `run` as text.
 //!
-//! Standard output has the answer and nothing else, as it streams; standard error has
-//! the rest: which model answers, a line for each call with its result, the diff of
-//! an edit, what went wrong, and tokens and cost at the end.
+//! Standard output has only the answer, as it streams. Standard error has the rest: the model, a line for each tool
+//! call with its result, diffs, errors, and tokens and cost at the end.
 
 use std::collections::HashSet;
 use std::io::{IsTerminal as _, Write as _};
@@ -18,14 +17,14 @@ use super::Output;
 use crate::clean::{clean, clean_line, clean_piece};
 use crate::style::{self, Style};
 
-/// Lines of a command's output that are shown; the last ones say most.
+/// How many lines of a command's output are printed. The last ones are the most useful.
 const OUTPUT_LINES: usize = 30;
-/// Lines of a diff that are shown.
+/// How many lines of a diff are printed.
 const DIFF_LINES: usize = 200;
-/// Characters of a call's arguments that are shown.
+/// How many characters of a call's arguments are printed.
 const ARGUMENT_CHARS: usize = 200;
 
-pub(super) struct People {
+pub(super) struct TextOutput {
     style: Style,
     thinking: bool,
     started: Instant,
@@ -33,16 +32,16 @@ pub(super) struct People {
     reasoning: HashSet<PartId>,
     printed: HashSet<PartId>,
     announced: bool,
-    /// Whether the answer's last character was a line feed.
+    /// Whether the answer's last character is a line feed.
     at_line_start: bool,
-    /// Both outputs show on one screen, so a line must end before the other begins.
+    /// Whether both outputs are the same terminal, so that a line must end before the other output writes.
     shared_screen: bool,
     model: String,
     tokens: TokenUsage,
     cost: f64,
 }
 
-impl People {
+impl TextOutput {
     pub(super) fn new(thinking: bool) -> Self {
         Self {
             style: Style::stderr(),
@@ -80,7 +79,7 @@ impl People {
         self.answer("\n")
     }
 
-    /// Writes a line beside the answer.
+    /// Writes a line to standard error.
     fn aside(&mut self, line: &str) -> std::io::Result<()> {
         if self.shared_screen {
             self.end_answer_line()?;
@@ -133,7 +132,7 @@ impl People {
         }
     }
 
-    /// Says why an answer is not whole, if it is not.
+    /// Reports an answer that was cut off.
     fn cut_off(&mut self, reason: &str) -> std::io::Result<()> {
         let why = match reason {
             "length" => "the answer was cut off at the model's output limit",
@@ -159,7 +158,7 @@ impl People {
         writeln!(std::io::stderr().lock())
     }
 
-    /// A line for a call with its result, and what belongs below it.
+    /// Writes a line for a finished call, followed by its output or diff.
     fn call(&mut self, call: &ToolPart) -> std::io::Result<()> {
         match &call.state {
             ToolState::Completed { input, output, title, metadata, .. } => {
@@ -174,8 +173,8 @@ impl People {
                 }
             }
             ToolState::Error { input, error, .. } => {
-                let what = clean_line(&describe(&call.tool, input));
-                let line = format!("{} {what} failed", self.style.red("\u{2717}"));
+                let description = clean_line(&describe(&call.tool, input));
+                let line = format!("{} {description} failed", self.style.red("\u{2717}"));
                 self.aside(&line)?;
                 style::error_text(error);
                 Ok(())
@@ -249,7 +248,7 @@ impl People {
         let lines: Vec<_> = output.lines().collect();
         let hidden = lines.len().saturating_sub(OUTPUT_LINES);
         if hidden > 0 {
-            self.aside(&self.style.dim(&format!("  \u{2026} {hidden} lines before")))?;
+            self.aside(&self.style.dim(&format!("  \u{2026} {hidden} earlier lines")))?;
         }
         for line in &lines[hidden..] {
             self.aside(&format!("  {line}"))?;
@@ -262,7 +261,7 @@ impl People {
         let lines = diff.lines().skip_while(|line| !line.starts_with("@@"));
         for (at, line) in lines.enumerate() {
             if at == DIFF_LINES {
-                return self.aside(&self.style.dim("  \u{2026} the diff goes on"));
+                return self.aside(&self.style.dim("  \u{2026} more lines"));
             }
             let painted = match line.as_bytes().first() {
                 Some(b'+') => self.style.green(line),
@@ -276,7 +275,7 @@ impl People {
     }
 }
 
-impl Output for People {
+impl Output for TextOutput {
     fn notice(&mut self, notice: &Notice) -> std::io::Result<()> {
         match &notice.fact {
             Fact::Event(Event::MessageUpdated { info, .. }) => self.message(info),
@@ -290,7 +289,7 @@ impl Output for People {
             }) => {
                 self.end_answer_line()?;
                 let wait = next.saturating_sub(codewright_proto::Clock::system().now_ms()).div_ceil(1000);
-                let line = format!("! {} (attempt {attempt}); trying again in {wait} s", clean(message));
+                let line = format!("! {} (attempt {attempt}); retrying in {wait} s", clean(message));
                 self.aside(&self.style.yellow(&line))
             }
             Fact::Signal(Signal::SessionError { error, .. }) => {
@@ -306,7 +305,7 @@ impl Output for People {
         if self.shared_screen {
             self.end_answer_line()?;
         }
-        tell_permission(request, allowed);
+        warn_permission(request, allowed);
         Ok(())
     }
 
@@ -314,7 +313,7 @@ impl Output for People {
         if self.shared_screen {
             self.end_answer_line()?;
         }
-        tell_question(request);
+        warn_question(request);
         Ok(())
     }
 
@@ -335,15 +334,15 @@ impl Output for People {
     }
 }
 
-/// Tells that a question was dismissed.
-pub(super) fn tell_question(request: &QuestionRequest) {
-    let asked = request.questions.iter().map(|question| question.question.as_str());
-    let asked = clean_line(&asked.collect::<Vec<_>>().join(" "));
-    style::warning(&format!("question asked: {asked}; dismissing, nobody is here to answer"));
+/// Warns that a question was dismissed.
+pub(super) fn warn_question(request: &QuestionRequest) {
+    let questions = request.questions.iter().map(|question| question.question.as_str());
+    let questions = clean_line(&questions.collect::<Vec<_>>().join(" "));
+    style::warning(&format!("question dismissed, because `run` cannot answer: {questions}"));
 }
 
-/// Says that a call asked and what was answered, in the words that scripts look for.
-pub(super) fn tell_permission(request: &PermissionRequest, allowed: bool) {
+/// Warns that a permission request was rejected. Scripts match this text.
+pub(super) fn warn_permission(request: &PermissionRequest, allowed: bool) {
     if allowed {
         return;
     }
@@ -351,7 +350,7 @@ pub(super) fn tell_permission(request: &PermissionRequest, allowed: bool) {
     style::warning(&format!("permission requested: {} ({patterns}); auto-rejecting", request.permission));
 }
 
-/// What a call does, for people.
+/// A short description of a call.
 fn describe(tool: &str, input: &Value) -> String {
     let argument = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     match tool {
@@ -362,7 +361,7 @@ fn describe(tool: &str, input: &Value) -> String {
     }
 }
 
-/// ` [limit=2]`: the arguments of a read beside its path.
+/// The arguments of a read besides its path, such as ` [limit=2]`.
 fn options(input: &Value) -> String {
     let written =
         ["offset", "limit"].into_iter().filter_map(|name| Some(format!("{name}={}", input.get(name)?)));

@@ -1,4 +1,4 @@
-//! What a server is wanted to do: the flags, and where they say nothing the user's own configuration.
+//! The settings of a server: the flags, completed by the user's global configuration.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -8,51 +8,53 @@ use codewright_config::{Dirs, Env, LoadInput};
 use serde_json::Value;
 
 use crate::cli::ListenArgs;
-use crate::connection::explained;
+use crate::connection::engine_error;
 
-/// Where a server listens if nothing else is wanted.
+/// The default address.
 const LOOPBACK: &str = "127.0.0.1";
-/// What people call it.
+/// The name of the default address.
 const LOCALHOST: &str = "localhost";
-/// Where it listens if it is announced and no address is wanted.
-const EVERYWHERE: &str = "0.0.0.0";
-/// The name that it is announced under if no other is wanted.
+/// The default address of an announced server.
+const ANY_ADDRESS: &str = "0.0.0.0";
+/// The default announced host name.
 const DOMAIN: &str = "opencode.local";
 
-/// Where a server is wanted, and whose pages may use it.
-pub(super) struct Wanted {
+/// The address of a server and the origins that may use it.
+pub(super) struct ServerSettings {
     pub(super) ip: IpAddr,
-    /// What was said instead of the address, as clients are told it.
+    /// The host name to print instead of the address.
     pub(super) name: Option<String>,
     pub(super) port: u16,
     pub(super) cors: Vec<String>,
-    /// The name that it is announced under, if it is.
+    /// The announced host name, if the server is announced.
     pub(super) domain: Option<String>,
     pub(super) log_level: Option<String>,
 }
 
-impl Wanted {
-    /// That of a directory has no say: a repository must not open its reader's machine to others.
+impl ServerSettings {
+    /// Reads the settings. The configuration of a directory is ignored, because a repository must not open the user's
+    /// machine to others.
     pub(super) fn new(args: &ListenArgs, env: &Env) -> anyhow::Result<Self> {
-        let dirs = Dirs::new(env).map_err(|error| explained(error.into()))?;
+        let dirs = Dirs::new(env).map_err(|error| engine_error(error.into()))?;
         let nowhere = Path::new("/");
         let input = LoadInput { directory: nowhere, worktree: nowhere, env, dirs: &dirs };
-        let config = codewright_config::global(input).map_err(|error| explained(error.into()))?;
+        let config = codewright_config::global(input).map_err(|error| engine_error(error.into()))?;
         Self::of(args, &config)
     }
 
     fn of(args: &ListenArgs, config: &Value) -> anyhow::Result<Self> {
         let server = &config["server"];
         let port = match args.port {
-            None | Some(0) => {
-                server["port"].as_u64().map_or(Ok(0), u16::try_from).context("`server.port` is no port")?
-            }
+            None | Some(0) => server["port"]
+                .as_u64()
+                .map_or(Ok(0), u16::try_from)
+                .context("`server.port` is not a port number")?,
             Some(port) => port,
         };
         let is_announced = args.mdns || server["mdns"].as_bool().unwrap_or_default();
         let domain = args.mdns_domain.as_deref().or(server["mdnsDomain"].as_str()).unwrap_or(DOMAIN);
-        let usual = if is_announced { EVERYWHERE } else { LOOPBACK };
-        let hostname = args.hostname.as_deref().or(server["hostname"].as_str()).unwrap_or(usual);
+        let default = if is_announced { ANY_ADDRESS } else { LOOPBACK };
+        let hostname = args.hostname.as_deref().or(server["hostname"].as_str()).unwrap_or(default);
         let more = server["cors"].as_array().into_iter().flatten().filter_map(Value::as_str);
         Ok(Self {
             ip: ip(hostname)?,
@@ -88,12 +90,12 @@ mod tests {
     #[track_caller]
     fn check(args: &str, server: &Value, expected: (&str, u16, Option<&str>)) {
         let line = Line::parse_from(["serve"].into_iter().chain(args.split_whitespace()));
-        let wanted = Wanted::of(&line.listen, &json!({"server": server})).unwrap();
-        assert_eq!((wanted.ip.to_string().as_str(), wanted.port, wanted.domain.as_deref()), expected);
+        let settings = ServerSettings::of(&line.listen, &json!({"server": server})).unwrap();
+        assert_eq!((settings.ip.to_string().as_str(), settings.port, settings.domain.as_deref()), expected);
     }
 
     #[test]
-    fn flags_go_before_the_configuration_and_being_announced_means_listening_everywhere() {
+    fn flags_override_the_configuration_and_an_announced_server_listens_on_all_addresses() {
         check("", &json!({}), ("127.0.0.1", 0, None));
         check("--port 0", &json!({"port": 4801}), ("127.0.0.1", 4801, None));
         check("--port 7", &json!({"port": 4801}), ("127.0.0.1", 7, None));

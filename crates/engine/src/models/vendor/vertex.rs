@@ -1,47 +1,53 @@
-//! Google's Vertex AI: a project, a place, and credentials that are not a key.
+//! Google's Vertex AI: a project, a location, and credentials that are not a key.
 //!
-//! Everything is found when the provider is set up, so that what is missing is
-//! said before anything is sent; tokens are fetched when the first request is.
+//! They are looked up when the provider is set up, so that a missing one is reported before a
+//! request is sent. Tokens are fetched by the first request.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use codewright_config::{Env, ProviderConfig, env};
-use codewright_llm::{Auth, Endpoint, GoogleCredentials, Model};
+use codewright_llm::{Auth, Endpoint, GoogleCredentials, Model, catalog};
 use codewright_proto::Clock;
 use serde_json::{Value, json};
 
-/// Bytes a credentials file may have.
-const FILE_LIMIT_BYTES: u64 = 256 * 1024;
-/// Where `gcloud` keeps what a user signed in with, below its configuration.
-const SIGNED_IN: &str = "application_default_credentials.json";
+use super::{Account, Key, PLAIN, Vendor, Wire, option};
 
-/// Whose models are asked on Vertex AI.
+/// The largest credentials file that is read, in bytes.
+const FILE_LIMIT_BYTES: u64 = 256 * 1024;
+/// The file of a sign-in with `gcloud`, relative to its configuration directory.
+const SIGN_IN_FILE: &str = "application_default_credentials.json";
+
+pub(super) const VENDOR: Vendor = Vendor {
+    open: |input| {
+        input.library.and_then(Maker::of_library)?;
+        Some(Box::new(Vertex::find(input.id, input.written, input.access.env)))
+    },
+    ..PLAIN
+};
+
+/// The maker of models on Vertex AI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Maker {
+enum Maker {
     Google,
     Anthropic,
 }
 
-/// Where Vertex AI is and how it is asked.
+/// A project on Vertex AI and its credentials.
 #[derive(Debug)]
-pub(super) struct Vertex {
+struct Vertex {
     id: String,
     project: Option<String>,
     location: Option<String>,
-    /// A key for the whole world, which needs no project; only Google's models take it.
+    /// A key that needs no project. Only Google's models accept it.
     key: Option<String>,
     credentials: Result<GoogleCredentials, String>,
 }
 
 impl Maker {
-    /// The maker whose models a library asks for on Vertex AI, if it is one for that.
-    pub(super) fn of_npm(npm: &str) -> Option<Self> {
-        let name = match npm.rfind('@') {
-            Some(at) if at > 0 => &npm[..at],
-            _ => npm,
-        };
-        match name {
+    /// The maker whose models on Vertex AI a library is for.
+    fn of_library(npm: &str) -> Option<Self> {
+        match catalog::unpinned(npm) {
             "@ai-sdk/google-vertex" => Some(Self::Google),
             "@ai-sdk/google-vertex/anthropic" => Some(Self::Anthropic),
             _ => None,
@@ -50,12 +56,12 @@ impl Maker {
 }
 
 impl Vertex {
-    /// Finds project, place and credentials for the provider named `id`.
-    pub(super) fn find(id: &str, written: &ProviderConfig, env: &Env) -> Self {
-        let option = |name: &str| written.options.rest.get(name).and_then(Value::as_str);
+    /// Finds project, location and credentials for the provider named `id`.
+    fn find(id: &str, written: &ProviderConfig, env: &Env) -> Self {
         let found = |name: &str, variables: &[&'static str]| {
-            let option = option(name).filter(|text| !text.is_empty());
-            option.or_else(|| variables.iter().find_map(|name| env.filled(name))).map(str::to_owned)
+            option(written, name)
+                .or_else(|| variables.iter().find_map(|name| env.filled(name)))
+                .map(str::to_owned)
         };
         let key = written.options.api_key.as_deref().filter(|key| !key.is_empty());
         Self {
@@ -68,7 +74,7 @@ impl Vertex {
     }
 
     /// The address of a maker's models.
-    pub(super) fn base_url(&self, maker: Maker) -> Result<String, String> {
+    fn base_url(&self, maker: Maker) -> Result<String, String> {
         let id = &self.id;
         if self.key_for(maker).is_some() {
             return Ok("https://aiplatform.googleapis.com/v1/publishers/google".to_owned());
@@ -83,16 +89,16 @@ impl Vertex {
                 env::GOOGLE_PROJECTS.join(" or ")
             )
         })?;
-        for (what, text) in [("project", project), ("location", location)] {
+        for (noun, text) in [("project", project), ("location", location)] {
             if !text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte)) {
-                return Err(format!("provider `{id}`: `{text}` is no {what} of Google's"));
+                return Err(format!("provider `{id}`: `{text}` is not a valid {noun}"));
             }
         }
         Ok(address(maker, project, location))
     }
 
-    /// Lets `model` be asked here.
-    pub(super) fn reach(&self, maker: Maker, model: &mut Model) -> Result<(), String> {
+    /// Sets how requests for the maker's models are authorized.
+    fn authorize_for(&self, maker: Maker, model: &mut Model) -> Result<(), String> {
         match self.key_for(maker) {
             Some(key) => {
                 model.api_key = Some(key.into());
@@ -110,15 +116,42 @@ impl Vertex {
         Ok(())
     }
 
+    /// The key, if the maker's models accept it.
     fn key_for(&self, maker: Maker) -> Option<&str> {
         self.key.as_deref().filter(|_| maker == Maker::Google)
+    }
+}
+
+impl Account for Vertex {
+    fn serves(&self, wire: Wire<'_>) -> bool {
+        wire.library.and_then(Maker::of_library).is_some()
+    }
+
+    fn key(&self) -> Key {
+        Key::Ambient
+    }
+
+    fn address(&self, wire: Wire<'_>) -> Result<Option<String>, String> {
+        wire.library.and_then(Maker::of_library).map(|maker| self.base_url(maker)).transpose()
+    }
+
+    fn authorize(&self, wire: Wire<'_>, model: &mut Model) -> Result<(), String> {
+        match wire.library.and_then(Maker::of_library) {
+            Some(maker) => self.authorize_for(maker, model),
+            None => Ok(()),
+        }
+    }
+
+    fn advice(&self, model: &Model) -> Option<String> {
+        const ADVICE: &str = "sign in again with `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS";
+        matches!(model.auth, Auth::Google(_)).then(|| ADVICE.to_owned())
     }
 }
 
 fn address(maker: Maker, project: &str, location: &str) -> String {
     let host = match location {
         "global" => "aiplatform.googleapis.com".to_owned(),
-        // These are several regions at once.
+        // Each of these is a group of regions.
         "us" | "eu" => format!("aiplatform.{location}.rep.googleapis.com"),
         region => format!("{region}-aiplatform.googleapis.com"),
     };
@@ -129,7 +162,7 @@ fn address(maker: Maker, project: &str, location: &str) -> String {
     format!("https://{host}/{version}/projects/{project}/locations/{location}/publishers/{publisher}")
 }
 
-/// What the configuration names, else the variable, else what `gcloud` keeps, else the machine.
+/// The credentials of the configuration, else of the variable, else of `gcloud`, else of the machine.
 fn credentials(
     id: &str,
     written: &ProviderConfig,
@@ -158,7 +191,7 @@ fn credentials(
     }
     let kept = env.filled(env::CLOUDSDK_CONFIG).map(PathBuf::from);
     let kept = kept.or_else(|| Some(Path::new(env.filled(env::HOME)?).join(".config/gcloud")));
-    if let Some(path) = kept.map(|folder| folder.join(SIGNED_IN)).filter(|path| path.is_file()) {
+    if let Some(path) = kept.map(|folder| folder.join(SIGN_IN_FILE)).filter(|path| path.is_file()) {
         let name = path.display().to_string();
         let text = text_of(&path).map_err(|why| problem(format!("`{name}` cannot be read: {why}")))?;
         return read(&text, &name);
@@ -191,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn project_and_place_make_the_address() {
+    fn project_and_location_make_the_address() {
         let long = "https://europe-west1-aiplatform.googleapis.com/v1beta1/projects/p/locations/europe-west1/publishers/google";
         for (maker, options, variables, expected) in [
             (Maker::Google, json!({"project": "p", "location": "europe-west1"}), vec![], long),
@@ -226,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_wrong_is_named() {
+    fn a_missing_or_invalid_setting_is_named() {
         let mut model = Model::new("v", "m", codewright_llm::Protocol::Gemini, "https://h");
         let error = find(json!({}), &[]).base_url(Maker::Google).unwrap_err();
         assert!(
@@ -234,9 +267,9 @@ mod tests {
             "{error}"
         );
         let error = find(json!({"project": "a/../b"}), &[]).base_url(Maker::Google).unwrap_err();
-        assert_eq!(error, "provider `v`: `a/../b` is no project of Google's");
+        assert_eq!(error, "provider `v`: `a/../b` is not a valid project");
         let missing = [("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere/key.json")];
-        let error = find(json!({}), &missing).reach(Maker::Google, &mut model).unwrap_err();
+        let error = find(json!({}), &missing).authorize_for(Maker::Google, &mut model).unwrap_err();
         assert!(
             error.starts_with(
                 "provider `v`: GOOGLE_APPLICATION_CREDENTIALS names `/nowhere/key.json`, which cannot be read:"
@@ -244,10 +277,10 @@ mod tests {
             "{error}"
         );
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(SIGNED_IN);
+        let path = folder.path().join(SIGN_IN_FILE);
         std::fs::write(&path, r#"{"type":"external_account"}"#).unwrap();
         let kept = [("CLOUDSDK_CONFIG", folder.path().to_str().unwrap())];
-        let error = find(json!({}), &kept).reach(Maker::Google, &mut model).unwrap_err();
+        let error = find(json!({}), &kept).authorize_for(Maker::Google, &mut model).unwrap_err();
         assert!(
             error.contains(&format!("`{}`", path.display())) && error.contains("external_account"),
             "{error}"
@@ -255,20 +288,20 @@ mod tests {
     }
 
     #[test]
-    fn a_model_is_asked_with_what_was_found() {
+    fn requests_use_the_credentials_that_were_found() {
         let mut model = Model::new("v", "m", codewright_llm::Protocol::Gemini, "https://h");
         model.api_key = Some("a project, not a key".into());
-        find(json!({"project": "p"}), &[]).reach(Maker::Google, &mut model).unwrap();
+        find(json!({"project": "p"}), &[]).authorize_for(Maker::Google, &mut model).unwrap();
         assert!(matches!(model.auth, Auth::Google(_)) && model.api_key.is_none());
         let keyed = find(json!({}), &[("GOOGLE_VERTEX_API_KEY", "k")]);
         let address = keyed.base_url(Maker::Google).unwrap();
         assert_eq!(address, "https://aiplatform.googleapis.com/v1/publishers/google");
-        keyed.reach(Maker::Google, &mut model).unwrap();
+        keyed.authorize_for(Maker::Google, &mut model).unwrap();
         assert_eq!(
             (&model.auth, model.api_key.as_ref().unwrap().expose()),
             (&Auth::Header("x-goog-api-key"), "k")
         );
-        keyed.reach(Maker::Anthropic, &mut model).unwrap();
+        keyed.authorize_for(Maker::Anthropic, &mut model).unwrap();
         assert!(matches!(model.auth, Auth::Google(_)) && model.endpoint == Endpoint::Vertex);
     }
 }
