@@ -305,7 +305,7 @@ impl<'a> Writer<'a> {
         self.gap = false;
     }
 
-    /// How wide a line may be behind what it begins with.
+    /// Returns the width of a line after its prefixes.
     fn room(&self) -> usize {
         let taken: usize = self.visible_prefixes().map(|prefix| prefix.rest.width()).sum();
         self.width.saturating_sub(taken).max(4)

@@ -188,7 +188,7 @@ pub(crate) fn question_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>>
         return Some(Vec::new());
     }
     let id = dialog.id.clone();
-    let Some(asked) = request.questions.get(dialog.tab) else {
+    let Some(question) = request.questions.get(dialog.tab) else {
         match key.code {
             KeyCode::Enter => return Some(vec![Cmd::Question { id, answers: dialog.answers.clone() }]),
             KeyCode::Esc => return Some(vec![Cmd::RejectQuestion(id)]),
@@ -198,7 +198,7 @@ pub(crate) fn question_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>>
         }
         return Some(Vec::new());
     };
-    let multiple = asked.multiple.unwrap_or(false);
+    let multiple = question.multiple.unwrap_or(false);
     let single = request.questions.len() == 1 && !multiple;
     if let Some(editor) = &mut dialog.custom {
         match key.code {
@@ -206,7 +206,8 @@ pub(crate) fn question_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>>
                 let text = editor.text().trim().to_owned();
                 dialog.custom = None;
                 if !text.is_empty() {
-                    let known: Vec<&str> = asked.options.iter().map(|option| option.label.as_str()).collect();
+                    let known: Vec<&str> =
+                        question.options.iter().map(|option| option.label.as_str()).collect();
                     let answers = &mut dialog.answers[dialog.tab];
                     if multiple {
                         answers.retain(|answer| known.contains(&answer.as_str()));
@@ -222,8 +223,8 @@ pub(crate) fn question_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>>
         }
         return Some(Vec::new());
     }
-    let custom = asked.custom.unwrap_or(true);
-    let count = asked.options.len() + usize::from(custom);
+    let custom = question.custom.unwrap_or(true);
+    let count = question.options.len() + usize::from(custom);
     match key.code {
         KeyCode::Up | KeyCode::Char('k') => {
             dialog.selected = (dialog.selected + count.max(1) - 1) % count.max(1);
@@ -238,10 +239,10 @@ pub(crate) fn question_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>>
             let at = digit as usize - '1' as usize;
             if at < count {
                 dialog.selected = at;
-                return Some(choose(dialog, asked, single, id));
+                return Some(choose(dialog, question, single, id));
             }
         }
-        KeyCode::Enter | KeyCode::Char(' ') => return Some(choose(dialog, asked, single, id)),
+        KeyCode::Enter | KeyCode::Char(' ') => return Some(choose(dialog, question, single, id)),
         KeyCode::Esc => return Some(vec![Cmd::RejectQuestion(id)]),
         _ => return None,
     }
@@ -255,12 +256,12 @@ fn turn(dialog: &mut QuestionDialog, tab: usize) {
 /// Chooses the selected answer, or opens the editor for a custom answer.
 fn choose(
     dialog: &mut QuestionDialog,
-    asked: &codewright_proto::Question,
+    question: &codewright_proto::Question,
     single: bool,
     id: QuestionId,
 ) -> Vec<Cmd> {
-    let multiple = asked.multiple.unwrap_or(false);
-    let Some(option) = asked.options.get(dialog.selected) else {
+    let multiple = question.multiple.unwrap_or(false);
+    let Some(option) = question.options.get(dialog.selected) else {
         dialog.custom = Some(Editor::default());
         return Vec::new();
     };
@@ -276,7 +277,7 @@ fn choose(
     forward(dialog, single, multiple, id)
 }
 
-/// Goes to the next question. A single question is answered without a review.
+/// Selects the next question. A single question is answered without a review.
 fn forward(dialog: &mut QuestionDialog, single: bool, multiple: bool, id: QuestionId) -> Vec<Cmd> {
     if single {
         return vec![Cmd::Question { id, answers: dialog.answers.clone() }];

@@ -1,4 +1,4 @@
-//! The state of the client. The screen is a function of it.
+//! The state of the client. It determines the screen.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -289,7 +289,7 @@ impl State {
     pub(crate) fn notify(&mut self, text: impl Into<String>, variant: ToastVariant) {
         let text = crate::clean::clean(&text.into());
         self.notes.retain(|note| note.text != text);
-        // A longer note takes longer to read.
+        // A longer note needs more time to read.
         let extra = u64::try_from(text.len()).unwrap_or(0).min(MAX_READ_CHARS) * READ_MILLIS;
         self.notes.push(Note { text, variant, until: self.now + NOTE_MILLIS + extra });
         if self.notes.len() > MAX_NOTES {

@@ -1,4 +1,4 @@
-//! Workspace trust: the trust of each directory, and when the user is asked.
+//! Workspace trust: the trust of each directory, and when to ask the user.
 //!
 //! The dialog (`layer/trust.rs`) is shown for the directory on the screen while the user has not decided. It
 //! waits until no other layer is open. A server that has no workspace trust is never asked twice and

@@ -105,13 +105,13 @@ fn two_escapes_interrupt_the_turn() {
 
 #[test]
 fn a_permission_request_is_allowed_once_always_or_rejected() {
-    let asked = json!({
+    let request = json!({
         "id": "per_000000000001aaaaaaaaaaaaaa", "sessionID": SESSION, "permission": "bash",
         "patterns": ["ls"], "metadata": {"command": "ls"}, "always": ["ls *"],
     });
     let answer = |keys: &[KeyCode], text: &str| {
         let mut stage = Stage::in_session(80, 24);
-        stage.event("permission.asked", asked.clone());
+        stage.event("permission.asked", request.clone());
         for key in keys {
             stage.press(*key);
         }
@@ -403,9 +403,9 @@ fn configured_keys_are_used() {
 
 #[test]
 fn an_invalid_theme_or_key_causes_a_warning_and_the_default_is_used() {
-    let config = json!({"theme": "nobody", "keybinds": {"app_exit": "hyper+q"}});
+    let config = json!({"theme": "unknown", "keybinds": {"app_exit": "hyper+q"}});
     let mut stage = Stage::with(Options { config, ..options() }, (100, 24));
-    stage.shows("no theme named `nobody`");
+    stage.shows("no theme named `unknown`");
     stage.shows("`keybinds.app_exit`: `hyper+q` is not a key");
     stage.control('c');
     assert_eq!(stage.take_cmds(), [Cmd::Quit]);
@@ -642,14 +642,14 @@ fn keys_that_were_meant_for_the_prompt_do_not_allow_a_call() {
 
 #[test]
 fn keys_that_were_meant_for_the_prompt_do_not_answer_a_question() {
-    let asked = json!({"id": "que_000000000001aaaaaaaaaaaaaa", "sessionID": SESSION, "questions": [
+    let request = json!({"id": "que_000000000001aaaaaaaaaaaaaa", "sessionID": SESSION, "questions": [
         {"question": "Which?", "header": "Which", "options": [
             {"label": "One", "description": "1"}, {"label": "Two", "description": "2"},
         ]},
     ]});
     let mut stage = Stage::in_session(80, 24);
     stage.write("there are");
-    stage.event("question.asked", asked);
+    stage.event("question.asked", request);
     stage.take_cmds();
     for c in " 2 ways".chars() {
         stage.now += 500;
@@ -783,11 +783,11 @@ fn an_escape_in_one_session_does_not_count_in_another() {
 fn the_selected_answer_is_visible_on_a_small_screen() {
     let options: Vec<Value> =
         (1..=15).map(|at| json!({"label": format!("Answer {at}"), "description": "what it means"})).collect();
-    let asked = json!({"id": "que_000000000001aaaaaaaaaaaaaa", "sessionID": SESSION, "questions": [
+    let request = json!({"id": "que_000000000001aaaaaaaaaaaaaa", "sessionID": SESSION, "questions": [
         {"question": "Which?", "header": "Which", "options": options},
     ]});
     let mut stage = Stage::in_session(80, 24);
-    stage.event("question.asked", asked);
+    stage.event("question.asked", request);
     stage.shows("› 1. Answer 1");
     for at in 2..=15 {
         stage.press(KeyCode::Down);

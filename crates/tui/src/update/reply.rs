@@ -94,7 +94,7 @@ fn apply_other(state: &mut State, reply: Reply) -> Vec<Cmd> {
             layer::mcp::refresh(state);
         }
         Reply::Directories { directories, workspaces } => {
-            layer::directories::fill(state, &directories, &workspaces)
+            layer::directories::fill(state, &directories, &workspaces);
         }
         Reply::Shared(session) => {
             let url = session.share.as_ref().map(|share| share.url.clone()).unwrap_or_default();
