@@ -699,7 +699,7 @@ impl Ground {
             let is_address_configured = addresses.into_iter().any(|url| !url.is_empty());
             signed_in.apply(&mut model, is_address_configured);
         }
-        model.refused = self.refused(&model);
+        model.auth_advice = self.refused(&model);
         Ok(model)
     }
 
@@ -1096,7 +1096,7 @@ pub(super) mod tests {
     #[test]
     fn who_is_refused_is_told_where_the_credentials_are() {
         let configured = json!({ "options": { "apiKey": "k" } });
-        let said = |provider: Provider| provider.template.unwrap().refused.unwrap_or_default();
+        let said = |provider: Provider| provider.template.unwrap().auth_advice.unwrap_or_default();
         for (found, expected) in [
             (set_up("anthropic", configured.clone(), KEY), "`provider.anthropic.options.apiKey`"),
             (set_up("anthropic", json!({}), KEY), "ANTHROPIC_API_KEY"),
@@ -1117,7 +1117,7 @@ pub(super) mod tests {
         let said = said(stored("groq", &key, json!({}), &[]));
         assert!(said.contains("`codewright providers login groq`"), "{said}");
         let own = set_up("mine", json!({ "options": { "baseURL": "http://127.0.0.1:9" } }), &[]);
-        assert_eq!(own.template.unwrap().refused, None);
+        assert_eq!(own.template.unwrap().auth_advice, None);
     }
 
     #[test]

@@ -110,9 +110,9 @@ impl Decoder {
     }
 
     /// Calls of these tools may come printed as text; of no matter where servers read them themselves.
-    pub(crate) fn offer(&mut self, tools: &[ToolSpec]) {
+    pub(crate) fn set_tools(&mut self, tools: &[ToolSpec]) {
         if let Self::OpenAiChat(stream) = self {
-            stream.offer(tools);
+            stream.set_tools(tools);
         }
     }
 

@@ -49,9 +49,9 @@ fn recordings() -> Vec<Recording> {
 fn play<'a>(protocol: Protocol, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<ModelEvent> {
     let (mut parser, mut decoder, mut out) = (Parser::default(), Decoder::new(protocol), Vec::new());
     for piece in pieces {
-        parser.feed::<Stopped>(piece, |data| Ok(decoder.push(data, &mut out)?)).unwrap();
+        parser.feed::<Failed>(piece, |data| Ok(decoder.push(data, &mut out)?)).unwrap();
     }
-    parser.finish::<Stopped>(|data| Ok(decoder.push(data, &mut out)?)).unwrap();
+    parser.finish::<Failed>(|data| Ok(decoder.push(data, &mut out)?)).unwrap();
     decoder.finish(&mut out).unwrap();
     if protocol == Protocol::Gemini {
         name_calls(&mut out);
@@ -78,18 +78,18 @@ fn name_calls(events: &mut [ModelEvent]) {
 
 #[derive(Debug)]
 #[expect(dead_code, reason = "read by a failing test's message")]
-enum Stopped {
+enum Failed {
     TooLong,
     Decoded(Error),
 }
 
-impl From<TooLong> for Stopped {
+impl From<TooLong> for Failed {
     fn from(_: TooLong) -> Self {
         Self::TooLong
     }
 }
 
-impl From<Error> for Stopped {
+impl From<Error> for Failed {
     fn from(error: Error) -> Self {
         Self::Decoded(error)
     }

@@ -90,7 +90,7 @@ impl Tongue {
             unreadable: event("contentBlockDelta", b"{oops"),
             endless,
             too_long: "rejected: the answer holds a frame of more than 16777216 bytes",
-            no_answer: "rejected: the server answered with something that is no event stream of Amazon's",
+            no_answer: "rejected: the answer is not an event stream of Amazon's",
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::options::{joined, merge};
+use crate::options::{join, merge};
 use crate::protocol::NO_OUTPUT;
 use crate::protocol::openai_chat::request::{left_out, number, plain_text};
 use crate::{
@@ -33,7 +33,7 @@ pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, St
 
 /// The body. Fields always come in the same order, so equal requests are equal bytes.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
-    let options = wire_options(joined(&model.options, &request.options, wire_name));
+    let options = wire_options(join(&model.options, &request.options, wire_name));
     let thinking = options.get("thinking").filter(|thinking| thinking["type"] == "enabled");
     let mut body = Map::new();
     if model.endpoint == Endpoint::Vertex {

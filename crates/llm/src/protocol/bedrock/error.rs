@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use crate::Error;
-use crate::classify::{self, Answer, Said};
+use crate::classify::{self, Answer, ErrorDetails};
 
 /// The header that names the exception of an error answer.
 const NAME: &str = "x-amzn-errortype";
@@ -15,27 +15,27 @@ const NAME: &str = "x-amzn-errortype";
 pub(crate) fn classify(answer: &Answer) -> Error {
     let body: Value = serde_json::from_str(answer.body).unwrap_or_default();
     let name = answer.headers.get(NAME).map(String::as_str).or_else(|| body["__type"].as_str());
-    let mut said = said(name.unwrap_or_default(), &body);
+    let mut details = parse_details(name.unwrap_or_default(), &body);
     // A status of the exception's own adds nothing to the answer's.
-    said.status = None;
-    classify::answer(answer, said)
+    details.status = None;
+    classify::answer(answer, details)
 }
 
 /// What to do about an exception inside a stream.
 pub(crate) fn in_band(name: &str, body: &Value, source: &str) -> Error {
-    let said = said(name, body);
+    let details = parse_details(name, body);
     let message =
-        said.message.clone().unwrap_or_else(|| format!("the provider ended the answer with `{name}`"));
-    classify::in_band(message, &said, source)
+        details.message.clone().unwrap_or_else(|| format!("the provider ended the answer with `{name}`"));
+    classify::in_band(message, &details, source)
 }
 
-fn said(name: &str, body: &Value) -> Said {
+fn parse_details(name: &str, body: &Value) -> ErrorDetails {
     // The header may carry the address of a schema behind the name, and the body one before it.
     let name = name.split([':', ',']).next().unwrap_or_default();
     let name = name.rsplit('#').next().unwrap_or_default().trim();
     let text = |field: &str| body[field].as_str().map(str::to_owned);
     let (code, status) = meaning(&name.to_ascii_lowercase());
-    Said {
+    ErrorDetails {
         message: text("message").or_else(|| text("Message")).or_else(|| text("originalMessage")),
         codes: code.map(str::to_owned).into_iter().collect(),
         status,

@@ -7,7 +7,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::aws::sign::sha256_hex;
-use crate::options::{joined, merge};
+use crate::options::{join, merge};
 use crate::protocol::NO_OUTPUT;
 use crate::protocol::openai_chat::request::{left_out, number, plain_text};
 use crate::{AssistantContent, File, FileData, Message, Model, Request, ToolChoice, ToolResult, UserContent};
@@ -60,7 +60,7 @@ impl Family {
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     let family = Family::of(model);
     let marks = takes_marks(model, family);
-    let options = wire_options(joined(&model.options, &request.options, wire_name), family);
+    let options = wire_options(join(&model.options, &request.options, wire_name), family);
     let thinking = &options[FIELDS]["thinking"];
     let mut body = Map::new();
     let inference = inference(request, model, thinking);

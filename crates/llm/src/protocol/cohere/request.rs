@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::options::{joined, merge};
+use crate::options::{join, merge};
 use crate::protocol::NO_OUTPUT;
 use crate::protocol::openai_chat::request::{left_out, number, plain_text};
 use crate::{AssistantContent, File, FileData, Message, Model, Request, ToolChoice, ToolResult, UserContent};
@@ -11,7 +11,7 @@ const MEDIA_LEAD_IN: &str = "Attached media from tool result:";
 
 /// The body. Fields always come in the same order, so equal requests are equal bytes.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
-    let options = wire_options(joined(&model.options, &request.options, wire_name));
+    let options = wire_options(join(&model.options, &request.options, wire_name));
     let mut body = Map::new();
     body.insert("model".into(), json!(model.api_id));
     if request.max_output_tokens > 0 {

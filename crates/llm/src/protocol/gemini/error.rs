@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 use crate::Error;
-use crate::classify::{self, Answer, Said};
+use crate::classify::{self, Answer, ErrorDetails};
 
 /// What to do about an answer with an error status.
 pub(crate) fn classify(answer: &Answer) -> Error {
     let body: Option<Value> = serde_json::from_str(answer.body).ok();
     let Some(error) = body.as_ref().and_then(inner) else {
-        return classify::answer(answer, Said::default());
+        return classify::answer(answer, ErrorDetails::default());
     };
-    let found = classify::answer(answer, said(error));
+    let found = classify::answer(answer, parse_details(error));
     // An invalid key comes with the status of a bad request.
     if has_reason(error, &["API_KEY_INVALID", "API_KEY_EXPIRED", "ACCESS_TOKEN_EXPIRED"]) {
         return Error::Auth { failure: Box::new(found.failure().clone()) };
@@ -22,9 +22,9 @@ pub(crate) fn classify(answer: &Answer) -> Error {
 /// What to do about an event that is an error, or `None` if it is none.
 pub(crate) fn in_band(body: &Value) -> Option<Error> {
     let error = inner(body)?;
-    let said = said(error);
-    let message = said.message.clone().filter(|text| !text.trim().is_empty());
-    Some(classify::in_band(message.unwrap_or_else(|| error.to_string()), &said, &body.to_string()))
+    let details = parse_details(error);
+    let message = details.message.clone().filter(|text| !text.trim().is_empty());
+    Some(classify::in_band(message.unwrap_or_else(|| error.to_string()), &details, &body.to_string()))
 }
 
 /// The error object, which some answers put into a list of one.
@@ -34,9 +34,9 @@ fn inner(body: &Value) -> Option<&Value> {
 }
 
 /// Google's `status` is a name such as `RESOURCE_EXHAUSTED`, and its `code` the HTTP status.
-fn said(error: &Value) -> Said {
-    let mut said = Said::of(error);
-    let code = said.codes.iter().find_map(|code| match code.as_str() {
+fn parse_details(error: &Value) -> ErrorDetails {
+    let mut details = ErrorDetails::from_json(error);
+    let code = details.codes.iter().find_map(|code| match code.as_str() {
         "resource_exhausted" => Some("rate_limit_exceeded"),
         "internal" | "unknown" | "aborted" | "cancelled" => Some("server_error"),
         "deadline_exceeded" => Some("timeout_error"),
@@ -45,16 +45,16 @@ fn said(error: &Value) -> Said {
         "invalid_argument" | "failed_precondition" | "out_of_range" => Some("invalid_request"),
         _ => None,
     });
-    said.codes.extend(code.map(str::to_owned));
-    said
+    details.codes.extend(code.map(str::to_owned));
+    details
 }
 
-fn details(error: &Value) -> impl Iterator<Item = &Value> {
+fn detail_list(error: &Value) -> impl Iterator<Item = &Value> {
     error.get("details").and_then(Value::as_array).into_iter().flatten()
 }
 
 fn has_reason(error: &Value, reasons: &[&str]) -> bool {
-    details(error).filter_map(|detail| detail["reason"].as_str()).any(|reason| reasons.contains(&reason))
+    detail_list(error).filter_map(|detail| detail["reason"].as_str()).any(|reason| reasons.contains(&reason))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::schema;
-use crate::options::{joined, merge};
+use crate::options::{join, merge};
 use crate::protocol::NO_OUTPUT;
 use crate::protocol::openai_chat::request::{MEDIA_LEAD_IN, left_out, number, plain_text};
 use crate::{AssistantContent, File, FileData, Message, Model, Request, ToolChoice, ToolResult, UserContent};
@@ -16,7 +16,7 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// The body. Fields always come in the same order, so equal requests are equal bytes.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
-    let mut options = joined(&model.options, &request.options, wire_name);
+    let mut options = join(&model.options, &request.options, wire_name);
     let mut body = Map::new();
     let generation = generation(request, model, &mut options);
     if !generation.is_empty() {

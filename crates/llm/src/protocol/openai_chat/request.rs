@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use serde_json::{Map, Value, json};
 
-use crate::options::{joined, merge};
+use crate::options::{join, merge};
 use crate::protocol::NO_OUTPUT;
 use crate::quirk;
 use crate::{
@@ -18,7 +18,7 @@ const DETAILS: &str = "reasoning_details";
 
 /// The body. Fields always come in the same order, so equal requests are equal bytes.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
-    let options = joined(&model.options, &request.options, wire_name);
+    let options = join(&model.options, &request.options, wire_name);
     let mut body = Map::new();
     body.insert("model".into(), json!(model.api_id));
     if request.max_output_tokens > 0 {

@@ -48,8 +48,8 @@ enum Block {
 
 impl Stream {
     /// Calls of these tools may come printed as text.
-    pub(crate) fn offer(&mut self, tools: &[ToolSpec]) {
-        self.prose.offer(tools);
+    pub(crate) fn set_tools(&mut self, tools: &[ToolSpec]) {
+        self.prose.set_tools(tools);
     }
 
     /// Reads the data of one event.

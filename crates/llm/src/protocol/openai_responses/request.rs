@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::options::{joined, merge};
+use crate::options::{join, merge};
 use crate::protocol::NO_OUTPUT;
 use crate::protocol::openai_chat::request::{arguments, left_out, number, plain_text, tool_choice};
 use crate::{AssistantContent, File, FileData, Message, Model, Request, ToolResult, UserContent};
@@ -28,7 +28,7 @@ pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, St
 
 /// The body. Fields always come in the same order, so equal requests are equal bytes.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
-    let options = nested(joined(&model.options, &request.options, wire_name));
+    let options = nested(join(&model.options, &request.options, wire_name));
     let mut body = Map::new();
     body.insert("model".into(), json!(model.api_id));
     if model.is_codex() {

@@ -44,7 +44,7 @@ enum Stage {
 
 impl Prose {
     /// Calls of these tools may come printed.
-    pub(super) fn offer(&mut self, tools: &[ToolSpec]) {
+    pub(super) fn set_tools(&mut self, tools: &[ToolSpec]) {
         self.tools = tools.to_vec();
     }
 
@@ -160,7 +160,11 @@ mod tests {
     /// Reads `text` in pieces of `size` bytes, and writes down what it becomes.
     fn read(text: &str, size: usize) -> String {
         let (mut prose, mut out) = (Prose::default(), Vec::new());
-        prose.offer(&[ToolSpec { name: "read".into(), description: String::new(), parameters: Value::Null }]);
+        prose.set_tools(&[ToolSpec {
+            name: "read".into(),
+            description: String::new(),
+            parameters: Value::Null,
+        }]);
         for piece in text.as_bytes().chunks(size) {
             prose.push(std::str::from_utf8(piece).unwrap(), &mut out);
         }
@@ -209,7 +213,11 @@ mod tests {
     #[test]
     fn a_printed_call_beside_a_real_one_is_text() {
         let (mut prose, mut out) = (Prose::default(), Vec::new());
-        prose.offer(&[ToolSpec { name: "read".into(), description: String::new(), parameters: Value::Null }]);
+        prose.set_tools(&[ToolSpec {
+            name: "read".into(),
+            description: String::new(),
+            parameters: Value::Null,
+        }]);
         let text = r#"{"name":"read","arguments":{}}"#;
         prose.push(text, &mut out);
         prose.interrupt(&mut out);

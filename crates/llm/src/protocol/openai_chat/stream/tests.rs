@@ -320,7 +320,7 @@ fn offered(chunks: &[&str]) -> Vec<String> {
     let (mut stream, mut out) = (Stream::default(), Vec::new());
     let tool =
         |name: &str| ToolSpec { name: name.into(), description: String::new(), parameters: Value::Null };
-    stream.offer(&[tool("read"), tool("bash")]);
+    stream.set_tools(&[tool("read"), tool("bash")]);
     for chunk in chunks {
         stream.push(&format!(r#"{{"choices":[{{"index":0,"delta":{chunk}}}]}}"#), &mut out).unwrap();
     }
