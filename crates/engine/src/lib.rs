@@ -15,13 +15,13 @@ mod debug;
 mod engine;
 mod error;
 mod generate;
+mod instance;
 mod journal;
 mod known;
 mod models;
 mod outputs;
 pub mod patch;
 mod permission;
-mod place;
 mod projects;
 mod prompts;
 mod pty;
@@ -44,8 +44,8 @@ mod web;
 pub use attempt::{Attempt, Progress};
 pub use codewright_store::inspect;
 pub use codewright_store::{
-    Incoming, Json, Logged, MessagesJson, Published, Rest, Salvage, SavedPermission, SessionFilter,
-    Subscription,
+    Incoming, Json, Logged, MessagesJson, PageLimit, Published, Rest, Salvage, SavedPermission,
+    SessionFilter, Subscription,
 };
 pub use codewright_telemetry::{Span, carry, within};
 pub use codewright_workspace::{Confinement, Descent, has_commands, process_descent, socket_descent};
@@ -54,11 +54,11 @@ pub use debug::{BlockReport, PromptReport, Setting, Size};
 pub use engine::{Engine, Options};
 pub use error::{Error, Resource};
 pub use generate::Generated;
+pub use instance::Instance;
+pub use instance::head::Following;
+pub use instance::vcs::Against;
 pub use journal::Level;
 pub use permission::wanted::Wanted;
-pub use place::Place;
-pub use place::head::Following;
-pub use place::vcs::Against;
 pub use projects::ProjectPatch;
 pub use pty::Attached;
 pub use session::revert::Restored;

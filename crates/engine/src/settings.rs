@@ -9,7 +9,7 @@ use codewright_config::LoadInput;
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
-use crate::{Engine, Error, Place, redact};
+use crate::{Engine, Error, Instance, redact};
 
 /// The file that changes go to.
 const FILE: &str = "codewright.json";
@@ -23,12 +23,12 @@ static CHANGING: Mutex<()> = Mutex::const_new(());
 
 impl Engine {
     /// Lays a change over a directory's configuration; what of it was taken.
-    pub async fn change_config(&self, place: &Place, change: Value) -> Result<Value, Error> {
+    pub async fn change_config(&self, instance: &Instance, change: Value) -> Result<Value, Error> {
         let change = self.taken(change)?;
-        let path = place.directory.join(FILE);
-        lay(path.clone(), &change, place.config_json()).await?;
-        self.dispose(place).await;
-        self.keep_trust(place, &path).await?;
+        let path = instance.directory.join(FILE);
+        lay(path.clone(), &change, instance.config_json()).await?;
+        self.dispose(instance).await;
+        self.keep_trust(instance, &path).await?;
         let mut taken = Value::Object(change);
         redact::hide(&mut taken);
         Ok(taken)

@@ -35,11 +35,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::Inner;
+use crate::instance::Instance;
 use crate::permission::approval::Scope;
 use crate::permission::gate::{Asker, By, Verdict};
-use crate::permission::law::Law;
 use crate::permission::reading::read_rules;
-use crate::place::Place;
+use crate::permission::rules::PermissionRules;
 use crate::request::history::shown_output;
 use crate::run::files::Files;
 use crate::run::next::REJECTED;
@@ -99,7 +99,7 @@ impl Toolbox {
     }
 
     /// The tools that a model may call under these rules and switches, and which of them it is shown.
-    pub(crate) fn offered(&self, model: &Asked<'_>, law: &Law, switches: &Switches) -> Offered {
+    pub(crate) fn offered(&self, model: &Asked<'_>, rules: &PermissionRules, switches: &Switches) -> Offered {
         let patches = writes_patches(model.api_id);
         let mut offered = Offered::default();
         for tool in &self.tools {
@@ -109,7 +109,7 @@ impl Toolbox {
                 "edit" | "write" => !patches,
                 _ => true,
             };
-            if !suits || switches.get(name) == Some(&false) || law.is_off(permission_key(name)) {
+            if !suits || switches.get(name) == Some(&false) || rules.is_off(permission_key(name)) {
                 continue;
             }
             match selection::presence(name, model, &self.experiments, switches) {
@@ -140,15 +140,15 @@ impl Toolbox {
             "skill",
             "apply_patch",
         ];
-        let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+        let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
         let nobody = Asked { provider_id: "", api_id: "" };
         let is_told = |tool: &&Arc<dyn AnyTool>| {
             let name = tool.name();
             let presence = selection::presence(name, &nobody, &self.experiments, &Switches::default());
-            place(name) < FIRST.len() || presence == Presence::Shown
+            rank(name) < FIRST.len() || presence == Presence::Shown
         };
         let mut tools: Vec<_> = self.tools.iter().filter(is_told).cloned().collect();
-        tools.sort_by_key(|tool| place(tool.name()));
+        tools.sort_by_key(|tool| rank(tool.name()));
         tools
     }
 
@@ -157,7 +157,7 @@ impl Toolbox {
         let mut tools = self.registered();
         if let Some(model) = model {
             let asked = Asked { provider_id: "", api_id: model };
-            let shown = self.offered(&asked, &Law::default(), &Switches::default()).shown;
+            let shown = self.offered(&asked, &PermissionRules::default(), &Switches::default()).shown;
             tools.retain(|tool| shown.iter().any(|shown| shown.name() == tool.name()));
         }
         let told = |tool: &Arc<dyn AnyTool>| (tool.name().to_owned(), tool.description(), tool.parameters());
@@ -221,7 +221,7 @@ fn is_opaque(tool: &str) -> bool {
 /// What one call works with.
 pub(crate) struct CallCx {
     pub(crate) inner: Arc<Inner>,
-    pub(crate) place: Arc<Place>,
+    pub(crate) instance: Arc<Instance>,
     pub(crate) session_id: SessionId,
     pub(crate) message_id: MessageId,
     pub(crate) offered: Offered,
@@ -252,7 +252,7 @@ impl CallCx {
         // A model may invent names; what is told has ours alone.
         let tool = self.offered.find(&call.name);
         let name = tool.as_ref().map_or("invalid", |tool| tool.name());
-        let mut span = self.inner.tracer.span_of("execute_tool", name, Kind::Internal);
+        let mut span = self.inner.tracer.span_on("execute_tool", name, Kind::Internal);
         span.set("gen_ai.operation.name", "execute_tool");
         span.set("gen_ai.tool.name", name);
         if let Some(class) = within_span(span.context(), self.to_the_end(call)).await {
@@ -379,8 +379,8 @@ impl CallCx {
     async fn gate(&self, ask: &Ask, tool: Option<ToolRef>) -> Result<By, Failure> {
         let asker = Asker {
             session_id: &self.session_id,
-            place: &self.place,
-            law: &self.caller.law,
+            instance: &self.instance,
+            rules: &self.caller.rules,
             tool,
             cancel: &self.cancel,
         };
@@ -391,13 +391,14 @@ impl CallCx {
     fn leave(&self, tool: ToolRef) -> Leave {
         let (inner, session_id, caller) =
             (Arc::clone(&self.inner), self.session_id.clone(), Arc::clone(&self.caller));
-        let (place, cancel) = (Arc::clone(&self.place), self.cancel.clone());
+        let (instance, cancel) = (Arc::clone(&self.instance), self.cancel.clone());
         Leave::new(move |ask| {
             let (inner, session_id, caller) = (Arc::clone(&inner), session_id.clone(), Arc::clone(&caller));
-            let (place, cancel, tool) = (Arc::clone(&place), cancel.clone(), Some(tool.clone()));
+            let (instance, cancel, tool) = (Arc::clone(&instance), cancel.clone(), Some(tool.clone()));
             async move {
-                let law = &caller.law;
-                let asker = Asker { session_id: &session_id, place: &place, law, tool, cancel: &cancel };
+                let rules = &caller.rules;
+                let asker =
+                    Asker { session_id: &session_id, instance: &instance, rules, tool, cancel: &cancel };
                 gate(&inner, &ask, &asker).await.map(drop).map_err(|failure| match failure {
                     Failure::Told(message) => ToolError::Model(message),
                     Failure::Aborted => ToolError::Cancelled(None),
@@ -428,7 +429,7 @@ impl CallCx {
     ) -> Result<ToolCx, Failure> {
         let host = Arc::new(CallHost {
             inner: self.inner.clone(),
-            place: self.place.clone(),
+            instance: self.instance.clone(),
             caller: self.caller.clone(),
             progress: progress.clone(),
             session_id: self.session_id.clone(),
@@ -438,7 +439,7 @@ impl CallCx {
         let effects = self.files.as_ref().map_or_else(Effects::none, Files::effects);
         let leave = self.leave(self.tool_ref(call));
         let todos = if tool.name() == "todoread" { self.todos().await? } else { Arc::default() };
-        let skills = self.place.skills(&self.caller.law).into();
+        let skills = self.instance.skills(&self.caller.rules).into();
         let (known, told) = (self.inner.known.of(&self.session_id), self.told.clone());
         let read_rules = self.read_rules(tool.name()).await?;
         let can_delegate = self.offered.shown.iter().any(|tool| tool.name() == "task");
@@ -449,11 +450,11 @@ impl CallCx {
             skills,
             todos,
             known,
-            jobs: self.inner.jobs.of(self.session_id.as_str(), &self.place.directory),
+            jobs: self.inner.jobs.of(self.session_id.as_str(), &self.instance.directory),
             told,
             host,
             can_delegate,
-            ..tool_cx(&self.inner, &self.place, self.cancel.clone(), progress)
+            ..tool_cx(&self.inner, &self.instance, self.cancel.clone(), progress)
         })
     }
 
@@ -462,15 +463,15 @@ impl CallCx {
         if !SEARCHES.contains(&tool) {
             return Ok(ReadRules::open());
         }
-        let approvals = self.inner.gate.approvals(&Scope::of(&self.place)).await;
+        let approvals = self.inner.gate.approvals(&Scope::of(&self.instance)).await;
         let approvals = approvals
             .map_err(|error| Failure::Told(format!("The saved permissions could not be read: {error}")))?;
-        Ok(read_rules(&self.caller.law, approvals))
+        Ok(read_rules(&self.caller.rules, approvals))
     }
 
     /// Tells clients which files a call changed.
     fn edited(&self, tool: &str, output: &Output) {
-        let directory = self.place.directory_text();
+        let directory = self.instance.directory_text();
         let signal = |signal| self.inner.store.signal(signal);
         let changes = changed::changed(tool, output);
         // One that is gone is no edited file.
@@ -596,7 +597,7 @@ async fn gate(inner: &Inner, ask: &Ask, asker: &Asker<'_>) -> Result<By, Failure
 
 /// Holds a shell command to the rules as if the model had written it; the reason if it is not allowed.
 pub(crate) async fn check_command(
-    (inner, place): (&Inner, &Place),
+    (inner, instance): (&Inner, &Instance),
     asker: &Asker<'_>,
     command: &str,
 ) -> Result<(), String> {
@@ -606,7 +607,7 @@ pub(crate) async fn check_command(
     };
     let tool = inner.toolbox.tools.iter().find(|tool| tool.name() == "bash");
     let tool = tool.ok_or_else(|| "there is no tool that runs commands".to_owned())?;
-    let cx = tool_cx(inner, place, asker.cancel.clone(), Progress::none());
+    let cx = tool_cx(inner, instance, asker.cancel.clone(), Progress::none());
     let input = serde_json::json!({ "command": command, "description": "shell command of a template" });
     let asks = tool.asks(&input, &cx).await.map_err(|error| reason(failure(error)))?;
     for ask in &asks {
@@ -616,18 +617,18 @@ pub(crate) async fn check_command(
 }
 
 /// A tool as the model is shown it.
-pub(crate) fn spec(tool: &dyn AnyTool, place: &Place, law: &Law) -> ToolSpec {
+pub(crate) fn spec(tool: &dyn AnyTool, instance: &Instance, rules: &PermissionRules) -> ToolSpec {
     let mut description = tool.description();
     if tool.name() == "task" {
-        description = description.replace("{agents}", &agents(place, law));
+        description = description.replace("{agents}", &agents(instance, rules));
     }
     ToolSpec { name: tool.name().to_owned(), description, parameters: tool.parameters() }
 }
 
 /// The agents that may be called under these rules, a line each.
-fn agents(place: &Place, law: &Law) -> String {
-    let lines = place.agents().iter().filter(|agent| {
-        agent.mode != AgentMode::Primary && !agent.hidden && law.decide("task", &agent.name) != Action::Deny
+fn agents(instance: &Instance, rules: &PermissionRules) -> String {
+    let lines = instance.agents().iter().filter(|agent| {
+        agent.mode != AgentMode::Primary && !agent.hidden && rules.decide("task", &agent.name) != Action::Deny
     });
     let lines = lines.map(|agent| {
         let description = agent.description.as_deref().unwrap_or("To be called only when the user names it.");
@@ -641,25 +642,30 @@ fn agents(place: &Place, law: &Law) -> String {
 /// may be shown it.
 pub(crate) async fn read(
     inner: &Arc<Inner>,
-    place: &Arc<Place>,
+    instance: &Arc<Instance>,
     input: Value,
     cancel: &CancellationToken,
 ) -> Result<String, String> {
     let tool = inner.toolbox.tools.iter().find(|tool| tool.name() == "read");
     let tool = tool.ok_or_else(|| "there is no read tool".to_owned())?;
-    let cx = tool_cx(inner, place, cancel.clone(), Progress::none());
+    let cx = tool_cx(inner, instance, cancel.clone(), Progress::none());
     let output = tool.run(input, &cx).await.map_err(|error| neutralize(&error.to_string()).into_owned())?;
     Ok(shown_output(tool.name(), &output.output, &output.metadata))
 }
 
-pub(crate) fn tool_cx(inner: &Inner, place: &Place, cancel: CancellationToken, progress: Progress) -> ToolCx {
+pub(crate) fn tool_cx(
+    inner: &Inner,
+    instance: &Instance,
+    cancel: CancellationToken,
+    progress: Progress,
+) -> ToolCx {
     let ids = inner.ids.clone();
     inner.outputs.sweep_now_and_then(&inner.tasks, inner.clock.now_ms());
     ToolCx {
-        directory: place.directory.clone(),
-        worktree: place.worktree.root.clone(),
+        directory: instance.directory.clone(),
+        worktree: instance.worktree.root.clone(),
         home: Some(inner.dirs.home.clone()),
-        bounds: place.settled.bounds,
+        bounds: instance.settled.bounds,
         output_dir: inner.dirs.tool_output(),
         new_output_id: Arc::new(move || ids.tool_output().to_string()),
         cancel,
@@ -677,7 +683,7 @@ pub(crate) fn tool_cx(inner: &Inner, place: &Place, cancel: CancellationToken, p
         told: ToldInstructions::default(),
         env: inner.child_env.clone(),
         locks: inner.locks.clone(),
-        shell: place.settled.shell.clone().unwrap_or_else(|| inner.shell.clone()),
+        shell: instance.settled.shell.clone().unwrap_or_else(|| inner.shell.clone()),
         host: Arc::new(Nobody),
         confinement: inner.confinement.clone(),
         can_delegate: false,
@@ -735,13 +741,13 @@ mod tests {
 
     use super::*;
 
-    fn allowed() -> Law {
-        Law::of(vec![Rule::new("*", "*", Action::Allow)])
+    fn allowed() -> PermissionRules {
+        PermissionRules::of(vec![Rule::new("*", "*", Action::Allow)])
     }
 
-    fn shown(env: &Env, model: &str, law: &Law) -> Vec<String> {
+    fn shown(env: &Env, model: &str, rules: &PermissionRules) -> Vec<String> {
         let asked = Asked { provider_id: "mock", api_id: model };
-        let offered = Toolbox::builtin(env, 2026).offered(&asked, law, &Switches::new());
+        let offered = Toolbox::builtin(env, 2026).offered(&asked, rules, &Switches::new());
         offered.shown.iter().map(|tool| tool.name().to_owned()).collect()
     }
 
@@ -787,7 +793,7 @@ mod tests {
     fn a_rule_against_edits_hides_every_tool_that_edits() {
         let rules = [Rule::new("edit", "*", Action::Deny)];
         for model in ["gpt-5", "plain-model"] {
-            let shown = shown(&plain(), model, &Law::of(rules.to_vec()));
+            let shown = shown(&plain(), model, &PermissionRules::of(rules.to_vec()));
             assert!(
                 !shown.iter().any(|tool| ["apply_patch", "edit", "write"].contains(&tool.as_str())),
                 "{model}"

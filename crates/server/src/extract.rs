@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use codewright_engine::Place;
+use codewright_engine::Instance;
 use codewright_proto::{MessageId, ParseIdError, PartId, PermissionId, PtyId, QuestionId, SessionId};
 use http::Uri;
 use http::request::Parts;
@@ -24,7 +24,7 @@ const MAX_DIRECTORY_BYTES: usize = 4096;
 
 /// The directory a request is about: named by the query, else by the header, else the server's own.
 pub(crate) struct Here {
-    pub(crate) place: Arc<Place>,
+    pub(crate) place: Arc<Instance>,
     /// Whether the query named it.
     pub(crate) in_query: bool,
 }
@@ -64,7 +64,7 @@ impl FromRequestParts<App> for Here {
         if long || directory.as_os_str().as_encoded_bytes().contains(&0) {
             return Err(Error::query("`directory` is not the path of a directory"));
         }
-        Ok(Self { place: app.engine.place(&directory).await?, in_query })
+        Ok(Self { place: app.engine.instance(&directory).await?, in_query })
     }
 }
 

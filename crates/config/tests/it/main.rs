@@ -4,6 +4,7 @@
 
 mod agents;
 mod errors;
+mod examples;
 mod files;
 mod layers;
 mod markdown;

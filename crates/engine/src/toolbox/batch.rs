@@ -33,7 +33,7 @@ impl CallCx {
         input: Value,
     ) -> Result<Output, Failure> {
         let calls = Batch::calls(input).map_err(failure)?;
-        let bounds = share(self.place.settled.bounds, calls.len().min(Batch::MOST));
+        let bounds = share(self.instance.settled.bounds, calls.len().min(Batch::MOST));
         let mut ready = Vec::new();
         for (number, inner) in calls.into_iter().enumerate() {
             let name = inner.tool.clone();

@@ -132,7 +132,7 @@ async fn show(mut socket: WebSocket, mut attached: Attached, closing: Cancellati
     if !earlier.is_empty() {
         send(&mut socket, Message::text(earlier)).await?;
     }
-    let place = [b"\0".as_slice(), json!({"cursor": attached.place()}).to_string().as_bytes()].concat();
+    let place = [b"\0".as_slice(), json!({"cursor": attached.position()}).to_string().as_bytes()].concat();
     send(&mut socket, Message::binary(place)).await?;
     let mut ping = interval(PING_EVERY);
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);

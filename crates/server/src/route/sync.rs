@@ -31,7 +31,7 @@ pub(super) async fn replay(
     let directory = here.place.path().directory;
     app.finish(async move {
         // Its project has to be known before a session in it can be.
-        engine.place(&std::path::Path::new(&directory).join(replay.directory)).await?;
+        engine.instance(&std::path::Path::new(&directory).join(replay.directory)).await?;
         engine.replay_foreign(replay.events).await
     })
     .await?;

@@ -39,7 +39,7 @@ pub(in crate::route) async fn create(
             return Err(Error::NotOffered { what: "working in workspaces" });
         }
         Some(Location { directory, .. }) => {
-            app.engine.place(&app.engine.default_directory().join(directory)).await?
+            app.engine.instance(&app.engine.default_directory().join(directory)).await?
         }
         None => here.place,
     };

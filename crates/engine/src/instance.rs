@@ -1,0 +1,461 @@
+//! One directory: its worktree, project, configuration, agents and models.
+//!
+//! Opened once and then only read; an instance never changes while it is held.
+
+pub(crate) mod files;
+pub(crate) mod head;
+mod project_id;
+mod settled;
+pub(crate) mod vcs;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use codewright_config::{
+    AgentSpec, Config, ControlFiles, LoadInput, Loaded, Origins, PromptConfig, SkillInput, Trust, Worktree,
+    env,
+};
+use codewright_proto::{
+    Action, MessagePath, PathReply, Project, ProjectId, ProjectTime, Session, TrustStatus,
+};
+use codewright_snapshot::Snapshots;
+use codewright_tools::Skill;
+use serde_json::Value;
+use tokio_util::task::TaskTracker;
+
+use crate::commands::{self, Command};
+use crate::engine::Inner;
+use crate::models::credentials::{Access, Credentials};
+use crate::models::{Configs, Models};
+use crate::permission::rules::PermissionRules;
+use crate::prompts::{self, Family};
+use crate::request::instructions::addresses::Addresses;
+use crate::request::instructions::{Found, Sources};
+use crate::request::skills::location;
+use crate::toolbox::Switches;
+use crate::trust::Standing;
+use crate::{Error, redact, remote};
+use settled::Settled;
+
+/// Warnings kept by an instance.
+const MAX_WARNINGS: usize = 100;
+const DEFAULT_AGENT: &str = "build";
+
+/// One directory and everything that holds in it.
+pub struct Instance {
+    pub(crate) directory: PathBuf,
+    pub(crate) worktree: Worktree,
+    pub(crate) project: Project,
+    pub(crate) models: Models,
+    /// Git, for comparisons.
+    pub(crate) git: codewright_workspace::git::Git,
+    /// What the files were.
+    pub(crate) snapshots: Snapshots,
+    /// Whether it is kept what files were.
+    pub(crate) keeps_files: bool,
+    /// Background work that the end of the program waits for.
+    pub(crate) tasks: TaskTracker,
+    pub(crate) agents: Vec<AgentSpec>,
+    pub(crate) commands: Vec<Command>,
+    /// How the system text is made.
+    pub(crate) prompt: PromptConfig,
+    /// Where each value of the configuration came from.
+    pub(crate) origins: Origins,
+    default_agent: Option<String>,
+    instructions: Sources,
+    addresses: Addresses,
+    plans_into_files: bool,
+    pub(crate) settled: Settled,
+    /// Whether the repository's configuration takes effect.
+    pub(crate) trust: Standing,
+    skills: Vec<Skill>,
+    raw_config: Value,
+    path: PathReply,
+    warnings: Mutex<Vec<String>>,
+    names: files::Names,
+}
+
+/// Hides what may be secret in the options of an agent, which go to its provider as they are.
+pub(crate) fn hide_options(agent: &mut Value) {
+    if let Some(options) = agent.get_mut("options") {
+        redact::hide(options);
+    }
+}
+
+impl Instance {
+    pub(crate) async fn open(inner: &Inner, directory: &Path) -> Result<Self, Error> {
+        let directory = real_directory(directory)?;
+        let worktree = codewright_config::find_worktree(&directory);
+        let project = project(inner, &worktree).await?;
+        let stored = inner.sign_in.vault().read().map_err(|error| Error::machine(error.to_string()))?;
+        let variables = remote::environment(&inner.env, &stored);
+        let (served, unserved) = remote::served(inner, &stored).await;
+        let input =
+            LoadInput { directory: &directory, worktree: &worktree.root, env: &variables, dirs: &inner.dirs };
+        let root = if worktree.git { &worktree.root } else { &directory };
+        let decide = |control: &ControlFiles| inner.trust.level(root, control);
+        let (loaded, control) = codewright_config::open(input, &served, decide)?;
+        let trust = inner.trust.standing(root, &control);
+        let trusted = (trust.status == TrustStatus::Trusted).then_some(&control);
+        let credentials = Credentials { stored, sign_in: Some(inner.sign_in.clone()) };
+        let (skills, unskilled) = skills((input, trusted), &loaded);
+        let mut agents =
+            codewright_config::limited_agents(&loaded, &inner.dirs, &worktree.root, &folders(&skills))?;
+        let Loaded { config, looked_for, mut warnings, origins, parts, .. } = loaded;
+        warnings.extend(trust.warning.clone());
+        for agent in agents.iter_mut().filter(|agent| agent.native && agent.prompt.is_none()) {
+            agent.prompt = prompts::of_agent(&agent.name).map(str::to_owned);
+        }
+        let of_repository = parts.as_ref().map(|parts| &parts.repository);
+        let mut commands = commands::commands(&config, of_repository, (&worktree.root, &directory));
+        if let Some(control) = trusted.filter(|_| config.prompt.claude) {
+            commands.extend(commands::claude(control, &root.join(".claude/commands"), &commands));
+        }
+        commands.extend(commands::of_skills(&skills, &commands));
+        let on = |name| variables.is_on(name) || variables.is_on(env::EXPERIMENTAL);
+        let plans_into_files = on(env::EXPERIMENTAL_PLAN_MODE);
+        let instructions = Sources::new(&config, &variables, &inner.dirs);
+        let default_agent = first_agent(&config, &agents, &mut warnings);
+        let configs = Configs { config: &config, parts: parts.as_deref() };
+        let access = Access { credentials: &credentials, env: &variables };
+        let mut models = Models::open(inner, configs, access, &looked_for).await;
+        if let Some(parts) = parts.as_ref().filter(|parts| parts.trust == Trust::Inert) {
+            warnings.extend(models.keep_usable(&parts.user));
+        }
+        warnings.extend(missing(&agents, &commands, &models, &origins));
+        let settled = Settled::read(&config.raw, &variables, &mut warnings);
+        let warnings =
+            unserved.into_iter().chain(warnings).chain(unskilled).chain(credentials.stored.warnings);
+        let warnings = warnings.chain(inner.catalog.open().warning).take(MAX_WARNINGS).collect();
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let path = PathReply {
+            home: text(&inner.dirs.home),
+            state: text(&inner.dirs.state),
+            config: text(&inner.dirs.config),
+            worktree: text(&worktree.root),
+            directory: text(&directory),
+        };
+        Ok(Self {
+            git: project_id::git(inner),
+            snapshots: snapshots(inner, &project, &worktree, &directory),
+            keeps_files: config.snapshot != Some(false),
+            project,
+            models,
+            tasks: inner.tasks.clone(),
+            agents,
+            default_agent,
+            commands,
+            prompt: config.prompt.clone(),
+            origins,
+            instructions,
+            addresses: Addresses::default(),
+            plans_into_files,
+            settled,
+            skills,
+            raw_config: config.raw,
+            path,
+            warnings: Mutex::new(warnings),
+            names: files::Names::default(),
+            trust,
+            directory,
+            worktree,
+        })
+    }
+
+    /// Where things are.
+    #[must_use]
+    pub fn path(&self) -> PathReply {
+        self.path.clone()
+    }
+
+    /// The project of the directory.
+    #[must_use]
+    pub fn project(&self) -> Project {
+        self.project.clone()
+    }
+
+    /// The merged configuration with its secrets; `config_shown` is for clients.
+    #[must_use]
+    pub fn config_json(&self) -> Value {
+        self.raw_config.clone()
+    }
+
+    pub(crate) fn raw_config(&self) -> &Value {
+        &self.raw_config
+    }
+
+    /// The agents, as `GET /agent` lists them, without what may be secret.
+    #[must_use]
+    pub fn agents_json(&self) -> Value {
+        // Plain data: it always has a JSON form.
+        let mut agents = serde_json::to_value(&self.agents).unwrap_or_default();
+        for agent in agents.as_array_mut().into_iter().flatten() {
+            hide_options(agent);
+        }
+        agents
+    }
+
+    /// The skills, as `GET /skill` lists them.
+    #[must_use]
+    pub fn skills_json(&self) -> Value {
+        let skills = self.skills.iter().map(|skill| {
+            let mut shown = serde_json::Map::new();
+            shown.insert("name".to_owned(), skill.name.as_str().into());
+            if let Some(description) = &skill.description {
+                shown.insert("description".to_owned(), description.as_str().into());
+            }
+            shown.insert("location".to_owned(), location(skill).into());
+            shown.insert("content".to_owned(), skill.content.as_str().into());
+            Value::Object(shown)
+        });
+        skills.collect()
+    }
+
+    /// The tools that are switched on or off, by the configuration and over it by a prompt.
+    pub(crate) fn switches(&self, prompt: Option<&Switches>) -> Switches {
+        let configured = self.raw_config.get("tools").and_then(Value::as_object).into_iter().flatten();
+        // What is off here is a rule already, which an agent's own rules may overrule.
+        let on = configured.filter(|(_, on)| **on == true).map(|(tool, _)| (tool.clone(), true));
+        let on = on.chain(self.settled.batches.then(|| ("batch".to_owned(), true)));
+        on.chain(prompt.into_iter().flatten().map(|(tool, on)| (tool.clone(), *on))).collect()
+    }
+
+    /// The skills that rules let an agent load.
+    pub(crate) fn skills(&self, rules: &PermissionRules) -> Vec<Skill> {
+        let is_denied = |skill: &&Skill| rules.decide("skill", &skill.name) == Action::Deny;
+        self.skills.iter().filter(|skill| !is_denied(skill)).cloned().collect()
+    }
+
+    /// The providers and their models, as `GET /config/providers` lists them.
+    #[must_use]
+    pub fn providers_json(&self) -> Value {
+        self.models.json()
+    }
+
+    /// Every provider there is, as `GET /provider` lists them.
+    #[must_use]
+    pub fn provider_list_json(&self) -> Value {
+        self.models.list_json()
+    }
+
+    /// Every provider there is: id, name, variables of its key, and how it is connected, if it is.
+    #[must_use]
+    pub fn connections(&self) -> Vec<(String, String, Vec<String>, Option<&'static str>)> {
+        self.models.connections()
+    }
+
+    /// The providers that can be used; an error if there is none.
+    pub fn usable_providers(&self) -> Result<Vec<Value>, Error> {
+        self.models.usable_json()
+    }
+
+    /// One provider that is set up, as `GET /config/providers` lists it.
+    pub fn provider_json(&self, id: &str) -> Result<Value, Error> {
+        self.models.provider_json(id)
+    }
+
+    /// What was wrong and could be left out, for people.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn warn(&self, warning: &str) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        if warnings.len() < MAX_WARNINGS && !warnings.iter().any(|known| known == warning) {
+            warnings.push(warning.to_owned());
+        }
+    }
+
+    pub(crate) fn directory_text(&self) -> String {
+        self.path.directory.clone()
+    }
+
+    pub(crate) fn worktree_text(&self) -> String {
+        self.path.worktree.clone()
+    }
+
+    /// Where turns work, as messages say it.
+    pub(crate) fn message_path(&self) -> MessagePath {
+        MessagePath { cwd: self.directory_text(), root: self.worktree_text() }
+    }
+
+    /// Every agent there is.
+    pub(crate) fn agents(&self) -> &[AgentSpec] {
+        &self.agents
+    }
+
+    /// The agent of that name.
+    pub(crate) fn agent(&self, name: &str) -> Result<&AgentSpec, Error> {
+        self.agents.iter().find(|agent| agent.name == name).ok_or_else(|| {
+            let names = self.agents.iter().filter(|agent| !agent.hidden).map(|agent| agent.name.as_str());
+            let names = names.collect::<Vec<_>>().join(", ");
+            Error::invalid(format!("agent `{name}` not found; there are {names}"))
+        })
+    }
+
+    /// The wanted agent, else the configured one, else `build`.
+    pub(crate) fn agent_name(&self, wanted: Option<&str>) -> Result<String, Error> {
+        let name = wanted.or(self.default_agent.as_deref()).unwrap_or(DEFAULT_AGENT);
+        Ok(self.agent(name)?.name.clone())
+    }
+
+    /// The instructions as they are now, and what was left out.
+    pub(crate) async fn instructions(&self, inner: &Inner) -> Found {
+        let mut found = self.instructions.read(&self.worktree.root, &self.directory);
+        if self.trust.status != TrustStatus::Trusted {
+            found.mark_untrusted();
+        }
+        let asked = self.addresses.read(&inner.llm, &self.instructions.rules, self.instructions.addresses());
+        let (fetched, warnings) = asked.await;
+        found.listed.extend(fetched);
+        found.warnings.extend(warnings);
+        found
+    }
+
+    /// The family whose base prompt a model gets.
+    pub(crate) fn family(&self, model: &codewright_llm::Model) -> Family {
+        if self.prompt.legacy {
+            Family::of_older(&model.api_id)
+        } else {
+            Family::of(&model.provider_id, &model.api_id)
+        }
+    }
+
+    /// The file that a session's plan is written into, where plans are.
+    pub(crate) fn plan_file(&self, inner: &Inner, session: &Session) -> Option<PathBuf> {
+        self.plans_into_files.then(|| crate::session::plan_file(inner, self, session))
+    }
+}
+
+/// The directory with its links resolved.
+fn real_directory(directory: &Path) -> Result<PathBuf, Error> {
+    let real = directory
+        .canonicalize()
+        .map_err(|error| Error::invalid(format!("cannot work in `{}`: {error}", directory.display())))?;
+    if real.is_dir() {
+        return Ok(real);
+    }
+    Err(Error::invalid(format!("`{}` is not a directory", real.display())))
+}
+
+/// The agent to begin with; one that cannot begin is told of, and another takes its place.
+fn first_agent(config: &Config, agents: &[AgentSpec], warnings: &mut Vec<String>) -> Option<String> {
+    let error = match codewright_config::default_agent(config, agents) {
+        Ok(agent) => return Some(agent.name.clone()),
+        Err(error) => error,
+    };
+    let plain = Config { default_agent: None, ..config.clone() };
+    let instead = codewright_config::default_agent(&plain, agents).ok()?.name.clone();
+    let hint = error.hint().map_or_else(String::new, |hint| format!("; {hint}"));
+    warnings.push(format!("`default_agent`: {error}{hint}; `{instead}` begins instead"));
+    Some(instead)
+}
+
+/// What agents and commands name that is not there.
+fn missing(agents: &[AgentSpec], commands: &[Command], models: &Models, origins: &Origins) -> Vec<String> {
+    let named = |path: String| match origins.of(&path) {
+        Some(origin) => format!("`{origin}`: `{path}`"),
+        None => format!("`{path}`"),
+    };
+    let mut missing = Vec::new();
+    for agent in agents {
+        if let Some(model) = &agent.model
+            && models.find(&model.provider_id, &model.model_id).is_err()
+        {
+            let path = named(format!("agent.{}.model", agent.name));
+            missing.push(format!(
+                "{path} names `{}/{}`, which cannot be used here",
+                model.provider_id, model.model_id
+            ));
+        }
+    }
+    for command in commands {
+        if let Some(name) = &command.agent
+            && agents.iter().all(|agent| agent.name != *name)
+        {
+            missing.push(format!(
+                "{} names `{name}`, which is no agent",
+                named(format!("command.{}.agent", command.name))
+            ));
+        }
+        let model = command.model.as_deref().and_then(codewright_config::parse_model);
+        if let Some(model) = model
+            && models.find(&model.provider_id, &model.model_id).is_err()
+        {
+            let path = named(format!("command.{}.model", command.name));
+            missing.push(format!(
+                "{path} names `{}/{}`, which cannot be used here",
+                model.provider_id, model.model_id
+            ));
+        }
+    }
+    missing
+}
+
+/// The skills of a directory, and what of them was left out.
+fn skills(
+    (input, control): (LoadInput<'_>, Option<&ControlFiles>),
+    loaded: &Loaded,
+) -> (Vec<Skill>, Vec<String>) {
+    let LoadInput { directory, worktree, env, dirs } = input;
+    let of_repository = loaded.parts.as_ref().and_then(|parts| parts.repository.raw.pointer("/skills/paths"));
+    let paths = of_repository.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let repository_paths: Vec<_> = paths.map(str::to_owned).collect();
+    let config = &loaded.config.raw;
+    let (found, warnings) = codewright_config::skills(SkillInput {
+        directory,
+        worktree,
+        env,
+        dirs,
+        config,
+        control,
+        repository_paths: &repository_paths,
+    });
+    let skills = found.into_iter().map(|skill| {
+        let codewright_config::Skill { name, description, location, content } = skill;
+        Skill { name, description, location, content }
+    });
+    (skills.collect(), warnings)
+}
+
+/// Where skills lie.
+fn folders(skills: &[Skill]) -> Vec<PathBuf> {
+    let files = skills.iter().filter_map(|skill| skill.location.as_deref());
+    files.filter_map(|file| file.parent().map(Path::to_owned)).collect()
+}
+
+/// The snapshots of a directory; nothing is made before the first one.
+fn snapshots(inner: &Inner, project: &Project, worktree: &Worktree, directory: &Path) -> Snapshots {
+    let mut options =
+        codewright_snapshot::Options::new(&inner.dirs.data, project.id.as_str(), &worktree.root, directory);
+    options.home = inner.dirs.home.canonicalize().ok();
+    options.search = inner.env.get("PATH").map(OsString::from);
+    Snapshots::new(options)
+}
+
+/// The project of a worktree: remembered, or named after the repository's first commit.
+pub(crate) async fn project(inner: &Inner, worktree: &Worktree) -> Result<Project, Error> {
+    let root = worktree.root.to_string_lossy().into_owned();
+    if let Some(known) = inner.store.project_of(&root).await? {
+        // A repository that had no commit when it was first seen may have one now.
+        if known.id != ProjectId::global() || !worktree.git {
+            return Ok(known);
+        }
+    }
+    let id = if worktree.git { project_id::first_commit(inner, &worktree.root).await } else { None };
+    let now = inner.clock.now_ms();
+    let project = Project {
+        id: id.unwrap_or_else(ProjectId::global),
+        worktree: root,
+        vcs: worktree.git.then(|| "git".to_owned()),
+        name: None,
+        icon: None,
+        commands: None,
+        time: ProjectTime { created: now, updated: now, initialized: None },
+        sandboxes: Vec::new(),
+    };
+    inner.store.save_project(project.clone()).await?;
+    Ok(project)
+}

@@ -1,0 +1,186 @@
+//! The files of a directory as clients browse them. Nothing outside the directory and its
+//! worktree is shown, however a path is written or linked.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use codewright_proto::{ContentKind, FileContent, FileKind, FileNode, Submatch, Text, TextMatch};
+use codewright_workspace as workspace;
+use tokio_util::sync::CancellationToken;
+use workspace::{Kind, Workspace};
+
+use crate::{Error, Instance};
+
+/// The largest file whose content is given.
+const MAX_CONTENT_BYTES: u64 = 20 * 1024 * 1024;
+/// How long names are remembered, so that typing a name does not walk the tree at every key.
+const NAMES_LIFE: Duration = Duration::from_secs(2);
+/// How long one search may take.
+const SEARCH_DEADLINE: Duration = Duration::from_secs(20);
+/// Bytes by which a file is judged.
+const SAMPLE_BYTES: usize = 8192;
+
+/// The names below a directory, as they were a moment ago.
+#[derive(Default)]
+pub(crate) struct Names(Mutex<Option<(Instant, Arc<Vec<String>>)>>);
+
+impl Instance {
+    /// The entries of a directory, directories first.
+    pub async fn list_files(&self, path: &str) -> Result<Vec<FileNode>, Error> {
+        let at = self.inside(path)?;
+        let entries = workspace::entries(&at.real, &CancellationToken::new()).await.map_err(refused)?;
+        let root = self.directory.as_path();
+        Ok(entries
+            .into_iter()
+            .map(|entry| {
+                let absolute = at.path.join(&entry.name);
+                let mut path = workspace::relative(root, &absolute);
+                if entry.is_directory {
+                    path.push('/');
+                }
+                FileNode {
+                    name: entry.name,
+                    path,
+                    absolute: absolute.to_string_lossy().into_owned(),
+                    kind: if entry.is_directory { FileKind::Directory } else { FileKind::File },
+                    ignored: entry.is_ignored,
+                }
+            })
+            .collect())
+    }
+
+    /// The content of a file; a file that is not there is empty.
+    pub async fn read_file(&self, path: &str) -> Result<FileContent, Error> {
+        let Some(bytes) = self.file_bytes(path).await? else {
+            return Ok(text(String::new()));
+        };
+        let kind = workspace::sniff(&bytes[..bytes.len().min(SAMPLE_BYTES)]);
+        let mime = match kind {
+            Kind::Text => match String::from_utf8(bytes) {
+                Ok(written) => return Ok(text(written.trim().to_owned())),
+                Err(other) => return Ok(binary(other.as_bytes(), "application/octet-stream")),
+            },
+            Kind::Image(mime) => mime,
+            Kind::Pdf => "application/pdf",
+            Kind::Binary => "application/octet-stream",
+        };
+        Ok(binary(&bytes, mime))
+    }
+
+    /// The bytes of a file; `None` if it is not there.
+    pub async fn file_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, Error> {
+        let at = self.inside(path)?;
+        let read = blocking(move || workspace::read_bytes(&at.real, MAX_CONTENT_BYTES)).await;
+        match read {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(refused(error)),
+        }
+    }
+
+    /// Files and directories whose path answers to a query, the closest first.
+    pub async fn find_files(
+        &self,
+        query: &str,
+        kind: Option<FileKind>,
+        limit: usize,
+    ) -> Result<Vec<String>, Error> {
+        let names = self.names().await?;
+        let wanted = names.iter().map(String::as_str).filter(|name| match kind {
+            None => true,
+            Some(FileKind::Directory) => name.ends_with('/'),
+            Some(FileKind::File) => !name.ends_with('/'),
+        });
+        Ok(workspace::closest(wanted, query, limit).into_iter().map(str::to_owned).collect())
+    }
+
+    /// Lines that match a regular expression.
+    pub async fn find_text(&self, pattern: &str, limit: usize) -> Result<Vec<TextMatch>, Error> {
+        let query = workspace::Grep {
+            root: self.directory.clone(),
+            pattern: pattern.to_owned(),
+            include: None,
+            limit,
+            within: SEARCH_DEADLINE,
+            // A person looks at their own files.
+            judge: workspace::Judge::none(),
+        };
+        let found = workspace::grep(query, &CancellationToken::new()).await.map_err(refused)?;
+        let mut matches = Vec::new();
+        for (path, lines) in found.files {
+            let path = workspace::relative(&self.directory, &path);
+            matches.extend(lines.into_iter().map(|line| {
+                let spans = workspace::spans(pattern, &line.text);
+                let submatch = |span: std::ops::Range<usize>| Submatch {
+                    matched: Text { text: line.text.get(span.clone()).unwrap_or_default().to_owned() },
+                    start: span.start,
+                    end: span.end,
+                };
+                TextMatch {
+                    path: Text { text: path.clone() },
+                    line_number: line.number,
+                    absolute_offset: line.offset,
+                    submatches: spans.into_iter().map(submatch).collect(),
+                    lines: Text { text: line.text },
+                }
+            }));
+        }
+        Ok(matches)
+    }
+
+    async fn names(&self) -> Result<Arc<Vec<String>>, Error> {
+        {
+            let known = self.names.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((_, names)) = known.as_ref().filter(|(when, _)| when.elapsed() < NAMES_LIFE) {
+                return Ok(Arc::clone(names));
+            }
+        }
+        let never = CancellationToken::new();
+        let walked = workspace::names(self.directory.clone(), SEARCH_DEADLINE, &never).await;
+        let names = Arc::new(walked.map_err(refused)?);
+        let mut known = self.names.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = Some((Instant::now(), Arc::clone(&names)));
+        Ok(names)
+    }
+
+    /// Where a path leads, if that is inside.
+    fn inside(&self, path: &str) -> Result<workspace::Place, Error> {
+        if path.contains('\0') {
+            return Err(Error::invalid("a path holds no zero byte"));
+        }
+        let root = Workspace::new(&self.directory, &self.worktree.root).map_err(refused)?;
+        let at = root.resolve(Path::new(path)).map_err(refused)?;
+        if at.inside {
+            return Ok(at);
+        }
+        Err(Error::invalid(format!("`{path}` lies outside `{}`", self.directory.display())))
+    }
+}
+
+fn text(content: String) -> FileContent {
+    FileContent { kind: ContentKind::Text, content, encoding: None, mime_type: None }
+}
+
+fn binary(bytes: &[u8], mime: &str) -> FileContent {
+    FileContent {
+        kind: ContentKind::Binary,
+        content: BASE64_STANDARD.encode(bytes),
+        encoding: Some("base64".to_owned()),
+        mime_type: Some(mime.to_owned()),
+    }
+}
+
+/// The file system's refusal, told to whoever named the path.
+fn refused(error: workspace::Error) -> Error {
+    Error::invalid(error.to_string())
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, workspace::Error> + Send + 'static,
+) -> Result<T, workspace::Error> {
+    // The pool drops work only when the runtime ends.
+    tokio::task::spawn_blocking(work).await.unwrap_or(Err(workspace::Error::Cancelled))
+}

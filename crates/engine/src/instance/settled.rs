@@ -1,0 +1,115 @@
+//! What a configuration settles about tools: the shell, how much is shown, who may use what, when a turn ends.
+
+use std::path::{Path, PathBuf};
+
+use codewright_config::{Env, env};
+use codewright_proto::{Action, Rule};
+use codewright_tools::Bounds;
+use serde_json::Value;
+
+/// The most that may be wanted shown of an output: it is held in memory, and the model has to read it.
+const MOST: Bounds = Bounds { lines: 100_000, bytes: 1024 * 1024 };
+/// Where a shell is looked for that is named without its place, if `PATH` does not say.
+const USUAL_PLACES: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// What holds for the calls of a directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Settled {
+    /// The shell of commands and terminals, if it is not the user's.
+    pub(crate) shell: Option<PathBuf>,
+    /// How much of an output is shown.
+    pub(crate) bounds: Bounds,
+    /// Whether a turn goes on when the user refuses a call without a word.
+    pub(crate) goes_on_when_refused: bool,
+    /// Whether several calls can be made as one.
+    pub(crate) batches: bool,
+    /// Tools that subagents never have.
+    primary_tools: Vec<String>,
+}
+
+impl Settled {
+    pub(crate) fn read(config: &Value, variables: &Env, warnings: &mut Vec<String>) -> Self {
+        let experiments = &config["experimental"];
+        let tools = experiments["primary_tools"].as_array().into_iter().flatten();
+        let shell = config["shell"].as_str().filter(|shell| !shell.is_empty()).and_then(|name| {
+            let found = find(name, variables.filled(env::PATH).unwrap_or(USUAL_PLACES));
+            if found.is_none() {
+                warnings
+                    .push(format!("`shell`: there is no program `{name}`; commands run in the usual shell"));
+            }
+            found
+        });
+        Self {
+            shell,
+            bounds: bounds(&config["tool_output"]),
+            goes_on_when_refused: experiments["continue_loop_on_deny"] == true,
+            batches: experiments["batch_tool"] == true,
+            primary_tools: tools.filter_map(Value::as_str).map(str::to_owned).collect(),
+        }
+    }
+
+    /// What nobody may who works for another session.
+    pub(crate) fn rules_below(&self) -> impl Iterator<Item = Rule> {
+        let rule =
+            |tool: &String| Rule { permission: tool.clone(), pattern: "*".to_owned(), action: Action::Deny };
+        self.primary_tools.iter().map(rule)
+    }
+}
+
+fn bounds(wanted: &Value) -> Bounds {
+    let number = |key: &str, usual: usize, most: usize| {
+        let wanted = wanted[key].as_u64().and_then(|wanted| usize::try_from(wanted).ok());
+        wanted.unwrap_or(usual).clamp(1, most)
+    };
+    let usual = Bounds::default();
+    Bounds {
+        lines: number("max_lines", usual.lines, MOST.lines),
+        bytes: number("max_bytes", usual.bytes, MOST.bytes),
+    }
+}
+
+/// A program by its path or its name.
+fn find(name: &str, instances: &str) -> Option<PathBuf> {
+    let path = Path::new(name);
+    if path.is_absolute() {
+        return path.is_file().then(|| path.to_owned());
+    }
+    // A path that is relative would be another program in every directory.
+    let is_name = path.components().count() == 1;
+    let mut instances = std::env::split_paths(instances).filter(|instance| instance.is_absolute() && is_name);
+    instances.find_map(|instance| Some(instance.join(path)).filter(|path| path.is_file()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn settled(config: Value) -> (Settled, Vec<String>) {
+        let mut warnings = Vec::new();
+        let settled = Settled::read(&config, &Env::default(), &mut warnings);
+        (settled, warnings)
+    }
+
+    #[test]
+    fn bounds_are_kept_within_reason() {
+        let check = |wanted: Value, lines: usize, bytes: usize| {
+            assert_eq!(settled(json!({"tool_output": wanted})).0.bounds, Bounds { lines, bytes });
+        };
+        let usual = Bounds::default();
+        check(json!({}), usual.lines, usual.bytes);
+        check(json!({"max_lines": 10}), 10, usual.bytes);
+        check(json!({"max_lines": u64::MAX, "max_bytes": u64::MAX}), MOST.lines, MOST.bytes);
+    }
+
+    #[test]
+    fn a_shell_is_found_by_name_or_said_to_be_missing() {
+        assert_eq!(settled(json!({})).0.shell, None);
+        assert!(settled(json!({"shell": "sh"})).0.shell.is_some_and(|path| path.ends_with("bin/sh")));
+        assert_eq!(settled(json!({"shell": "/bin/sh"})).0.shell, Some("/bin/sh".into()));
+        for missing in ["/no/such/shell", "no-such-shell", "./sh", "bin/sh"] {
+            let (found, warnings) = settled(json!({"shell": missing}));
+            assert!(found.shell.is_none() && warnings[0].contains(missing), "{missing}");
+        }
+    }
+}

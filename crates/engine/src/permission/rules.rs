@@ -1,0 +1,385 @@
+//! The permission rules of a session: its own, and those of the sessions it works for.
+//!
+//! A subagent never has more permissions than its callers. Each layer of rules is evaluated
+//! separately and the strictest action holds, so a child cannot loosen a rule of its caller.
+
+use std::sync::Arc;
+
+use codewright_config::AgentSpec;
+use codewright_proto::{Action, Rule, Session};
+use codewright_tools::Implied;
+
+use super::evaluate::{evaluate, is_named, is_off, matches, strictest};
+use super::implied::judge;
+use crate::Error;
+use crate::engine::Inner;
+use crate::instance::Instance;
+
+/// How many sessions may stand above one; what is above them is not looked at.
+const MAX_ABOVE: usize = 64;
+
+/// Rules in layers: the session's own, then those of each caller, up to the user's session.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PermissionRules(Arc<[Layer]>);
+
+/// The rules of one session's agent.
+#[derive(Debug, Clone, PartialEq)]
+struct Layer {
+    /// All rules, the repository's among them.
+    rules: Arc<[Rule]>,
+    /// The rules without the repository's, if it has any.
+    limits: Option<Limits>,
+}
+
+/// The bounds of a layer to which a repository has added rules.
+#[derive(Debug, Clone, PartialEq)]
+struct Limits {
+    user: Arc<[Rule]>,
+    /// Rules of the repository that the user accepted as exceptions from questions.
+    exceptions: Arc<[Rule]>,
+    /// The repository's rules alone, so that none of the user's rules overrules a restriction.
+    repository: Arc<[Rule]>,
+}
+
+impl Layer {
+    /// The stricter of the decision by all rules and that by the user's own. The user's question is saved
+    /// only if the deciding rule is an accepted exception; the user's denial always holds.
+    fn decide(&self, permission: &str, pattern: &str, counts: impl Fn(&&Rule) -> bool) -> Action {
+        let find = |rules: &'_ [Rule]| {
+            let rule = evaluate(rules.iter().filter(&counts), permission, pattern);
+            rule.cloned()
+        };
+        let rule = find(&self.rules);
+        let action = rule.as_ref().map_or(Action::Ask, |rule| rule.action);
+        let Some(limits) = &self.limits else { return action };
+        let own = find(&limits.user).map_or(Action::Ask, |rule| rule.action);
+        let restriction = evaluate(limits.repository.iter(), permission, pattern);
+        let action = strictest([action, restriction.map_or(Action::Allow, |rule| rule.action)].into_iter());
+        limits.combine(action, own, rule.as_ref())
+    }
+
+    fn judge(&self, implied: &Implied) -> Action {
+        let action = judge(&self.rules, implied);
+        let Some(limits) = &self.limits else { return action };
+        let rule = evaluate(self.rules.iter(), &implied.permission, &implied.pattern);
+        let action = strictest([action, judge(&limits.repository, implied)].into_iter());
+        limits.combine(action, judge(&limits.user, implied), rule)
+    }
+
+    fn is_off(&self, permission: &str) -> bool {
+        let is_off_in =
+            |limits: &Limits| is_off(&limits.user, permission) || is_off(&limits.repository, permission);
+        is_off(&self.rules, permission) || self.limits.as_ref().is_some_and(is_off_in)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Rule> {
+        let user = self.limits.iter().flat_map(|limits| limits.user.iter());
+        self.rules.iter().chain(user)
+    }
+}
+
+impl Limits {
+    /// The action that holds, of the one by all rules and the user's own.
+    fn combine(&self, action: Action, own: Action, decided_by: Option<&Rule>) -> Action {
+        let is_exception = decided_by.is_some_and(|rule| self.exceptions.contains(rule));
+        match (action, own) {
+            (Action::Allow, Action::Ask) if is_exception => Action::Allow,
+            (action, own) => strictest([action, own].into_iter()),
+        }
+    }
+}
+
+impl Default for PermissionRules {
+    /// No rules: every action asks for permission.
+    fn default() -> Self {
+        Self::of(Vec::new())
+    }
+}
+
+impl PermissionRules {
+    /// The rules of a session without callers.
+    pub(crate) fn of(rules: Vec<Rule>) -> Self {
+        Self([Layer { rules: rules.into(), limits: None }].into())
+    }
+
+    /// The rules of an agent, followed by further rules of a user or a client.
+    pub(crate) fn of_agent(agent: &AgentSpec, more: &[Rule]) -> Self {
+        let limits = agent.limits.as_ref().map(|limits| Limits {
+            user: [limits.user.as_slice(), more].concat().into(),
+            exceptions: limits.exceptions.clone().into(),
+            repository: limits.repository.clone().into(),
+        });
+        Self([Layer { rules: [agent.permission.as_slice(), more].concat().into(), limits }].into())
+    }
+
+    /// These rules, limited by those of the callers.
+    pub(crate) fn under<'a>(self, above: impl IntoIterator<Item = &'a Self>) -> Self {
+        let above = above.into_iter().flat_map(|rules| rules.0.iter().cloned());
+        Self(self.0.iter().cloned().chain(above).collect())
+    }
+
+    /// Decides about `permission` on one `pattern`: the strictest layer holds, and one that says nothing asks.
+    pub(crate) fn decide(&self, permission: &str, pattern: &str) -> Action {
+        strictest(self.0.iter().map(|layer| layer.decide(permission, pattern, |_| true)))
+    }
+
+    /// The same, where a rule that allows has to name what it allows.
+    pub(crate) fn decide_by_name(&self, permission: &str, pattern: &str) -> Action {
+        strictest(self.0.iter().map(|layer| layer.decide(permission, pattern, |rule| is_named(rule))))
+    }
+
+    /// Decides about something that comes with a call: the strictest layer holds.
+    pub(crate) fn judge(&self, implied: &Implied) -> Action {
+        strictest(self.0.iter().map(|layer| layer.judge(implied)))
+    }
+
+    /// The rules of each layer without those of a repository.
+    pub(crate) fn user_layers(&self) -> impl Iterator<Item = &[Rule]> {
+        self.0.iter().map(|layer| layer.limits.as_ref().map_or(&*layer.rules, |limits| &*limits.user))
+    }
+
+    /// The rules of each layer, those of a repository apart from the user's.
+    pub(crate) fn layers(&self) -> impl Iterator<Item = &[Rule]> {
+        let user = self.0.iter().filter_map(|layer| layer.limits.as_ref()).map(|limits| &*limits.user);
+        self.0.iter().map(|layer| &*layer.rules).chain(user)
+    }
+
+    /// Whether something is switched off altogether, so that the model need not see it.
+    pub(crate) fn is_off(&self, permission: &str) -> bool {
+        self.0.iter().any(|layer| layer.is_off(permission))
+    }
+
+    /// The rules that speak of a permission, for the model to read.
+    pub(crate) fn about(&self, permission: &str) -> Vec<Rule> {
+        let mut about: Vec<Rule> = Vec::new();
+        for rule in self.0.iter().flat_map(Layer::all) {
+            if matches(&rule.permission, permission) && !about.contains(rule) {
+                about.push(rule.clone());
+            }
+        }
+        about
+    }
+}
+
+/// Returns the permission rules of a session that works with this agent.
+///
+/// A subagent that a call waits for works under the rules of that call. Otherwise the sessions
+/// above are looked up, each with the agent that it has now.
+pub(crate) async fn rules(
+    inner: &Inner,
+    instance: &Instance,
+    session: &Session,
+    agent: &str,
+) -> Result<PermissionRules, Error> {
+    let own = own(instance, session, agent)?;
+    if let Some(above) = inner.subagents.above(&session.id) {
+        return Ok(own.under(&above));
+    }
+    let mut above = Vec::new();
+    let mut next = session.parent_id.clone();
+    while let Some(id) = next.take().filter(|_| above.len() < MAX_ABOVE) {
+        let Some(parent) = inner.store.session(&id).await? else { break };
+        let instance = inner.instance(std::path::Path::new(&parent.directory)).await?;
+        // An agent that is gone stands for the one that sessions begin with.
+        let named = parent.agent.as_deref().filter(|name| instance.agent(name).is_ok());
+        let agent = instance.agent_name(named)?;
+        above.push(self::own(&instance, &parent, &agent)?);
+        next = parent.parent_id;
+    }
+    Ok(own.under(&above))
+}
+
+/// An agent's rules, then the session's.
+fn own(instance: &Instance, session: &Session, agent: &str) -> Result<PermissionRules, Error> {
+    let mut more: Vec<Rule> = session.permission.iter().flatten().cloned().collect();
+    if session.parent_id.is_some() {
+        more.extend(instance.settled.rules_below());
+    }
+    Ok(PermissionRules::of_agent(instance.agent(agent)?, &more))
+}
+
+#[cfg(test)]
+mod tests {
+    use codewright_config::RuleLimits;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Names of every way to an effect: built-in tools, gates, and tools of servers and plugins.
+    const KEYS: [&str; 14] = [
+        "bash",
+        "edit",
+        "read",
+        "task",
+        "skill",
+        "webfetch",
+        "external_directory",
+        "doom_loop",
+        "batch",
+        "plan_exit",
+        "question",
+        "github_create_issue",
+        "myplugin.deploy",
+        "todowrite",
+    ];
+    const WORDS: [&str; 9] =
+        ["git push", "rm -rf x", "src/a.rs", ".env", "/etc/*", "general", "explore", "a/../b", "*"];
+
+    fn rule() -> impl Strategy<Value = Rule> {
+        let key = prop_oneof![
+            proptest::sample::select(KEYS.as_slice()).prop_map(str::to_owned),
+            Just("*".to_owned()),
+            Just("github_*".to_owned()),
+            "[a-z*?]{1,4}",
+        ];
+        let pattern = prop_oneof![
+            proptest::sample::select(WORDS.as_slice()).prop_map(str::to_owned),
+            Just("git *".to_owned()),
+            Just("*.env".to_owned()),
+            "[a-z./*? ]{0,6}",
+        ];
+        let action = proptest::sample::select([Action::Allow, Action::Ask, Action::Deny].as_slice());
+        (key, pattern, action).prop_map(|(key, pattern, action)| Rule::new(&key, &pattern, action))
+    }
+
+    fn rank(action: Action) -> u8 {
+        match action {
+            Action::Allow => 0,
+            Action::Ask => 1,
+            Action::Deny => 2,
+        }
+    }
+
+    proptest! {
+        /// Whatever rules a child has, on every way to an effect it may at most what its parents may.
+        #[test]
+        fn a_child_never_may_more_than_any_above_it(
+            layers in proptest::collection::vec(proptest::collection::vec(rule(), 0..8), 1..5),
+            key in proptest::sample::select(KEYS.as_slice()),
+            pattern in prop_oneof![
+                proptest::sample::select(WORDS.as_slice()).prop_map(str::to_owned),
+                "[a-z./ ]{0,8}",
+            ],
+        ) {
+            let mut layers = layers.into_iter();
+            let mut above = PermissionRules::of(layers.next().unwrap_or_default());
+            for rules in layers {
+                let child = PermissionRules::of(rules.clone()).under([&above]);
+                let alone = PermissionRules::of(rules);
+                prop_assert!(rank(child.decide(key, &pattern)) >= rank(above.decide(key, &pattern)));
+                prop_assert!(rank(child.decide(key, &pattern)) >= rank(alone.decide(key, &pattern)));
+                prop_assert!(!above.is_off(key) || child.is_off(key));
+                above = child;
+            }
+        }
+
+        /// Whatever rules a repository adds, the result allows at most what the user's rules allow, and the
+        /// exceptions that the user accepted; it never does what the user denies.
+        #[test]
+        fn a_repository_never_allows_more_than_the_user_and_the_accepted_exceptions(
+            user in proptest::collection::vec(rule(), 0..8),
+            repository in proptest::collection::vec(rule(), 0..8),
+            is_accepted in any::<bool>(),
+            key in proptest::sample::select(KEYS.as_slice()),
+            pattern in prop_oneof![
+                proptest::sample::select(WORDS.as_slice()).prop_map(str::to_owned),
+                "[a-z./ ]{0,8}",
+            ],
+        ) {
+            let is_exception = |rule: &&Rule| rule.action == Action::Allow && !rule.permission.contains(['*', '?']);
+            let exceptions: Vec<Rule> = match is_accepted {
+                true => repository.iter().filter(is_exception).cloned().collect(),
+                false => Vec::new(),
+            };
+            let agent = AgentSpec {
+                permission: [user.clone(), repository.clone()].concat(),
+                limits: Some(RuleLimits {
+                    user: user.clone(),
+                    exceptions: exceptions.clone(),
+                    repository: alone(&repository),
+                }),
+                ..agent()
+            };
+            let rules = PermissionRules::of_agent(&agent, &[]);
+            let (own, found) = (PermissionRules::of(user).decide(key, &pattern), rules.decide(key, &pattern));
+            let by_exception = own == Action::Ask
+                && exceptions.iter().any(|rule| matches(&rule.permission, key) && matches(&rule.pattern, &pattern));
+            prop_assert!(rank(found) >= rank(own) || by_exception, "{own:?} became {found:?}");
+            let restriction = evaluate(repository.iter(), key, &pattern).map_or(Action::Allow, |rule| rule.action);
+            prop_assert!(rank(found) >= rank(restriction), "{restriction:?} became {found:?}");
+            let implied = Implied::new(key, &pattern);
+            let own = judge(&agent.limits.iter().flat_map(|limits| limits.user.clone()).collect::<Vec<_>>(), &implied);
+            prop_assert!(rank(rules.judge(&implied)) >= rank(own) || own == Action::Ask && !exceptions.is_empty());
+            prop_assert!(own != Action::Deny || rules.judge(&implied) == Action::Deny);
+        }
+
+        /// Alone, one's own rules mean what they always meant.
+        #[test]
+        fn one_layer_is_its_rules(
+            rules in proptest::collection::vec(rule(), 0..8),
+            key in proptest::sample::select(KEYS.as_slice()),
+            pattern in proptest::sample::select(WORDS.as_slice()),
+        ) {
+            let expected = evaluate(rules.iter(), key, pattern).map_or(Action::Ask, |rule| rule.action);
+            prop_assert_eq!(PermissionRules::of(rules).decide(key, pattern), expected);
+        }
+    }
+
+    fn agent() -> AgentSpec {
+        let home = codewright_config::Env::from_pairs([("HOME", "/home/ann")]);
+        let dirs = codewright_config::Dirs::new(&home).unwrap();
+        codewright_config::builtin_agents(&dirs, std::path::Path::new("/p")).remove(0)
+    }
+
+    /// The rules of a repository as its configuration hands them on.
+    fn alone(rules: &[Rule]) -> Vec<Rule> {
+        [&[Rule::new("*", "*", Action::Allow)], rules].concat()
+    }
+
+    #[test]
+    fn a_question_of_the_user_is_saved_only_by_an_accepted_rule_that_names_the_permission() {
+        let user = vec![
+            Rule::new("*", "*", Action::Allow),
+            Rule::new("bash", "*", Action::Ask),
+            Rule::new("bash", "rm *", Action::Deny),
+        ];
+        let of_repository = [
+            Rule::new("bash", "git *", Action::Allow),
+            Rule::new("bash", "rm *", Action::Allow),
+            Rule::new("edit", "*", Action::Deny),
+        ];
+        let rules = |exceptions: &[Rule]| {
+            let agent = AgentSpec {
+                permission: [user.as_slice(), &of_repository].concat(),
+                limits: Some(RuleLimits {
+                    user: user.clone(),
+                    exceptions: exceptions.to_vec(),
+                    repository: alone(&of_repository),
+                }),
+                ..agent()
+            };
+            PermissionRules::of_agent(&agent, &[])
+        };
+        let (accepted, refused) = (rules(&of_repository[..2]), rules(&[]));
+        for (permission, pattern, with, without) in [
+            ("bash", "git status", Action::Allow, Action::Ask),
+            ("bash", "rm x", Action::Deny, Action::Deny),
+            ("bash", "ls", Action::Ask, Action::Ask),
+            ("edit", "a.rs", Action::Deny, Action::Deny),
+            ("read", "a.rs", Action::Allow, Action::Allow),
+        ] {
+            assert_eq!(accepted.decide(permission, pattern), with, "{permission} {pattern}");
+            assert_eq!(refused.decide(permission, pattern), without, "{permission} {pattern}");
+        }
+    }
+
+    #[test]
+    fn a_denial_above_is_named_to_the_child() {
+        let above = PermissionRules::of(vec![Rule::new("edit", "*", Action::Deny)]);
+        let child = PermissionRules::of(vec![Rule::new("*", "*", Action::Allow)]).under([&above]);
+        assert_eq!(child.decide("edit", "a.rs"), Action::Deny);
+        assert_eq!(child.about("edit").len(), 2);
+        assert!(child.is_off("edit") && !child.is_off("read"));
+        assert_eq!(child.decide("read", "a.rs"), Action::Ask, "the parent has no rule for it");
+    }
+}
