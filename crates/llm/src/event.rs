@@ -84,6 +84,16 @@ pub enum FinishReason {
 }
 
 impl FinishReason {
+    /// Returns the reason that fits the number of tool calls: servers may report a normal stop
+    /// after calls, or calls that are missing. Waiting for their results would never end.
+    pub(crate) fn with_calls(self, calls: usize) -> Self {
+        match self {
+            Self::Stop | Self::Unknown if calls > 0 => Self::ToolCalls,
+            Self::ToolCalls if calls == 0 => Self::Stop,
+            reason => reason,
+        }
+    }
+
     /// Returns the reason's name in the API.
     #[must_use]
     pub fn as_str(&self) -> &'static str {

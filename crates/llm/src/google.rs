@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn a_bad_file_is_named_without_its_content() {
         for (file, expected) in [
-            (json!("sk-secret"), "it is not the JSON of one"),
+            (json!("sk-secret"), "it is not valid JSON"),
             (json!({"type": "service_account", "private_key": "sk-secret"}), "`client_email` is missing"),
             (
                 json!({"type": "service_account", "client_email": "a", "private_key": "sk-secret"}),
@@ -289,7 +289,7 @@ mod tests {
             ),
         ] {
             let error = read(&file).unwrap_err().to_string();
-            assert_eq!(error, format!("`/k.json` is no usable Google credentials file: {expected}"));
+            assert_eq!(error, format!("`/k.json` is not a usable Google credentials file: {expected}"));
         }
     }
 

@@ -1,7 +1,7 @@
 //! The credentials stored on this machine.
 //!
 //! OpenCode's `auth.json` is read first, and our file overrides it. Only our file is written. A
-//! write is atomic, keeps uncurrent entries and the order, and waits for other processes, so that no
+//! write is atomic, keeps unknown entries and the order, and waits for other processes, so that no
 //! change is lost. `Debug` output, warnings and errors never contain a secret. No other module of
 //! this crate accesses the disk; the caller passes the paths.
 
@@ -52,7 +52,7 @@ pub struct Tokens {
     pub access: Secret,
     /// The refresh token, which new access tokens are requested with.
     pub refresh: Secret,
-    /// The time at which `access` expires, in milliseconds since 1970; 0 if never or uncurrent.
+    /// The time at which `access` expires, in milliseconds since 1970; 0 if never or unknown.
     pub expires_ms: u64,
     /// The other fields of the entry, such as `accountId` and `enterpriseUrl`.
     pub extra: Map<String, Value>,
@@ -338,7 +338,7 @@ pub fn credential(entry: &Value) -> Option<Credential> {
             expires_ms: entry.get("expires")?.as_f64()? as u64,
             extra: rest(&["access", "refresh", "expires"]),
         })),
-        "wellcurrent" => Some(Credential::WellKnown { key: text("key")?, token: text("token")?.into() }),
+        "wellknown" => Some(Credential::WellKnown { key: text("key")?, token: text("token")?.into() }),
         _ => None,
     }
 }
@@ -361,7 +361,7 @@ fn json(credential: &Credential) -> Value {
             entry.extend(tokens.extra.clone());
         }
         Credential::WellKnown { key, token } => {
-            put("type", "wellcurrent".into());
+            put("type", "wellknown".into());
             put("key", key.as_str().into());
             put("token", token.expose().into());
         }

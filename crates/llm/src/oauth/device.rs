@@ -85,7 +85,7 @@ mod tests {
             std::future::ready(Ok(said))
         })
         .await;
-        assert!(result.unwrap_err().to_string().contains("nobody entered the code"));
+        assert!(result.unwrap_err().to_string().contains("the user did not enter the code"));
         assert_eq!(began.elapsed(), Duration::from_secs(30));
         assert_eq!(asked, 3, "after 5, 15 and 25 seconds");
         let never: Result<(), Error> =

@@ -227,7 +227,7 @@ async fn a_refusal_says_what_to_do_and_no_secret() {
     assert!(error.to_string().contains("providers login github-copilot"), "{error}");
     place.store("poe", "k", NOW_MS - 1);
     let error = place.sign_in(&url).tokens("poe").await.unwrap_err();
-    assert!(error.to_string().contains("has ended; run `codewright providers login poe`"), "{error}");
+    assert!(error.to_string().contains("has expired; run `codewright providers login poe`"), "{error}");
 }
 
 fn query(url: &str, name: &str) -> String {

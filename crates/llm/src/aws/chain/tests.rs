@@ -160,7 +160,7 @@ async fn a_command_prints_keys_or_fails() {
     let error = id(sources(home.path(), &[("AWS_PROFILE", "fails")])).await;
     assert!(error.contains("`credential_process` failed (exit status: 1): `false`"), "{error}");
     let error = id(sources(home.path(), &[("AWS_PROFILE", "talks")])).await;
-    assert!(error.contains("gave out no AWS keys"), "{error}");
+    assert!(error.contains("returned no AWS keys"), "{error}");
 }
 
 const CONTAINER_KEYS: &str =
@@ -263,7 +263,7 @@ async fn a_browser_sign_in_is_used_until_it_expires() {
     keep("2015-08-30T12:37:00Z");
     assert_eq!(id(sources(home.path(), &variables)).await, "AKSSO");
     keep("2015-08-30T12:35:00Z");
-    assert!(id(sources(home.path(), &variables)).await.contains("not signed in any more"));
+    assert!(id(sources(home.path(), &variables)).await.contains("has expired"));
     // An expired sign-in is refreshed while its client is registered, and stored for other
     // programs.
     let renewable = |registered: &str| {
@@ -273,7 +273,7 @@ async fn a_browser_sign_in_is_used_until_it_expires() {
         std::fs::write(cache.join(format!("{name}.json")), kept).unwrap();
     };
     renewable("2015-08-30T12:30:00Z");
-    assert!(id(sources(home.path(), &variables)).await.contains("not signed in any more"));
+    assert!(id(sources(home.path(), &variables)).await.contains("has expired"));
     renewable("2015-09-30T12:30:00Z");
     assert_eq!(id(sources(home.path(), &variables)).await, "AKSSO");
     let kept = std::fs::read_to_string(cache.join(format!("{name}.json"))).unwrap();

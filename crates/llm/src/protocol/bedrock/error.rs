@@ -1,27 +1,27 @@
-//! What Bedrock says when something is wrong.
+//! Errors of Bedrock.
 //!
-//! An exception has a name, in a header of the answer or of a frame, and a
-//! message. The same names come with a status and inside a stream.
+//! An exception has a name, in a header of the answer or of a frame, and a message. Error answers
+//! and streams use the same names.
 
 use serde_json::Value;
 
 use crate::Error;
 use crate::classify::{self, Answer, ErrorDetails};
 
-/// The header that names the exception of an error answer.
+/// The header with the name of an error answer's exception.
 const NAME: &str = "x-amzn-errortype";
 
-/// What to do about an answer with an error status.
+/// Returns the error for an answer with an error status.
 pub(crate) fn classify(answer: &Answer) -> Error {
     let body: Value = serde_json::from_str(answer.body).unwrap_or_default();
     let name = answer.headers.get(NAME).map(String::as_str).or_else(|| body["__type"].as_str());
     let mut details = parse_details(name.unwrap_or_default(), &body);
-    // A status of the exception's own adds nothing to the answer's.
+    // The status of the answer is more precise.
     details.status = None;
     classify::answer(answer, details)
 }
 
-/// What to do about an exception inside a stream.
+/// Returns the error for an exception inside a stream.
 pub(crate) fn in_band(name: &str, body: &Value, source: &str) -> Error {
     let details = parse_details(name, body);
     let message =
@@ -30,7 +30,7 @@ pub(crate) fn in_band(name: &str, body: &Value, source: &str) -> Error {
 }
 
 fn parse_details(name: &str, body: &Value) -> ErrorDetails {
-    // The header may carry the address of a schema behind the name, and the body one before it.
+    // In the header, a schema's URL may follow the name; in the body, one may precede it.
     let name = name.split([':', ',']).next().unwrap_or_default();
     let name = name.rsplit('#').next().unwrap_or_default().trim();
     let text = |field: &str| body[field].as_str().map(str::to_owned);
@@ -42,11 +42,11 @@ fn parse_details(name: &str, body: &Value) -> ErrorDetails {
     }
 }
 
-/// An exception in the words all providers share, and the status it would come with.
+/// Returns the error code that corresponds to an exception, and its usual status.
 fn meaning(name: &str) -> (Option<&'static str>, Option<u16>) {
     match name {
         "throttlingexception" | "toomanyrequestsexception" => (Some("rate_limit_exceeded"), Some(429)),
-        // A quota of tokens a minute comes back by itself.
+        // A quota of tokens per minute recovers by itself.
         "servicequotaexceededexception" => (Some("rate_limit_exceeded"), Some(429)),
         "serviceunavailableexception" | "modelnotreadyexception" => (Some("unavailable"), Some(503)),
         "internalserverexception" | "internalfailure" => (Some("server_error"), Some(500)),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_may_stand_in_the_body() {
+    fn the_name_may_be_in_the_body() {
         let body = r##"{"__type":"com.amazon.coral.service#ThrottlingException","Message":"slow down"}"##;
         let error = classify(&Answer { status: 400, headers: &BTreeMap::new(), body });
         assert_eq!((kind(&error), error.to_string()), ("busy", "slow down".to_owned()));

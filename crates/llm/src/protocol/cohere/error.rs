@@ -1,15 +1,15 @@
-//! What Cohere says when something is wrong.
+//! Errors of Cohere.
 
 use serde_json::Value;
 
 use crate::Error;
 use crate::classify::{self, Answer, ErrorDetails};
 
-/// What to do about an answer with an error status; its body is `{"message": "…"}`.
+/// Returns the error for an answer with an error status; its body is `{"message": "…"}`.
 pub(crate) fn classify(answer: &Answer) -> Error {
     let details =
         serde_json::from_str::<Value>(answer.body).ok().map(|body| parse_details(&body)).unwrap_or_default();
-    // A number of Cohere's own, for a key that is no longer good.
+    // Cohere's own status for an invalid key.
     if answer.status == 498 {
         let answer = Answer { status: 401, ..*answer };
         return classify::answer(&answer, details);
@@ -17,7 +17,7 @@ pub(crate) fn classify(answer: &Answer) -> Error {
     classify::answer(answer, details)
 }
 
-/// What to do about an answer that ended in an error.
+/// Returns the error for an answer that ended with an error.
 pub(crate) fn in_band(reason: &str, body: &Value, source: &str) -> Error {
     let details = parse_details(body);
     let message =

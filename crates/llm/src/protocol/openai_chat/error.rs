@@ -1,18 +1,18 @@
-//! What chat servers say when something is wrong.
+//! Errors of chat servers.
 
 use serde_json::Value;
 
 use crate::Error;
 use crate::classify::{self, Answer, ErrorDetails};
 
-/// What to do about an answer with an error status.
+/// Returns the error for an answer with an error status.
 pub(crate) fn classify(answer: &Answer) -> Error {
     let details =
         serde_json::from_str::<Value>(answer.body).ok().map(|body| parse_details(&body)).unwrap_or_default();
     classify::answer(answer, details)
 }
 
-/// What to do about an event that is an error, or `None` if it is none.
+/// Returns the error of an event, or `None` if the event is not an error.
 pub(crate) fn in_band(body: &Value) -> Option<Error> {
     let inner = body.get("error").filter(|error| !error.is_null());
     let is_error = inner.is_some()
@@ -27,7 +27,7 @@ pub(crate) fn in_band(body: &Value) -> Option<Error> {
     Some(classify::in_band(message.unwrap_or_else(|| inner.unwrap_or(body).to_string()), &details, &source))
 }
 
-/// The error object stands under `error`, or is the body itself; some servers put it in a list.
+/// The error object is in `error` or is the body itself. Some servers put it into a list.
 fn parse_details(body: &Value) -> ErrorDetails {
     let body = body.as_array().and_then(|list| list.first()).unwrap_or(body);
     match body.get("error") {
