@@ -157,7 +157,7 @@ fn wire_options(options: Map<String, Value>, family: Family) -> Value {
         match name.as_str() {
             FIELDS => merge_options(&mut fields, value.as_object().cloned().unwrap_or_default()),
             "stopSequences" => {
-                merge_options(&mut body, one("inferenceConfig", json!({"stopSequences": value})))
+                merge_options(&mut body, one("inferenceConfig", json!({"stopSequences": value})));
             }
             // `null` disables reasoning, in all spellings.
             "reasoningConfig" | "thinking" if value.is_null() => {
