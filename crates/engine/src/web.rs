@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use codewright_llm::Client;
-use codewright_llm::web::{Call, Unanswered, has_proxy, send};
+use codewright_llm::web::{self, Call, has_proxy, send};
 use codewright_tools::{Sent, Web, WebAnswer, WebError, WebRequest};
 use url::Url;
 
@@ -42,8 +42,8 @@ impl Web for Network {
                     location: answer.location,
                     body: answer.body,
                 }),
-                Err(Unanswered::TooLarge) => Err(WebError::TooLarge),
-                Err(Unanswered::Unreachable(why)) => Err(WebError::Unreachable(why)),
+                Err(web::Error::TooLarge) => Err(WebError::TooLarge),
+                Err(web::Error::Unreachable(why)) => Err(WebError::Unreachable(why)),
             }
         })
     }
