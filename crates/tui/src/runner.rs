@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::clipboard;
-use crate::msg::{Cmd, Msg, Reply, Started};
+use crate::msg::{Cmd, Msg, Reply, StartData};
 use crate::review::{Change, Source};
 use crate::state::First;
 
@@ -125,11 +125,11 @@ pub(crate) fn describe(error: &Error) -> String {
     }
 }
 
-fn failed(problem: &str, error: &Error) -> Option<Reply> {
+fn failure(problem: &str, error: &Error) -> Option<Reply> {
     Some(Reply::Failed(format!("{problem}: {}", describe(error))))
 }
 
-fn unfetched(session: SessionId, error: &Error) -> Option<Reply> {
+fn fetch_failure(session: SessionId, error: &Error) -> Option<Reply> {
     Some(Reply::Unfetched { session, error: format!("cannot fetch the messages: {}", describe(error)) })
 }
 
@@ -162,8 +162,8 @@ async fn carry_out(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sende
 }
 
 /// Fetches the data of the directory. Failed requests are reported, and the other data is used.
-async fn start(client: &Client) -> Started {
-    let mut started = Started::default();
+async fn start(client: &Client) -> StartData {
+    let mut started = StartData::default();
     let query = SessionQuery { limit: Some(MAX_SESSIONS), ..SessionQuery::default() };
     let (path, config, agents, providers, commands, sessions, statuses, permissions, questions, branch) = tokio::join!(
         client.path(),
@@ -219,10 +219,10 @@ async fn open_first(client: &Client, first: First) -> Option<Reply> {
         Ok(None) => Some(Reply::Failed("there is no session to continue in this directory".to_owned())),
         Ok(Some(session)) if fork => match client.fork(&session.id, None).await {
             Ok(session) => Some(Reply::Opened(Box::new(session))),
-            Err(error) => failed("cannot fork the session", &error),
+            Err(error) => failure("cannot fork the session", &error),
         },
         Ok(Some(session)) => Some(Reply::Opened(Box::new(session))),
-        Err(error) => failed("cannot open the session", &error),
+        Err(error) => failure("cannot open the session", &error),
     }
 }
 
@@ -262,21 +262,21 @@ async fn load(client: &Client, cmd: Cmd) -> Option<Reply> {
     match cmd {
         Cmd::LoadMessages(session) => match client.messages_page(&session, PAGE, None).await {
             Ok((messages, older)) => Some(Reply::Messages { session, messages, older }),
-            Err(error) => unfetched(session, &error),
+            Err(error) => fetch_failure(session, &error),
         },
         Cmd::LoadOlder { session, before } => {
             match client.messages_page(&session, PAGE, Some(&before)).await {
                 Ok((messages, older)) => Some(Reply::Older { session, messages, older }),
-                Err(error) => unfetched(session, &error),
+                Err(error) => fetch_failure(session, &error),
             }
         }
         Cmd::LoadTodos(session) => match client.todos(&session).await {
             Ok(todos) => Some(Reply::Todos { session, todos }),
-            Err(error) => failed("cannot fetch the to-do list", &error),
+            Err(error) => failure("cannot fetch the to-do list", &error),
         },
         Cmd::LoadSession(session) => match client.session(&session).await {
             Ok(session) => Some(Reply::Session(Box::new(session))),
-            Err(error) => failed("cannot fetch the session", &error),
+            Err(error) => failure("cannot fetch the session", &error),
         },
         Cmd::ListSessions { search } => {
             let search = Some(search).filter(|search| !search.is_empty());
@@ -290,11 +290,11 @@ async fn load(client: &Client, cmd: Cmd) -> Option<Reply> {
                 let methods = client.sign_in_methods().await.unwrap_or_default();
                 Some(Reply::AllProviders { providers, methods })
             }
-            Err(error) => failed("cannot fetch the providers", &error),
+            Err(error) => failure("cannot fetch the providers", &error),
         },
         Cmd::LoadSkills => match client.skills().await {
             Ok(value) => Some(Reply::Skills(value)),
-            Err(error) => failed("cannot fetch the skills", &error),
+            Err(error) => failure("cannot fetch the skills", &error),
         },
         Cmd::LoadServers => Some(servers(client).await),
         Cmd::LoadDirectories => directories(client).await,
@@ -319,63 +319,63 @@ async fn change(client: &Client, cmd: Cmd) -> Option<Reply> {
     match cmd {
         Cmd::Abort(session) => match client.abort(&session).await {
             Ok(_) => None,
-            Err(error) => failed("cannot abort the turn", &error),
+            Err(error) => failure("cannot abort the turn", &error),
         },
         // If the request is not found, another client has replied or the turn has ended.
         Cmd::Permission { id, answer } => match client.reply_permission(&id, &answer).await {
-            Err(error) if !error.is_not_found() => failed("cannot send the reply", &error),
+            Err(error) if !error.is_not_found() => failure("cannot send the reply", &error),
             _ => None,
         },
         Cmd::Question { id, answers } => match client.reply_question(&id, &QuestionAnswers { answers }).await
         {
-            Err(error) if !error.is_not_found() => failed("cannot send the reply", &error),
+            Err(error) if !error.is_not_found() => failure("cannot send the reply", &error),
             _ => None,
         },
         Cmd::RejectQuestion(id) => match client.reject_question(&id).await {
-            Err(error) if !error.is_not_found() => failed("cannot send the reply", &error),
+            Err(error) if !error.is_not_found() => failure("cannot send the reply", &error),
             _ => None,
         },
         Cmd::Rename { session, title } => {
             let patch = SessionPatch { title: Some(title), ..SessionPatch::default() };
-            changed(client.update_session(&session, &patch).await, "cannot rename the session")
+            session_or_failure(client.update_session(&session, &patch).await, "cannot rename the session")
         }
         Cmd::Delete(session) => match client.delete_session(&session).await {
             Ok(_) => Some(Reply::Done("session deleted".to_owned())),
-            Err(error) => failed("cannot delete the session", &error),
+            Err(error) => failure("cannot delete the session", &error),
         },
         Cmd::Fork { session, until } => match client.fork(&session, until.as_ref()).await {
             Ok(session) => Some(Reply::Opened(Box::new(session))),
-            Err(error) => failed("cannot fork the session", &error),
+            Err(error) => failure("cannot fork the session", &error),
         },
         Cmd::Revert { session, message } => {
             let input = RevertInput { message_id: message, part_id: None, force: None };
-            changed(client.revert(&session, &input).await, "cannot undo the prompt")
+            session_or_failure(client.revert(&session, &input).await, "cannot undo the prompt")
         }
         Cmd::Unrevert(session) => {
             let unreverted = client.unrevert(&session, &UnrevertInput::default()).await;
-            changed(unreverted.map(|(session, _)| session), "cannot redo")
+            session_or_failure(unreverted.map(|(session, _)| session), "cannot redo")
         }
         Cmd::Compact { session, provider, model } => {
             let input = SummarizeInput { provider_id: provider, model_id: model, auto: None };
             match client.summarize(&session, &input).await {
                 Ok(_) => None,
-                Err(error) => failed("cannot compact the session", &error),
+                Err(error) => failure("cannot compact the session", &error),
             }
         }
         Cmd::PutKey { provider, key } => match client.put_key(&provider, &key).await {
             Ok(_) => providers(client).await,
-            Err(error) => failed("cannot store the key", &error),
+            Err(error) => failure("cannot store the key", &error),
         },
         Cmd::BeginSignIn { provider, method, inputs } => {
             match client.begin_sign_in(&provider, method, &inputs).await {
                 Ok(authorization) => Some(Reply::SignIn { provider, method, authorization }),
-                Err(error) => failed("cannot start the sign-in", &error),
+                Err(error) => failure("cannot start the sign-in", &error),
             }
         }
         Cmd::FinishSignIn { provider, method, code } => {
             match client.finish_sign_in(&provider, method, code.as_deref()).await {
                 Ok(_) => providers(client).await,
-                Err(error) => failed("the sign-in failed", &error),
+                Err(error) => failure("the sign-in failed", &error),
             }
         }
         _ => None,
@@ -387,17 +387,17 @@ async fn change_elsewhere(client: &Client, cmd: Cmd) -> Option<Reply> {
     match cmd {
         Cmd::SwitchMcp { name, on } => match client.switch_mcp(&name, on).await {
             Ok(_) => Some(servers(client).await),
-            Err(error) => failed(&format!("cannot connect or disconnect the MCP server `{name}`"), &error),
+            Err(error) => failure(&format!("cannot connect or disconnect the MCP server `{name}`"), &error),
         },
         Cmd::Move { session, directory } => match client.move_session(&session, &directory).await {
             Ok(()) => Some(Reply::Done(format!("session moved to {directory}"))),
-            Err(error) => failed("cannot move the session", &error),
+            Err(error) => failure("cannot move the session", &error),
         },
         Cmd::Share(session) => match client.share(&session).await {
             Ok(session) => Some(Reply::Shared(Box::new(session))),
-            Err(error) => failed("cannot share the session", &error),
+            Err(error) => failure("cannot share the session", &error),
         },
-        Cmd::Unshare(session) => changed(client.unshare(&session).await, "cannot stop sharing"),
+        Cmd::Unshare(session) => session_or_failure(client.unshare(&session).await, "cannot stop sharing"),
         _ => None,
     }
 }
@@ -440,7 +440,7 @@ async fn directories(client: &Client) -> Option<Reply> {
     };
     match found.await {
         Ok((directories, workspaces)) => Some(Reply::Directories { directories, workspaces }),
-        Err(error) => failed("cannot fetch the directories", &error),
+        Err(error) => failure("cannot fetch the directories", &error),
     }
 }
 
@@ -448,14 +448,14 @@ async fn directories(client: &Client) -> Option<Reply> {
 async fn providers(client: &Client) -> Option<Reply> {
     match client.providers().await {
         Ok(value) => Some(Reply::Providers(value)),
-        Err(error) => failed("cannot fetch the providers", &error),
+        Err(error) => failure("cannot fetch the providers", &error),
     }
 }
 
-fn changed(result: Result<Session, Error>, problem: &str) -> Option<Reply> {
+fn session_or_failure(result: Result<Session, Error>, problem: &str) -> Option<Reply> {
     match result {
         Ok(session) => Some(Reply::Session(Box::new(session))),
-        Err(error) => failed(problem, &error),
+        Err(error) => failure(problem, &error),
     }
 }
 
