@@ -328,7 +328,7 @@ impl Error {
     }
 
     /// The status and the error as the newer routes tell them: every error has a tag.
-    fn newer(&self) -> (StatusCode, Value) {
+    fn v2(&self) -> (StatusCode, Value) {
         let status = match self {
             Self::Id(_) => StatusCode::BAD_REQUEST,
             _ => self.status(),
@@ -397,12 +397,12 @@ fn tag_in_v2(resource: Resource) -> Option<(&'static str, &'static str)> {
 
 /// An error as the newer routes tell it, kept with the answer until it is known which route it was.
 #[derive(Clone)]
-struct Newer(StatusCode, Value);
+struct V2Reply(StatusCode, Value);
 
 /// Tells the errors of the newer routes in their own shapes.
-pub(crate) async fn newer(response: Response) -> Response {
-    match response.extensions().get::<Newer>().cloned() {
-        Some(Newer(status, body)) => {
+pub(crate) async fn v2(response: Response) -> Response {
+    match response.extensions().get::<V2Reply>().cloned() {
+        Some(V2Reply(status, body)) => {
             let said = response.extensions().get::<Said>().cloned();
             let mut response = (status, Json(body)).into_response();
             if let Some(said) = said {
@@ -429,8 +429,8 @@ impl IntoResponse for Error {
         if matches!(self, Self::Full) {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
-        let (status, body) = self.newer();
-        response.extensions_mut().insert(Newer(status, body));
+        let (status, body) = self.v2();
+        response.extensions_mut().insert(V2Reply(status, body));
         response.extensions_mut().insert(Said(said));
         response
     }

@@ -123,7 +123,7 @@ pub(crate) fn twice(payload: &[u8], envelope: &Envelope, home: Option<&Home>) ->
 }
 
 /// A frame of `GET /api/event`.
-pub(crate) fn newer(payload: &[u8], published: &Published, directory: Option<&str>) -> Bytes {
+pub(crate) fn v2(payload: &[u8], published: &Published, directory: Option<&str>) -> Bytes {
     let mut more = String::new();
     if let Published::Event(envelope) = published {
         let Envelope { seq, event, .. } = &**envelope;

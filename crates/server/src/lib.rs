@@ -13,7 +13,6 @@ mod frame;
 mod guard;
 mod host;
 mod limit;
-mod newer;
 mod options;
 mod origin;
 mod peer;
@@ -22,6 +21,7 @@ mod serve;
 mod state;
 mod stream;
 mod trace;
+mod v2;
 
 pub use announce::{Announcement, addresses};
 pub use error::Error;

@@ -64,7 +64,7 @@ fn long(method: &'static str, path: &'static str, run: MethodRouter<App>) -> Rou
 }
 
 fn table() -> Vec<Route> {
-    [instances(), sessions(), files(), trials(), clients(), newer()].into_iter().flatten().collect()
+    [instances(), sessions(), files(), trials(), clients(), v2()].into_iter().flatten().collect()
 }
 
 /// The server, its directories, and what holds in them.
@@ -242,7 +242,7 @@ fn clients() -> Vec<Route> {
 }
 
 /// The newer routes, as far as clients call them.
-fn newer() -> Vec<Route> {
+fn v2() -> Vec<Route> {
     vec![
         route("GET", "/api/health", get(api::health)),
         route("GET", "/api/location", get(api::location)),
@@ -262,7 +262,7 @@ fn newer() -> Vec<Route> {
         route("GET", "/api/reference", get(api::nothing)),
         route("GET", "/api/command", get(api::commands)),
         route("GET", "/api/skill", get(api::skills)),
-        long("GET", "/api/event", get(event::newer)),
+        long("GET", "/api/event", get(event::v2)),
         route("GET", "/api/permission/request", get(waiting::permissions)),
         route("GET", "/api/permission/saved", get(waiting::saved)),
         route("DELETE", "/api/permission/saved/{id}", delete(waiting::forget)),
@@ -319,7 +319,7 @@ pub fn router(engine: Engine, options: Options) -> Router {
             Pace::Quick => run.layer(from_fn_with_state(Arc::clone(&app), hurry)),
             Pace::Long => run.layer(from_fn(last)),
         };
-        let run = if path.starts_with("/api/") { run.layer(map_response(error::newer)) } else { run };
+        let run = if path.starts_with("/api/") { run.layer(map_response(error::v2)) } else { run };
         router.route(path, run)
     });
     let routed = routed

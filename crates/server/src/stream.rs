@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::directories::Home;
 use crate::frame;
-use crate::newer::feed::Sessions;
 use crate::state::App;
+use crate::v2::feed::Sessions;
 
 /// How many events are read from the log at a time.
 const PAGE_EVENTS: usize = 128;
@@ -33,7 +33,7 @@ pub(crate) enum Scope {
     /// All, each with its directory.
     Global,
     /// The same in the form of the newer routes.
-    Newer,
+    V2,
     /// Those of one directory, or of one session in it.
     Directory {
         /// The directory.
@@ -155,8 +155,8 @@ impl Reader {
     /// The frame of a notice, if this reader wants it.
     async fn frame(&mut self, published: &Published) -> Option<Bytes> {
         let home = self.home(published).await;
-        if matches!(self.scope, Scope::Newer) {
-            return self.newer(published, home.as_deref()).await;
+        if matches!(self.scope, Scope::V2) {
+            return self.v2(published, home.as_deref()).await;
         }
         match &self.scope {
             Scope::Global => {
@@ -174,7 +174,7 @@ impl Reader {
                 })
             }
             // It tells more of a notice than one thing.
-            Scope::Newer => None,
+            Scope::V2 => None,
             Scope::Directory { directory, session } => {
                 let (about, here) = match published {
                     Published::Event(envelope) => (Some(envelope.event.session_id()), false),
@@ -189,7 +189,7 @@ impl Reader {
     }
 
     /// The frames of a notice as the newer routes tell it: the notice itself, and what it says of a session.
-    async fn newer(&mut self, published: &Published, home: Option<&Home>) -> Option<Bytes> {
+    async fn v2(&mut self, published: &Published, home: Option<&Home>) -> Option<Bytes> {
         let directory = match published {
             Published::Event(_) => None,
             Published::Signal { signal, .. } => place(signal),
@@ -201,7 +201,7 @@ impl Reader {
         frames.extend(told.into_iter().map(|told| frame::told(told, directory)));
         let is_shown = !matches!(published, Published::Signal { signal, .. } if is_older_only(signal));
         if is_shown {
-            frames.push(frame::newer(&self.app.payloads.of(published), published, directory));
+            frames.push(frame::v2(&self.app.payloads.of(published), published, directory));
         }
         (!frames.is_empty()).then(|| frames.concat().into())
     }
@@ -227,7 +227,7 @@ impl Reader {
     /// What shows a reader that the stream lives.
     async fn beat(&mut self) -> Bytes {
         match self.scope {
-            Scope::Newer => {
+            Scope::V2 => {
                 let told = self.sessions.settle_all(&self.app.engine).await;
                 let mut frames = self.of_others(told).await;
                 frames.push(Bytes::from_static(b": heartbeat\n\n"));
@@ -240,7 +240,7 @@ impl Reader {
     fn own(&self, signal: Signal) -> Bytes {
         let payload = frame::own(&self.app.ids, signal);
         match self.scope {
-            Scope::Newer => frame::renamed(&payload, ""),
+            Scope::V2 => frame::renamed(&payload, ""),
             Scope::Global => frame::global(&payload, None),
             Scope::Directory { .. } => frame::local(&payload, None),
         }

@@ -37,8 +37,8 @@ pub(super) async fn global(State(app): State<App>, closing: Option<Extension<Clo
 }
 
 /// What happens everywhere, as the newer routes tell it.
-pub(super) async fn newer(State(app): State<App>, closing: Option<Extension<Closing>>) -> Response {
-    open(app, Scope::Newer, None, Closing::token(closing)).await
+pub(super) async fn v2(State(app): State<App>, closing: Option<Extension<Closing>>) -> Response {
+    open(app, Scope::V2, None, Closing::token(closing)).await
 }
 
 /// The position behind which a reader continues.

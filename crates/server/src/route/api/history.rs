@@ -22,12 +22,12 @@ use tokio_util::sync::CancellationToken;
 use super::known;
 use crate::Error;
 use crate::extract::{One, Params};
-use crate::newer::event::{Fold, Told};
-use crate::newer::{LOOK_BACK, PAGE_BYTES, PAGE_EVENTS, begin, learn};
 use crate::route::event::last_event;
 use crate::serve::Closing;
 use crate::state::App;
 use crate::stream::{beating, event_stream};
+use crate::v2::event::{Fold, Told};
+use crate::v2::{LOOK_BACK, PAGE_BYTES, PAGE_EVENTS, begin, learn};
 
 /// How many events are told when the client does not say, and at most.
 const DEFAULT_EVENTS: usize = 50;

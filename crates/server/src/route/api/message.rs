@@ -14,10 +14,10 @@ use super::page::{self, Anchor, Direction, Order};
 use super::{given, known};
 use crate::Error;
 use crate::extract::{One, Params, Payload, Two};
-use crate::newer::PAGE_BYTES;
-use crate::newer::message::{Reason, message};
-use crate::newer::prompt::Prompt;
 use crate::state::App;
+use crate::v2::PAGE_BYTES;
+use crate::v2::message::{Reason, message};
+use crate::v2::prompt::Prompt;
 
 /// How many messages a page has when the client does not say.
 const DEFAULT_MESSAGES: usize = 50;

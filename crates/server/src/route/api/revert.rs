@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::{given, known};
 use crate::Error;
 use crate::extract::{One, Payload};
-use crate::newer::event;
 use crate::state::App;
+use crate::v2::event;
 
 #[derive(Deserialize)]
 pub(in crate::route) struct Stage {

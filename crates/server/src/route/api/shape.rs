@@ -167,7 +167,7 @@ pub(super) fn session(session: &Session) -> Value {
         shown.insert("subpath".to_owned(), json!(path));
     }
     if let Some(revert) = &session.revert {
-        shown.insert("revert".to_owned(), crate::newer::event::revert(revert));
+        shown.insert("revert".to_owned(), crate::v2::event::revert(revert));
     }
     shown.into()
 }

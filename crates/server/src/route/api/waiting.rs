@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use super::{given, known, located};
 use crate::Error;
 use crate::extract::{Here, One, Params, Payload, Two};
-use crate::newer::waiting::permission;
 use crate::state::App;
+use crate::v2::waiting::permission;
 
 pub(in crate::route) async fn questions(State(app): State<App>, here: Here) -> Json<Value> {
     let pending = app.of_directory(&here, app.engine.questions(), |request| &request.session_id).await;
