@@ -74,7 +74,7 @@ pub(crate) fn traced(rest: &[String]) -> Result<ExitCode> {
 fn found(program: Option<PathBuf>) -> Result<PathBuf> {
     let program = match program {
         Some(path) => path,
-        None => crate::bench::release("codewright")?,
+        None => crate::bench::build_release()?,
     };
     // The corpus runs it in other directories.
     program.canonicalize().with_context(|| format!("there is no `{}`", program.display()))

@@ -137,13 +137,13 @@ impl Wanted {
         Ok(wanted)
     }
 
-    /// The program that is measured, built for release unless another is named.
+    /// The program that is measured, built with the `dist` profile unless another is named.
     fn program(&self) -> Result<PathBuf> {
         match &self.program {
             Some(path) => {
                 Ok(path.canonicalize().with_context(|| format!("there is no `{}`", path.display()))?)
             }
-            None => release("codewright"),
+            None => build_dist(),
         }
     }
 }
@@ -185,18 +185,23 @@ fn floor(url: &str, runs: usize) -> Result<Vec<Cost>> {
     (0..runs).map(|_| case::measured(&nothing, &[], Sink::File)).collect()
 }
 
-/// Builds the program as it ships; returns its path.
-pub(crate) fn release(package: &str) -> Result<PathBuf> {
-    built(package, "release")
+/// Builds the program with the `release` profile and returns its path.
+pub(crate) fn build_release() -> Result<PathBuf> {
+    build("codewright", "release")
 }
 
-/// Builds this program as one that measures by itself; returns its path.
-fn measuring() -> Result<PathBuf> {
-    built("xtask", "measure")
+/// Builds the program with the `dist` profile, as packages do, and returns its path.
+fn build_dist() -> Result<PathBuf> {
+    build("codewright", "dist")
 }
 
-/// Builds a package in a profile; returns the path of its binary, which has the package's name.
-fn built(package: &str, profile: &str) -> Result<PathBuf> {
+/// Builds `xtask` for measurements inside its own process and returns its path.
+fn build_measuring() -> Result<PathBuf> {
+    build("xtask", "measure")
+}
+
+/// Builds a package with a profile and returns the path of its binary, which has the package's name.
+fn build(package: &str, profile: &str) -> Result<PathBuf> {
     let cargo = option_env!("CARGO").unwrap_or("cargo");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;
     let status = Command::new(cargo)

@@ -43,7 +43,7 @@ fn search() -> std::ffi::OsString {
 /// The program, from `--bin` or built.
 fn program(rest: &[String]) -> Result<PathBuf> {
     match rest {
-        [] => crate::bench::release("codewright"),
+        [] => crate::bench::build_release(),
         [flag, path] if flag == "--bin" => Ok(fs::canonicalize(path)?),
         _ => bail!("only `--bin PATH` can be said; `cargo xtask --help` lists it"),
     }

@@ -25,9 +25,9 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     }
     let program = match program {
         Some(path) => path.canonicalize().with_context(|| format!("there is no `{}`", path.display()))?,
-        None => crate::bench::release("codewright")?,
+        None => crate::bench::build_release()?,
     };
-    let folder = contract::folder().context("the recordings are not there")?;
+    let folder = contract::folder();
     let all = contract::cases(&folder)?;
     if let Some(unknown) = names.iter().find(|name| !all.contains(name)) {
         bail!("there is no case `{unknown}`; there are {}", all.join(", "));

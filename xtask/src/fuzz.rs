@@ -30,7 +30,7 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     }
     let binary = match program {
         Some(path) => path,
-        None => crate::bench::release("codewright")?,
+        None => crate::bench::build_release()?,
     };
     let fuzz = Fuzz { binary, time: Duration::from_secs(minutes * 60), lanes, seed };
     let found = fuzz.play()?;

@@ -28,7 +28,7 @@ pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     }
     hang.binary = match program {
         Some(path) => path,
-        None => crate::bench::release("codewright")?,
+        None => crate::bench::build_release()?,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let begun = Instant::now();

@@ -34,7 +34,7 @@ const ANSWERED: &str = "// as it should be";
 /// Draws all of them.
 pub(crate) fn main(rest: &[String]) -> Result<ExitCode> {
     let program = match rest {
-        [] => crate::bench::release("codewright")?,
+        [] => crate::bench::build_release()?,
         [flag, path] if flag == "--bin" => fs::canonicalize(path).with_context(|| format!("no `{path}`"))?,
         _ => bail!("`pictures` has only `--bin PATH`"),
     };

@@ -1,4 +1,4 @@
-//! The commands, one file each.
+//! The subcommands, one file each.
 
 pub(crate) mod agent;
 pub(crate) mod db;
@@ -16,6 +16,6 @@ pub(crate) mod stats;
 pub(crate) mod trust;
 pub(crate) mod tui;
 
-/// The stack of a thread that runs turns. Unoptimized builds need more than the usual 2 MiB; a page that is
-/// never touched costs nothing.
+/// The stack size of a thread that runs turns. Unoptimized builds need more than the default of 2 MiB; unused pages
+/// cost no memory.
 pub(crate) const STACK_BYTES: usize = 8 * 1024 * 1024;

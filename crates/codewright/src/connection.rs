@@ -1,4 +1,4 @@
-//! The way to an engine: one of our own in this process, or a server's.
+//! The connection of a command to an engine: in this process, or on a server.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,12 +16,12 @@ use crate::cli::Common;
 /// The program version.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What a command talks to.
+/// An API client, and the engine if it runs in this process.
 pub(crate) struct Connection {
     pub(crate) client: Client,
     engine: Option<Engine>,
-    /// The directory of our own engine, and how many of its warnings have been shown.
-    told: Option<(Arc<Place>, usize)>,
+    /// The directory of the engine in this process, and the number of its warnings that were shown.
+    warned: Option<(Arc<Place>, usize)>,
 }
 
 /// Credentials for a server.
@@ -32,32 +32,35 @@ pub(crate) struct Credentials {
 }
 
 impl Connection {
-    /// An engine in this process, called without a socket.
+    /// Opens an engine in this process and prints the warnings of its directory.
     pub(crate) async fn local(env: Env, directory: &Path) -> anyhow::Result<Self> {
-        let (connection, warnings) = Self::local_quietly(env, directory).await?;
+        let (connection, warnings) = Self::local_with_warnings(env, directory).await?;
         for warning in &warnings {
             crate::style::warning(warning);
         }
         Ok(connection)
     }
 
-    /// The same for who tells the warnings in another place.
-    pub(crate) async fn local_quietly(env: Env, directory: &Path) -> anyhow::Result<(Self, Vec<String>)> {
+    /// Opens an engine in this process and returns the warnings of its directory.
+    pub(crate) async fn local_with_warnings(
+        env: Env,
+        directory: &Path,
+    ) -> anyhow::Result<(Self, Vec<String>)> {
         let engine = open_engine(env, directory).await?;
-        // The directory is opened at once: what is wrong with its configuration is said before anything else.
+        // The directory is opened immediately, so that errors of its configuration are reported first.
         let place = match engine.place(engine.default_directory()).await {
             Ok(place) => place,
-            Err(error) => return Err(explained(error)),
+            Err(error) => return Err(engine_error(error)),
         };
-        note_from(&engine, place.config_json()["logLevel"].as_str());
+        set_log_level(&engine, place.config_json()["logLevel"].as_str());
         let warnings = place.warnings();
         let options = codewright_server::Options::default();
         let client = Client::in_process(codewright_server::router(engine.clone(), options));
-        let connection = Self { client, engine: Some(engine), told: Some((place, warnings.len())) };
+        let connection = Self { client, engine: Some(engine), warned: Some((place, warnings.len())) };
         Ok((connection, warnings))
     }
 
-    /// A server at an address.
+    /// Connects to a server.
     pub(crate) fn remote(
         env: &Env,
         url: &str,
@@ -68,36 +71,36 @@ impl Connection {
         let username = credentials.username.or_else(|| env.filled(env::SERVER_USERNAME).map(str::to_owned));
         let auth = password.map(|password| (username.unwrap_or_else(|| "opencode".to_owned()), password));
         let name = directory.as_ref().map(|path| path.to_string_lossy().into_owned());
-        Ok(Self { client: Client::http(url, auth, name).map_err(client_error)?, engine: None, told: None })
+        Ok(Self { client: Client::http(url, auth, name).map_err(client_error)?, engine: None, warned: None })
     }
 
-    /// The engine of this process, if it is one.
+    /// The engine in this process, if there is one.
     pub(crate) fn engine(&self) -> Option<&Engine> {
         self.engine.as_ref()
     }
 
-    /// How much of the repository's configuration takes effect in this process; a server decides for itself.
+    /// How much of the repository's configuration takes effect in this process. A server decides this itself.
     pub(crate) fn trust(&self) -> Trust {
         let status = self
             .engine
             .as_ref()
-            .zip(self.told.as_ref())
+            .zip(self.warned.as_ref())
             .map(|(engine, (place, _))| engine.trust(place).status);
         if status == Some(TrustStatus::Trusted) { Trust::Full } else { Trust::Inert }
     }
 
-    /// Writes and shows log lines as the flags say; a server has its own log.
-    pub(crate) fn keep_log(&self, common: &Common) {
+    /// Applies the log flags to the engine in this process. A server has its own log.
+    pub(crate) fn configure_log(&self, common: &Common) {
         if let Some(engine) = &self.engine {
-            keep_log(engine, common);
+            configure_log(engine, common);
         }
     }
 
-    /// Ends what runs in this process.
+    /// Prints new warnings and closes the engine in this process.
     pub(crate) async fn close(self) {
         let Some(engine) = self.engine else { return };
-        if let Some((place, told)) = self.told {
-            for warning in place.warnings().iter().skip(told) {
+        if let Some((place, shown)) = self.warned {
+            for warning in place.warnings().iter().skip(shown) {
                 crate::style::warning(warning);
             }
         }
@@ -107,16 +110,16 @@ impl Connection {
     }
 }
 
-/// Writes and shows log lines as the flags say.
-pub(crate) fn keep_log(engine: &Engine, common: &Common) {
-    note_from(engine, common.log_level.as_deref());
+/// Applies the log flags to an engine.
+pub(crate) fn configure_log(engine: &Engine, common: &Common) {
+    set_log_level(engine, common.log_level.as_deref());
     if common.print_logs {
         engine.show_notes();
     }
 }
 
-/// Writes down what matters at least as much as a level's name says.
-pub(crate) fn note_from(engine: &Engine, level: Option<&str>) {
+/// Sets the least severe level that is logged, by name. Unknown names are ignored.
+pub(crate) fn set_log_level(engine: &Engine, level: Option<&str>) {
     if let Some(level) = level.and_then(Level::parse) {
         engine.note_from(level);
     }
@@ -124,12 +127,12 @@ pub(crate) fn note_from(engine: &Engine, level: Option<&str>) {
 
 /// Opens the engine of this process.
 pub(crate) async fn open_engine(env: Env, directory: &Path) -> anyhow::Result<Engine> {
-    let dirs = Dirs::new(&env).map_err(|error| explained(error.into()))?;
+    let dirs = Dirs::new(&env).map_err(|error| engine_error(error.into()))?;
     let directory =
         directory.canonicalize().with_context(|| format!("cannot work in `{}`", directory.display()))?;
     let confinement = Confinement::own();
     let options = Options { directory, env, dirs, version: VERSION, clock: Clock::system(), confinement };
-    let engine = Engine::open(options).await.map_err(explained)?;
+    let engine = Engine::open(options).await.map_err(engine_error)?;
     if let Some(why) = engine.untold() {
         crate::style::warning(why);
     }
@@ -139,21 +142,21 @@ pub(crate) async fn open_engine(env: Env, directory: &Path) -> anyhow::Result<En
     Ok(engine)
 }
 
-/// The directory that a command works in.
-pub(crate) fn working_directory(wanted: Option<&Path>) -> anyhow::Result<PathBuf> {
-    #[expect(clippy::disallowed_methods, reason = "the one place that asks for the process's directory")]
-    let current = std::env::current_dir().context("the current directory is gone")?;
-    Ok(wanted.map_or_else(|| current.clone(), |wanted| current.join(wanted)))
+/// The absolute path of a directory argument, or the current directory.
+pub(crate) fn working_directory(directory: Option<&Path>) -> anyhow::Result<PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "the only use of the process's directory")]
+    let current = std::env::current_dir().context("the current directory does not exist")?;
+    Ok(directory.map_or_else(|| current.clone(), |directory| current.join(directory)))
 }
 
-/// An engine's error with what the user may try.
-pub(crate) fn explained(error: codewright_engine::Error) -> anyhow::Error {
+/// An engine's error with its hint.
+pub(crate) fn engine_error(error: codewright_engine::Error) -> anyhow::Error {
     let hint = error.hint();
     let error = anyhow::Error::from(error);
     with_hint(error, hint)
 }
 
-/// A client's error with what the user may try; the server's hints come with its answer.
+/// A client's error with its hint, which a server sends with its response.
 pub(crate) fn client_error(error: codewright_client::Error) -> anyhow::Error {
     let hint = match &error {
         codewright_client::Error::Api { error, .. } => {
@@ -175,7 +178,7 @@ fn with_hint(error: anyhow::Error, hint: Option<String>) -> anyhow::Error {
     anyhow::anyhow!("{text}\n{hint}")
 }
 
-/// The exit code of a program that a signal ended.
+/// The exit code of a program that was ended by a signal.
 pub(crate) fn interrupted(signal: u8) -> ExitCode {
     ExitCode::from(128 + signal)
 }

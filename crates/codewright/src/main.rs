@@ -1,8 +1,7 @@
-//! The command line of Codewright, and the wiring of its rooms.
+//! The command line of Codewright.
 //!
-//! One file a command. What is wrong is said on standard error in words a person can
-//! act on; the exit code is 0 for a turn that was answered, 1 for a failure, and 130
-//! or 143 for one that was interrupted.
+//! Each subcommand has a file in `command/`. Errors are printed on standard error with a hint where one is known.
+//! The exit code is 0 for success, 1 for a failure, and 130 or 143 after an interrupt or a termination signal.
 
 mod cli;
 mod command;
@@ -22,7 +21,7 @@ use codewright_tui::clean;
 
 fn main() -> ExitCode {
     codewright_workspace::deny_tracing();
-    // Before anything else: every command of a model starts the program this way.
+    // First, because every command that the model runs starts the program this way.
     let mut args = std::env::args_os().skip(1);
     if args.next().is_some_and(|first| first == codewright_workspace::SUPERVISE) {
         return codewright_workspace::supervise(args);
@@ -30,10 +29,10 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // A closed terminal cannot be told anything.
+            // Nothing can be reported to a closed terminal.
             drop(error.print());
-            let asked = error.kind() == ErrorKind::DisplayHelp;
-            return if asked { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+            let is_help = error.kind() == ErrorKind::DisplayHelp;
+            return if is_help { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
     };
     if cli.version {
@@ -50,9 +49,9 @@ fn main() -> ExitCode {
     })
 }
 
-/// Takes the permissions of other users from the program's own directories, which older versions did not.
+/// Removes the permissions of other users from the program's own directories. Older versions created them readable.
 fn repair_directories() {
-    // Commands that need the directories report why there are none.
+    // Commands that need the directories report the error.
     let Ok(dirs) = Dirs::new(&Env::from_process()) else { return };
     for directory in [&dirs.data, &dirs.state, &dirs.cache] {
         if let Err(error) = codewright_workspace::repair_private_directory(directory) {
@@ -86,7 +85,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
 fn print(text: &str) -> ExitCode {
     match std::io::stdout().write_all(text.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,
-        // Nobody reads it.
+        // The reader closed the pipe.
         Err(_) => ExitCode::FAILURE,
     }
 }

@@ -1,5 +1,6 @@
-//! Standard output of commands that print much: buffered, harmless on a terminal, and
-//! silent when nobody reads on.
+//! Buffered standard output, for commands that print much.
+//!
+//! Control sequences are removed on a terminal. A closed pipe is not an error.
 
 use std::io::{self, BufWriter, ErrorKind, IsTerminal as _, Stdout, Write as _};
 use std::process::ExitCode;
@@ -18,7 +19,7 @@ impl Output {
         Self { is_terminal: stdout.is_terminal(), writer: BufWriter::new(stdout) }
     }
 
-    /// Writes a text, without control sequences if a terminal shows it.
+    /// Writes a text; removes control sequences if standard output is a terminal.
     pub(crate) fn write(&mut self, text: &str) -> io::Result<()> {
         if self.is_terminal {
             return self.writer.write_all(crate::clean::clean(text).as_bytes());
@@ -26,14 +27,15 @@ impl Output {
         self.writer.write_all(text.as_bytes())
     }
 
-    /// Writes out what is left.
+    /// Flushes the buffer.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.writer.flush()
     }
 }
 
-/// The exit code of a command that wrote to standard output: whoever has read enough is no error.
-pub(crate) fn ended(result: io::Result<()>) -> anyhow::Result<ExitCode> {
+/// The exit code of a command after writing to standard output. A closed pipe is reported by the exit code only,
+/// because a reader such as `head` closes it on purpose.
+pub(crate) fn exit_code(result: io::Result<()>) -> anyhow::Result<ExitCode> {
     match result {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::FAILURE),

@@ -1,11 +1,13 @@
-//! Colours, which only a terminal gets unless its user wants none, and the form of errors.
+//! The colours and the form of messages on standard error.
+//!
+//! Colours are used on a terminal unless `NO_COLOR` is set.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::OnceLock;
 
 use codewright_config::{Env, env};
 
-/// Writes text in colours, or not.
+/// Adds colours to text if they are enabled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
     colours: bool,
@@ -14,9 +16,9 @@ pub(crate) struct Style {
 impl Style {
     /// The style of standard error.
     pub(crate) fn stderr() -> Self {
-        static WANTED: OnceLock<bool> = OnceLock::new();
+        static ENABLED: OnceLock<bool> = OnceLock::new();
         let is_terminal = std::io::stderr().is_terminal();
-        Self { colours: is_terminal && *WANTED.get_or_init(|| wants_colours(&Env::from_process())) }
+        Self { colours: is_terminal && *ENABLED.get_or_init(|| wants_colours(&Env::from_process())) }
     }
 
     pub(crate) fn dim(self, text: &str) -> String {
@@ -48,16 +50,16 @@ impl Style {
     }
 }
 
-/// Whether the user has not said that there are to be no colours.
+/// Whether `NO_COLOR` is unset or empty.
 fn wants_colours(env: &Env) -> bool {
     env.filled(env::NO_COLOR).is_none()
 }
 
-/// Says on standard error what went wrong, why, and what to do.
+/// Prints an error with its causes on standard error.
 pub(crate) fn error(error: &anyhow::Error) {
     let mut message = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
-        // Some errors repeat their source in their own words.
+        // Some errors include the text of their source.
         if !message.contains(&cause) {
             message.push_str(": ");
             message.push_str(&cause);
@@ -66,25 +68,25 @@ pub(crate) fn error(error: &anyhow::Error) {
     error_text(&message);
 }
 
-/// Says on standard error what went wrong.
+/// Prints an error message on standard error.
 pub(crate) fn error_text(message: &str) {
     let style = Style::stderr();
     let message = crate::clean::clean(message);
-    // Nobody is left to be told when this fails.
+    // If standard error is closed, there is no other way to report this.
     drop(writeln!(std::io::stderr(), "{} {message}", style.red(&style.bold("Error:"))));
 }
 
-/// Says on standard error what was done.
+/// Prints a dimmed note on standard error.
 pub(crate) fn note(message: &str) {
-    // Nobody is left to be told when this fails.
+    // If standard error is closed, there is no other way to report this.
     drop(writeln!(std::io::stderr(), "{}", Style::stderr().dim(&crate::clean::clean(message))));
 }
 
-/// Says on standard error what is odd but does no harm.
+/// Prints a warning on standard error.
 pub(crate) fn warning(message: &str) {
     let style = Style::stderr();
     let message = crate::clean::clean(message);
-    // Nobody is left to be told when this fails.
+    // If standard error is closed, there is no other way to report this.
     drop(writeln!(std::io::stderr(), "{} {message}", style.yellow(&style.bold("!"))));
 }
 
@@ -93,12 +95,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_user_can_do_without_colours() {
+    fn no_color_disables_colours() {
         for (variables, expected) in [
             (&[][..], true),
             (&[("NO_COLOR", "1")], false),
             (&[("NO_COLOR", "0")], false),
-            // Said and left empty means nothing, as it does elsewhere.
+            // An empty variable counts as unset.
             (&[("NO_COLOR", "")], true),
         ] {
             let env = Env::from_pairs(variables.iter().copied());

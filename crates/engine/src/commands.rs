@@ -95,7 +95,7 @@ pub(crate) fn commands(
     let path = if worktree.parent().is_none() { directory } else { worktree };
     let path = path.display().to_string();
     let built_in = |name, description: &str, text: &str| {
-        let template = prompts::filled(text.trim_end(), &[("path", &path)]);
+        let template = prompts::fill(text.trim_end(), &[("path", &path)]);
         Command::new(name, Some(description.to_owned()), "command", template)
     };
     let review = "reviews changes: what is not committed, or a commit, branch or pull request";

@@ -17,8 +17,8 @@ use codewright_proto::{
     SessionInput, SessionStatus, Signal,
 };
 use codewright_store::{
-    Claim, Condition, Incoming, Json, Logged, MessagesJson, Rest, Salvage, SavedPermission, SessionFilter,
-    Store, Subscription,
+    Claim, Condition, Incoming, Json, Logged, MessagesJson, PageLimit, Rest, Salvage, SavedPermission,
+    SessionFilter, Store, Subscription,
 };
 use codewright_telemetry::Tracer;
 use codewright_tools::{Environment, FileLocks, Jobs, SearchEngine, Web};
@@ -256,9 +256,9 @@ impl Engine {
         Ok(self.0.store.events_of(id, from_seq, limit).await?)
     }
 
-    /// Where the last events of a session before a `seq` begin: at most so many of them, of so many bytes.
-    pub async fn seq_before(&self, id: &SessionId, until_seq: u64, most: (usize, u64)) -> Result<u64, Error> {
-        Ok(self.0.store.seq_before(id, until_seq, most).await?)
+    /// The `seq` of the first of the last events of a session before `until_seq` that fit into `limit`.
+    pub async fn seq_before(&self, id: &SessionId, until_seq: u64, limit: PageLimit) -> Result<u64, Error> {
+        Ok(self.0.store.seq_before(id, until_seq, limit).await?)
     }
 
     /// The `seq` of the event by which a message came to be; none if it does not exist.

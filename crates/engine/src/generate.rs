@@ -45,7 +45,7 @@ impl Engine {
         }
         let model = chosen(place, place.agent(&place.agent_name(None)?)?, model)?;
         let taken: Vec<_> = place.agents.iter().map(|agent| agent.name.as_str()).collect();
-        let text = format!("Names that are taken: {}\n\nThe agent:\n{description}", taken.join(", "));
+        let text = format!("Names already used: {}\n\nThe agent:\n{description}", taken.join(", "));
         let request = Request {
             system: prompts::GENERATE.trim_end().to_owned(),
             messages: vec![Message::User(vec![UserContent::Text(text)])],

@@ -44,8 +44,8 @@ mod web;
 pub use attempt::{Attempt, Progress};
 pub use codewright_store::inspect;
 pub use codewright_store::{
-    Incoming, Json, Logged, MessagesJson, Published, Rest, Salvage, SavedPermission, SessionFilter,
-    Subscription,
+    Incoming, Json, Logged, MessagesJson, PageLimit, Published, Rest, Salvage, SavedPermission,
+    SessionFilter, Subscription,
 };
 pub use codewright_telemetry::{Span, carry, within};
 pub use codewright_workspace::{Confinement, Descent, has_commands, process_descent, socket_descent};

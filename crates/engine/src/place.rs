@@ -26,7 +26,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::commands::{self, Command};
 use crate::engine::Inner;
-use crate::models::signed_in::Credentials;
+use crate::models::credentials::{Access, Credentials};
 use crate::models::{Configs, Models};
 use crate::permission::law::Law;
 use crate::prompts::{self, Family};
@@ -118,7 +118,8 @@ impl Place {
         let instructions = Sources::new(&config, &variables, &inner.dirs);
         let default_agent = first_agent(&config, &agents, &mut warnings);
         let configs = Configs { config: &config, parts: parts.as_deref() };
-        let mut models = Models::open(inner, configs, (&credentials, &variables), &looked_for).await;
+        let access = Access { credentials: &credentials, env: &variables };
+        let mut models = Models::open(inner, configs, access, &looked_for).await;
         if let Some(parts) = parts.as_ref().filter(|parts| parts.trust == Trust::Inert) {
             warnings.extend(models.keep_usable(&parts.user));
         }

@@ -1,47 +1,46 @@
-//! Every text the engine sends to a model, named once, and which base prompt a model gets.
+//! The prompts that the engine sends to models, and the choice of a base prompt for each model.
 //!
-//! A line that begins with `{{tool}}` stands only where that tool is offered, one with `{{!tool}}`
-//! only where it is not; other placeholders are `{{name}}` and are filled in one pass. A text with one too
-//! many or too few fails a test and never reaches a model. A base prompt depends on nothing but the
-//! model's family and the tools that it is offered, so the beginning of every request stays the same and
-//! providers can cache it.
+//! A line that begins with `{{tool}}` is kept only if that tool is offered, one with `{{!tool}}` only if
+//! it is not. Other placeholders are `{{name}}` and are replaced in one pass; a test checks that every
+//! text has exactly the placeholders that the code replaces. A base prompt depends only on the model's
+//! family and the offered tools, so that requests begin the same way and providers can cache the beginning.
 
-/// Titles of sessions.
+/// The prompt for session titles.
 pub(crate) const TITLE: &str = include_str!("../prompts/agent/title.txt");
 /// The line before the user's text in a title request.
 pub(crate) const TITLE_REQUEST: &str = "Give this conversation a title:\n";
 
-/// Summaries that take the place of a conversation.
+/// The prompt for summaries that replace a conversation.
 pub(crate) const COMPACTION: &str = include_str!("../prompts/agent/compaction.txt");
-/// What stands behind the conversation that is to be summarised.
+/// The request after the conversation that is to be summarised.
 pub(crate) const COMPACTION_REQUEST: &str = include_str!("../prompts/compaction-request.txt");
 
-/// Searching a code base.
+/// The prompt of the agent that searches a code base.
 const EXPLORE: &str = include_str!("../prompts/agent/explore.txt");
-/// What was done, as a pull request says it.
+/// The prompt for summaries in the style of a pull request.
 const SUMMARY: &str = include_str!("../prompts/agent/summary.txt");
-/// Making an agent from a description.
+/// The prompt that turns a description into an agent.
 pub(crate) const GENERATE: &str = include_str!("../prompts/agent/generate.txt");
 
-/// The plan agent, while it plans in the conversation.
+/// The reminder for the plan agent if it plans in the conversation.
 pub(crate) const PLAN: &str = include_str!("../prompts/mode/plan.txt");
-/// The plan agent, while it plans into a file.
+/// The reminder for the plan agent if it plans in a file.
 pub(crate) const PLAN_FILE: &str = include_str!("../prompts/mode/plan-file.txt");
-/// The build agent after the plan agent.
+/// The reminder for the build agent after the plan agent.
 pub(crate) const BUILD_SWITCH: &str = include_str!("../prompts/mode/build-switch.txt");
-/// An agent that has taken as many steps as it may.
+/// The reminder for an agent that has used up its steps.
 pub(crate) const MAX_STEPS: &str = include_str!("../prompts/mode/max-steps.txt");
 
-/// The command that writes `AGENTS.md`.
+/// The template of the command that writes `AGENTS.md`.
 pub(crate) const INIT: &str = include_str!("../prompts/command/init.txt");
-/// The command that reviews changes.
+/// The template of the command that reviews changes.
 pub(crate) const REVIEW: &str = include_str!("../prompts/command/review.txt");
 
-/// What all base prompts share.
+/// The text that all base prompts share.
 const STOCK: &str = include_str!("../prompts/stock.txt");
 const STOCK_PLACE: &str = "{{stock}}";
 
-/// The own prompt of a built-in agent; the others get that of the model's family.
+/// Returns the prompt of a built-in agent; `None` if the agent uses the prompt of the model's family.
 pub(crate) fn of_agent(name: &str) -> Option<&'static str> {
     match name {
         "explore" => Some(EXPLORE),
@@ -53,8 +52,8 @@ pub(crate) fn of_agent(name: &str) -> Option<&'static str> {
     .map(str::trim_end)
 }
 
-/// Fills places in, in one pass, so that nothing inserted is taken for a place again.
-pub(crate) fn filled(text: &str, values: &[(&str, &str)]) -> String {
+/// Replaces placeholders in one pass, so that an inserted value is never read as a placeholder.
+pub(crate) fn fill(text: &str, values: &[(&str, &str)]) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once("{{") {
@@ -78,8 +77,8 @@ pub(crate) fn filled(text: &str, values: &[(&str, &str)]) -> String {
     filled
 }
 
-/// Keeps the lines that stand with these tools.
-fn suited(text: &str, has: &dyn Fn(&str) -> bool) -> String {
+/// Removes the lines whose condition does not hold for the offered tools.
+fn select_lines(text: &str, has: &dyn Fn(&str) -> bool) -> String {
     let mut lines = Vec::new();
     for line in text.lines() {
         match line.strip_prefix("{{").and_then(|rest| rest.split_once("}}")) {
@@ -98,24 +97,24 @@ fn suited(text: &str, has: &dyn Fn(&str) -> bool) -> String {
     lines.join("\n")
 }
 
-/// Models that profit from the same words.
+/// A group of models that share a base prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     Claude,
-    /// Capable models that hand back too early.
+    /// Capable models that end their turn too early.
     Beast,
     Codex,
     CopilotGpt5,
     Gpt,
     Gemini,
     Kimi,
-    /// Models that do best with one call at a time.
+    /// Models that work best with one call at a time.
     Trinity,
     Default,
 }
 
 impl Family {
-    /// The family of a model as older versions chose it.
+    /// Returns the family that older versions chose for a model.
     pub(crate) fn of_older(model: &str) -> Self {
         let model = model.to_lowercase();
         let has = |part: &str| model.contains(part);
@@ -141,7 +140,7 @@ impl Family {
         (Self::Default, "default"),
     ];
 
-    /// A model of the family, by its name on the wire.
+    /// Returns the API name of one model of the family.
     pub(crate) fn sample(self) -> &'static str {
         match self {
             Self::Claude => "claude-sonnet-4-5",
@@ -155,12 +154,12 @@ impl Family {
         }
     }
 
-    /// What the family is called.
+    /// Returns the name of the family.
     pub(crate) fn name(self) -> &'static str {
         Self::ALL.iter().find(|(family, _)| *family == self).map_or("default", |(_, name)| name)
     }
 
-    /// The family of a model, by the name it has on the wire; the first rule that matches.
+    /// Returns the family of a model by its API name; the first matching rule decides.
     pub(crate) fn of(provider_id: &str, model: &str) -> Self {
         let model = model.to_lowercase();
         let has = |part: &str| model.contains(part);
@@ -177,10 +176,10 @@ impl Family {
         }
     }
 
-    /// The base prompt for a model that is offered these tools.
+    /// Returns the base prompt for a model that is offered these tools.
     pub(crate) fn prompt(self, has: &dyn Fn(&str) -> bool) -> String {
         let text = self.text().replacen(STOCK_PLACE, STOCK.trim_end(), 1);
-        suited(&text, has).trim_end().to_owned()
+        select_lines(&text, has).trim_end().to_owned()
     }
 
     fn text(self) -> &'static str {
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn older_versions_chose_otherwise() {
+    fn older_versions_chose_other_families() {
         for (model, expected) in [
             ("gpt-5", Family::Codex),
             ("gpt-5-codex", Family::Codex),
@@ -254,7 +253,7 @@ mod tests {
         }
     }
 
-    /// Names that models take for tools, whether or not this program has them.
+    /// Names that models read as tools, even if this program does not have them.
     const TOOLS: [&str; 21] = [
         "bash",
         "edit",
@@ -278,10 +277,10 @@ mod tests {
         "plan_enter",
         "plan_exit",
     ];
-    /// Of these the words that plain English has too.
+    /// The tool names that are also plain English words.
     const WORDS: [&str; 9] = ["edit", "write", "read", "list", "task", "question", "skill", "batch", "bash"];
 
-    /// The tools that a text names: by a word that is nothing else, or as one would call them.
+    /// Returns the tools that a text names. An English word counts only in a phrase such as "the edit tool".
     fn named(text: &str) -> Vec<&'static str> {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         let words: Vec<_> = text.split(|c| !is_word(c)).collect();
@@ -295,14 +294,14 @@ mod tests {
     }
 
     #[test]
-    fn every_prompt_is_whole_and_names_only_tools_that_are_offered() {
+    fn every_prompt_is_complete_and_names_only_offered_tools() {
         let tools = codewright_tools::builtin();
         let registry: Vec<_> = tools.iter().map(|tool| tool.name()).collect();
         let offers: [&[&str]; 3] = [&[], &["bash", "glob", "grep"], &registry];
         for (family, most_chars) in [
             (Family::Claude, 5_700),
             (Family::Beast, 5_500),
-            // The newer and the older prompt in one.
+            // One text replaces two prompts of OpenCode.
             (Family::Codex, 5_700),
             (Family::CopilotGpt5, 7_000),
             (Family::Gpt, 8_000),
@@ -317,18 +316,18 @@ mod tests {
                 assert!(prompt.contains("# Care"), "{family:?}");
                 assert!(!prompt.contains("{{") && !prompt.contains("}}"), "{family:?}");
                 assert!(prompt.chars().count() <= most_chars, "{family:?}: {}", prompt.chars().count());
-                // The stock speaks of searching by name whatever is offered: every agent that writes code has it.
+                // The shared text always names glob and grep: every agent that writes code has them.
                 let absent: Vec<_> = named(&prompt)
                     .into_iter()
                     .filter(|tool| !offered.contains(tool) && !matches!(*tool, "glob" | "grep"))
                     .collect();
-                assert_eq!(absent, Vec::<&str>::new(), "{family:?} names what is not offered");
+                assert_eq!(absent, Vec::<&str>::new(), "{family:?} names a tool that is not offered");
             }
         }
     }
 
     #[test]
-    fn the_conditions_name_tools_that_a_program_may_have() {
+    fn conditions_name_known_tools() {
         for text in Family::ALL.map(|(family, _)| family.text()).into_iter().chain([STOCK]) {
             for line in text.lines().filter_map(|line| line.strip_prefix("{{")) {
                 let name = line.split_once("}}").unwrap().0.trim_start_matches('!');
@@ -338,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn the_texts_of_agents_and_modes_are_short_and_whole() {
+    fn the_texts_of_agents_and_modes_are_short_and_complete() {
         for (name, text, most_chars, places) in [
             ("explore", EXPLORE, 600, &[][..]),
             ("compaction", COMPACTION, 500, &[]),
@@ -356,19 +355,19 @@ mod tests {
             assert!(text.chars().count() <= most_chars, "{name}: {}", text.chars().count());
             let values: Vec<_> = places.iter().map(|place| (*place, "VALUE")).collect();
             assert!(values.iter().all(|(place, _)| text.contains(&format!("{{{{{place}}}}}"))), "{name}");
-            assert!(!filled(text, &values).contains("{{"), "{name}");
+            assert!(!fill(text, &values).contains("{{"), "{name}");
         }
     }
 
     #[test]
-    fn what_is_filled_in_is_not_looked_at_again() {
-        assert_eq!(filled("a {{x}} {{y}} {{z}} {{", &[("x", "{{y}}"), ("y", "Y")]), "a {{y}} Y {{z}} {{");
+    fn inserted_values_are_not_replaced_again() {
+        assert_eq!(fill("a {{x}} {{y}} {{z}} {{", &[("x", "{{y}}"), ("y", "Y")]), "a {{y}} Y {{z}} {{");
     }
 
     #[test]
-    fn lines_stand_with_their_tools() {
+    fn lines_depend_on_the_offered_tools() {
         let text = "a\n{{task}}b\n{{!task}}c\nd";
-        assert_eq!(suited(text, &|tool| tool == "task"), "a\nb\nd");
-        assert_eq!(suited(text, &|_| false), "a\nc\nd");
+        assert_eq!(select_lines(text, &|tool| tool == "task"), "a\nb\nd");
+        assert_eq!(select_lines(text, &|_| false), "a\nc\nd");
     }
 }

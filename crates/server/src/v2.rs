@@ -9,12 +9,12 @@ pub(crate) mod message;
 pub(crate) mod prompt;
 pub(crate) mod waiting;
 
-use codewright_engine::Engine;
+use codewright_engine::{Engine, PageLimit};
 use codewright_proto::{Envelope, Event, Message, SessionId};
 
 /// How many events before a place of the log are read at most, and how many bytes, to know what was so there.
 /// What began earlier is learned from the messages themselves.
-pub(crate) const LOOK_BACK: (usize, u64) = (1024, 2 * 1024 * 1024);
+pub(crate) const LOOK_BACK: PageLimit = PageLimit { events: 1024, bytes: 2 * 1024 * 1024 };
 /// How many bytes a page of events or messages has before it ends; it holds one at least, which may be larger.
 pub(crate) const PAGE_BYTES: usize = 8 * 1024 * 1024;
 /// How many events of the log are read at a time.

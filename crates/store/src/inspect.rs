@@ -1,8 +1,7 @@
-//! Looking into the store's file: free queries, and what the sessions used in all.
+//! Queries on the store's file from outside the store: free SQL, and usage statistics.
 //!
-//! These open the file beside whoever works with it and wait for nobody longer than
-//! a moment. Rows follow from the event log, so what a query changes is undone when
-//! the log is replayed; the caller is told when a statement writes.
+//! Each function opens its own connection and waits at most [`BUSY_TIMEOUT`] for other processes. Rows are projections
+//! of the event log, so a replay of the log undoes what a query changes; the caller is notified if a statement writes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,30 +16,30 @@ use crate::error::Fault;
 /// How long a statement waits for another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many models or tools are told apart.
+/// How many models or tools are counted separately.
 const MAX_KINDS: u32 = 10_000;
 
 /// One value of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// Nothing.
+    /// `NULL`.
     Null,
     /// A whole number.
     Integer(i64),
-    /// Any number.
+    /// A floating-point number.
     Real(f64),
-    /// A text; what is not UTF-8 in it is replaced.
+    /// A text. Invalid UTF-8 is replaced.
     Text(String),
     /// Bytes.
     Blob(Vec<u8>),
 }
 
-/// What a query tells, in this order for each statement.
+/// A step of a query, in this order for each statement.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Told {
-    /// A statement that changes the database is about to run.
+pub enum QueryEvent {
+    /// A statement that changes the database will run.
     Writes,
-    /// A statement that answers with rows runs; these are its columns.
+    /// The columns of a statement that returns rows.
     Columns(Vec<String>),
     /// One row.
     Row(Vec<Cell>),
@@ -48,43 +47,47 @@ pub enum Told {
     End,
 }
 
-/// Whoever reads the answer wants no more of it.
+/// The caller wants no more rows.
 #[derive(Debug)]
-pub struct Enough;
+pub struct Stop;
 
-/// Runs SQL on the store's file, statement by statement, and tells each row as it is found.
+/// Runs SQL on the store's file, statement by statement, and passes each row to `emit` as it is read.
 ///
-/// Ends early, and well, when `tell` has [`Enough`].
-pub fn query(path: &Path, sql: &str, mut tell: impl FnMut(Told) -> Result<(), Enough>) -> Result<(), Error> {
+/// Returns early, without an error, if `emit` returns [`Stop`].
+pub fn query(
+    path: &Path,
+    sql: &str,
+    mut emit: impl FnMut(QueryEvent) -> Result<(), Stop>,
+) -> Result<(), Error> {
     let connection = open(path).map_err(|fault| fault.at(path))?;
     let mut batch = Batch::new(&connection, sql);
-    while let Some(mut statement) = batch.next().map_err(|error| refused(error, path))? {
-        let told = (|| -> rusqlite::Result<Result<(), Enough>> {
+    while let Some(mut statement) = batch.next().map_err(|error| statement_error(error, path))? {
+        let outcome = (|| -> rusqlite::Result<Result<(), Stop>> {
             if !statement.readonly() {
                 connection.pragma_update(None, "query_only", false)?;
-                if tell(Told::Writes).is_err() {
-                    return Ok(Err(Enough));
+                if emit(QueryEvent::Writes).is_err() {
+                    return Ok(Err(Stop));
                 }
             }
             let columns: Vec<_> = statement.column_names().map(str::to_owned).collect();
             let count = columns.len();
-            if count > 0 && tell(Told::Columns(columns)).is_err() {
-                return Ok(Err(Enough));
+            if count > 0 && emit(QueryEvent::Columns(columns)).is_err() {
+                return Ok(Err(Stop));
             }
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let cells =
                     (0..count).map(|at| row.get_ref(at).map(cell)).collect::<rusqlite::Result<_>>()?;
-                if tell(Told::Row(cells)).is_err() {
-                    return Ok(Err(Enough));
+                if emit(QueryEvent::Row(cells)).is_err() {
+                    return Ok(Err(Stop));
                 }
             }
-            if count > 0 && tell(Told::End).is_err() {
-                return Ok(Err(Enough));
+            if count > 0 && emit(QueryEvent::End).is_err() {
+                return Ok(Err(Stop));
             }
             Ok(Ok(()))
         })();
-        if told.map_err(|error| refused(error, path))?.is_err() {
+        if outcome.map_err(|error| statement_error(error, path))?.is_err() {
             return Ok(());
         }
         connection.pragma_update(None, "query_only", true).map_err(|error| Fault::Sql(error).at(path))?;
@@ -92,9 +95,9 @@ pub fn query(path: &Path, sql: &str, mut tell: impl FnMut(Told) -> Result<(), En
     Ok(())
 }
 
-fn refused(error: rusqlite::Error, path: &Path) -> Error {
+/// Distinguishes errors of the statement from errors of the file.
+fn statement_error(error: rusqlite::Error, path: &Path) -> Error {
     match &error {
-        // What is wrong with the statement, not with the file.
         rusqlite::Error::SqlInputError { .. } => Error::Refused { reason: error.to_string() },
         rusqlite::Error::SqliteFailure(failure, _)
             if matches!(
@@ -122,50 +125,50 @@ fn cell(value: ValueRef<'_>) -> Cell {
     }
 }
 
-/// What sessions used, summed up.
+/// The usage of sessions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Usage {
-    /// How many sessions there are.
+    /// The number of sessions.
     pub sessions: u64,
-    /// How many messages they have.
+    /// The number of their messages.
     pub messages: u64,
-    /// The first session was made then, in milliseconds since 1970.
+    /// When the first session was created, in milliseconds since 1970.
     pub first: u64,
-    /// The last one was changed then.
+    /// When the last session was changed, in milliseconds since 1970.
     pub last: u64,
-    /// US dollars.
+    /// The cost in US dollars.
     pub cost: f64,
     /// Tokens of all sessions.
     pub tokens: Tokens,
-    /// The tokens of each session, smallest first.
+    /// The tokens of each session, in ascending order.
     pub each: Vec<u64>,
-    /// By model, the most used first.
+    /// Usage by model, most used first.
     pub models: Vec<ModelUsage>,
-    /// How often each tool was called, the most used first.
+    /// The number of calls of each tool, most used first.
     pub tools: Vec<(String, u64)>,
 }
 
-/// Tokens, added up.
+/// Sums of tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tokens {
-    /// Read and not cached.
+    /// Input tokens that were not cached.
     pub input: u64,
-    /// Written, without reasoning.
+    /// Output tokens without reasoning.
     pub output: u64,
-    /// Written while reasoning.
+    /// Reasoning tokens.
     pub reasoning: u64,
-    /// Served from the provider's cache.
+    /// Input tokens read from the provider's cache.
     pub cache_read: u64,
-    /// Put into it.
+    /// Input tokens written to the provider's cache.
     pub cache_write: u64,
 }
 
-/// What one model was used for.
+/// The usage of one model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelUsage {
-    /// As provider/model.
+    /// The model as `provider/model`.
     pub model: String,
-    /// Its answers.
+    /// The number of its answers.
     pub messages: u64,
     /// Their tokens.
     pub tokens: Tokens,
@@ -176,7 +179,7 @@ pub struct ModelUsage {
 const CHOSEN: &str =
     "(SELECT id FROM session WHERE time_updated >= :since AND (:project IS NULL OR project_id = :project))";
 
-/// Sums up the sessions that were changed since a time, in milliseconds since 1970, of one project or all.
+/// Sums up the usage of the sessions that changed since a time, in milliseconds since 1970, of one project or all.
 pub fn usage(path: &Path, since: u64, project: Option<&str>) -> Result<Usage, Error> {
     open(path).and_then(|connection| sum_up(&connection, since, project)).map_err(|fault| fault.at(path))
 }
@@ -249,7 +252,7 @@ fn tokens([input, output, reasoning, cache_read, cache_write]: [u64; 5]) -> Toke
 }
 
 impl Tokens {
-    /// All of them.
+    /// The sum of all kinds.
     #[must_use]
     pub fn sum(self) -> u64 {
         [self.input, self.output, self.reasoning, self.cache_read, self.cache_write]
@@ -268,7 +271,7 @@ impl Tokens {
     }
 }
 
-/// A moment on the wall where the user is.
+/// A time in the user's time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Local {
     /// The year.
@@ -283,9 +286,9 @@ pub struct Local {
     pub minute: u32,
 }
 
-/// Moments, in milliseconds since 1970, in the user's time zone.
+/// Converts times, in milliseconds since 1970, to the user's time zone.
 ///
-/// SQLite asks the system for it; nothing else of the program knows about time zones.
+/// Uses SQLite, because nothing else in the program knows time zones.
 pub fn local_times(moments: &[u64]) -> Result<Vec<Local>, Error> {
     let read = || -> rusqlite::Result<Vec<Local>> {
         let connection = Connection::open_in_memory()?;
@@ -314,7 +317,7 @@ pub fn local_times(moments: &[u64]) -> Result<Vec<Local>, Error> {
     read().map_err(|error| Fault::Sql(error).at(Path::new(":memory:")))
 }
 
-/// The beginning of a moment's day in the user's time zone; all in milliseconds since 1970.
+/// The start of a time's day in the user's time zone. Both are milliseconds since 1970.
 pub fn day_start(moment: u64) -> Result<u64, Error> {
     let read = || -> rusqlite::Result<i64> {
         let sql =

@@ -22,15 +22,11 @@
 
 #![warn(missing_docs)]
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use codewright_proto::{
-    Clock, Envelope, Event, Ids, Message, MessageId, MessageWithParts, Part, PermissionRequest, Project,
-    ProjectId, Session, SessionId, Signal, Todo,
-};
+use codewright_proto::{Clock, Envelope, Event, Ids, MessageId, Part, Project, ProjectId, SessionId, Signal};
 
 mod backend;
 mod error;
@@ -40,6 +36,7 @@ pub mod inspect;
 mod lease;
 mod node;
 mod permission;
+mod queries;
 mod record;
 mod spare;
 mod sqlite;
@@ -51,6 +48,7 @@ pub use feed::{Published, Subscription};
 pub use foreign::{Foreign, ForeignRow};
 pub use lease::{Claim, Holder, Lease, StopSignal};
 pub use permission::{Approvals, MAX_APPROVALS, SavedPermission};
+pub use queries::{Answer, Queries};
 pub use spare::Json;
 pub use sync::{Incoming, Logged};
 
@@ -156,6 +154,15 @@ pub struct SessionFilter {
     pub limit: Option<usize>,
 }
 
+/// The largest page of events that a query may return.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageLimit {
+    /// The number of events.
+    pub events: usize,
+    /// The size of all events together, as JSON.
+    pub bytes: u64,
+}
+
 /// What has to hold in the moment something is stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Condition {
@@ -243,11 +250,6 @@ impl Store {
         self.log.draft(Condition::Always, part).await
     }
 
-    /// A session's drafts in the order of their parts, each with the time it was written.
-    pub async fn drafts(&self, session: &SessionId) -> Result<Vec<(Part, u64)>, Error> {
-        self.log.drafts(session).await
-    }
-
     /// Asks for the right to run a session. Answers at once.
     ///
     /// An owner whose process has died, however suddenly, counts for nothing.
@@ -255,21 +257,11 @@ impl Store {
         self.log.lease(session).await
     }
 
-    /// Who has a session, if anybody alive has.
-    pub async fn holder(&self, session: &SessionId) -> Result<Option<Holder>, Error> {
-        self.log.holder(session).await
-    }
-
     /// Asks whoever has a session in another process to stop; whether there is somebody.
     ///
     /// They hear of it about 50 ms later, by [`Lease::stop_signal`]. Later owners do not.
     pub async fn ask_to_stop(&self, session: &SessionId) -> Result<bool, Error> {
         self.log.ask_to_stop(session).await
-    }
-
-    /// The sessions that somebody alive has.
-    pub async fn holders(&self) -> Result<Vec<(SessionId, Holder)>, Error> {
-        self.log.holders().await
     }
 
     /// Waits until nobody alive has a session; it may be taken again by the time this returns.
@@ -311,148 +303,6 @@ impl Store {
         self.feed.last_position()
     }
 
-    /// Events of the whole log behind a position: at most `limit`, fewer where they
-    /// are large, none only at the end.
-    pub async fn events(&self, after_position: u64, limit: usize) -> Result<Vec<Envelope>, Error> {
-        self.log.events_between(after_position, u64::MAX, limit).await
-    }
-
-    /// Events of one session, deleted or not, from a `seq` on; pages like [`Store::events`].
-    pub async fn events_of(
-        &self,
-        session: &SessionId,
-        from_seq: u64,
-        limit: usize,
-    ) -> Result<Vec<Envelope>, Error> {
-        self.log.events_of(session, from_seq, limit).await
-    }
-
-    /// Where the last events of a session before a `seq` begin: at most `limit` of them, together no larger
-    /// than `bytes` as JSON. `until_seq` if there are none.
-    pub async fn seq_before(
-        &self,
-        session: &SessionId,
-        until_seq: u64,
-        (limit, bytes): (usize, u64),
-    ) -> Result<u64, Error> {
-        self.log.seq_before(session, until_seq, (limit, bytes)).await
-    }
-
-    /// A session as it was before the event with a `seq` of its log; none before it was made.
-    pub async fn session_before(&self, id: &SessionId, until_seq: u64) -> Result<Option<Session>, Error> {
-        self.log.session_before(id, until_seq).await
-    }
-
-    /// The `seq` of the event by which a message came to be; none if it does not exist. One that was removed
-    /// and stored once more came to be then.
-    pub async fn first_seq(&self, session: &SessionId, message: &MessageId) -> Result<Option<u64>, Error> {
-        self.log.first_seq(session, message).await
-    }
-
-    /// One session, if it exists.
-    pub async fn session(&self, id: &SessionId) -> Result<Option<Session>, Error> {
-        Ok(self.log.session(id).await?.map(|(_, session)| session))
-    }
-
-    /// One session with the last `seq` of its log, for a [`Condition`].
-    pub async fn session_at(&self, id: &SessionId) -> Result<Option<(u64, Session)>, Error> {
-        self.log.session(id).await
-    }
-
-    /// The sessions that a filter lets through, most recently updated first.
-    pub async fn sessions(&self, filter: SessionFilter) -> Result<Vec<Session>, Error> {
-        self.log.sessions(filter).await
-    }
-
-    /// [`Store::sessions`] as the JSON that clients receive.
-    pub async fn sessions_json(&self, filter: SessionFilter) -> Result<Json, Error> {
-        self.log.sessions_json(filter).await
-    }
-
-    /// All messages of a session with their parts, oldest first; none for an unknown session.
-    pub async fn transcript(&self, session: &SessionId) -> Result<Vec<MessageWithParts>, Error> {
-        self.log.messages(session, None).await
-    }
-
-    /// The transcript with the last `seq` of its log, for a [`Condition`] or [`Lease::release`].
-    pub async fn transcript_at(&self, session: &SessionId) -> Result<(u64, Vec<MessageWithParts>), Error> {
-        self.log.transcript(session).await
-    }
-
-    /// All messages of a session without their parts, oldest first.
-    pub async fn infos(&self, session: &SessionId) -> Result<Vec<Message>, Error> {
-        self.log.infos(session).await
-    }
-
-    /// The newest `limit` messages of a session with their parts, oldest first.
-    pub async fn messages(
-        &self,
-        session: &SessionId,
-        limit: Option<usize>,
-    ) -> Result<Vec<MessageWithParts>, Error> {
-        self.log.messages(session, limit).await
-    }
-
-    /// The newest `limit` messages before one, oldest first, and whether there are older ones.
-    ///
-    /// `before` is a message's time of creation and id; without it the page ends with
-    /// the newest. What was stored since does not shift the pages before it.
-    pub async fn messages_before(
-        &self,
-        session: &SessionId,
-        limit: usize,
-        before: Option<(u64, MessageId)>,
-    ) -> Result<(Vec<MessageWithParts>, bool), Error> {
-        self.log.messages_before(session, limit, before).await
-    }
-
-    /// [`Store::messages_before`], or all messages, as the JSON that clients receive: nothing is read but where the
-    /// fields of a row begin, so it costs little more than the reading of the file. A list of more than half a MiB comes in
-    /// pieces, each at most one part longer than that. None for an unknown session.
-    pub async fn messages_json(
-        &self,
-        session: &SessionId,
-        limit: Option<usize>,
-        before: Option<(u64, MessageId)>,
-    ) -> Result<Option<MessagesJson>, Error> {
-        self.log.messages_json(session, limit, before).await
-    }
-
-    /// The piece that follows, and where the list goes on behind it: whoever appends the pieces to the first one has the whole.
-    /// What was stored between two pieces is told of in the later one.
-    pub async fn more_messages_json(&self, rest: Rest) -> Result<(Json, Option<Rest>), Error> {
-        self.log.more_messages_json(rest).await
-    }
-
-    /// One message of a session with its parts, if it exists.
-    pub async fn message(
-        &self,
-        session: &SessionId,
-        id: &MessageId,
-    ) -> Result<Option<MessageWithParts>, Error> {
-        self.log.message(session, id).await
-    }
-
-    /// A session's list of things to do; empty for an unknown session.
-    pub async fn todos(&self, session: &SessionId) -> Result<Vec<Todo>, Error> {
-        self.log.todos(session).await
-    }
-
-    /// The permission requests that nobody has replied to, oldest first.
-    pub async fn pending_permissions(&self) -> Result<Vec<PermissionRequest>, Error> {
-        self.log.pending_permissions().await
-    }
-
-    /// The project whose worktree this is, if it is known.
-    pub async fn project_of(&self, worktree: &str) -> Result<Option<Project>, Error> {
-        self.log.project_of(worktree).await
-    }
-
-    /// All known projects, most recently updated first.
-    pub async fn projects(&self) -> Result<Vec<Project>, Error> {
-        self.log.projects().await
-    }
-
     /// Saves a project. Sessions can only be made in a saved one.
     pub async fn save_project(&self, project: Project) -> Result<(), Error> {
         self.log.save_project(project).await
@@ -462,11 +312,6 @@ impl Store {
     /// [`MAX_APPROVALS`], its oldest are removed.
     pub async fn save_permissions(&self, saved: Vec<SavedPermission>) -> Result<(), Error> {
         self.log.save_permissions(saved).await
-    }
-
-    /// The saved approvals, oldest first, as they are in the file now.
-    pub async fn saved_permissions(&self, filter: Approvals) -> Result<Vec<SavedPermission>, Error> {
-        self.log.saved_permissions(filter).await
     }
 
     /// Removes a saved approval; returns whether there was one.
@@ -487,18 +332,21 @@ impl Store {
         self.log.replay_foreign(events).await
     }
 
-    /// The events behind those that are known, given as the last `seq` of each session,
-    /// in the order of the log. A long history comes in pieces: ask again with what came.
-    pub async fn history(&self, known: HashMap<String, u64>) -> Result<Vec<Logged>, Error> {
-        self.log.history(known).await
-    }
-
     /// Finishes what was asked, moves everything into the one file, and ends the feed.
     ///
     /// Clones answer [`Error::Closed`] from then on. A store that is dropped instead
     /// loses nothing that was acknowledged; its thread ends by itself.
     pub async fn close(self) -> Result<(), Error> {
         self.log.close().await
+    }
+}
+
+/// The read queries.
+impl std::ops::Deref for Store {
+    type Target = dyn Queries;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.log
     }
 }
 

@@ -66,23 +66,20 @@ impl Outcome {
     }
 }
 
-/// The recordings, if they are there; they are no part of the project.
+/// Returns the folder of the recordings.
 #[must_use]
-pub fn folder() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference");
-    folder.join("events").is_dir().then_some(folder)
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings")
 }
 
-/// The names of the recorded cases that are about a session.
+/// Returns the names of the recorded cases, sorted.
 pub fn cases(folder: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     let events = folder.join("events");
     for entry in std::fs::read_dir(&events).with_context(|| format!("cannot list `{}`", events.display()))? {
         let path = entry?.path();
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        // What a process says when it starts is about plugins and files, not about a session.
-        if path.extension().is_some_and(|ext| ext == "jsonl") && !name.contains("startup") {
-            names.push(name);
+        if path.extension().is_some_and(|ext| ext == "jsonl") {
+            names.push(path.file_stem().unwrap_or_default().to_string_lossy().into_owned());
         }
     }
     names.sort();

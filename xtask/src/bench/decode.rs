@@ -72,7 +72,7 @@ struct Row {
 
 /// Builds the measuring program, lets it measure, and gives back the lines to be shown.
 pub(super) fn measured(wanted: &Wanted) -> Result<String> {
-    let program = super::measuring()?;
+    let program = super::build_measuring()?;
     let output = Command::new(program).args([COMMAND, &wanted.runs.to_string()]).output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "the measuring program failed: {}", said.trim());

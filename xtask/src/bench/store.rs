@@ -54,7 +54,7 @@ struct Row {
 /// Builds the measuring program, lets it measure, and gives back the lines to be shown.
 pub(super) fn measured(wanted: &Wanted) -> Result<String> {
     let program = wanted.program()?;
-    let part = super::measuring()?;
+    let part = super::build_measuring()?;
     let output = Command::new(part).arg(COMMAND).arg(&program).arg(wanted.runs.to_string()).output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "the measuring program failed: {}", said.trim());

@@ -37,6 +37,34 @@ fn every_file_begins_with_what_it_is() {
     assert_eq!(without, [""; 0], "these files need a `//!` doc as their first line");
 }
 
+/// Whether the doc comments of a source have an example that cargo would compile.
+fn has_doctest(source: &str) -> bool {
+    let comments = source.lines().filter_map(|line| {
+        let line = line.trim_start();
+        line.strip_prefix("///").or_else(|| line.strip_prefix("//!"))
+    });
+    // Every second fence ends a block.
+    let mut openings = comments.filter_map(|line| line.trim().strip_prefix("```")).step_by(2);
+    let is_rust = |tag: &str| matches!(tag, "" | "rust" | "no_run" | "should_panic" | "compile_fail");
+    openings.any(|tags| tags.split(',').any(is_rust))
+}
+
+#[test]
+fn every_crate_with_examples_in_its_docs_tests_them() {
+    let mut faults = Vec::new();
+    for package in packages() {
+        let manifest = Path::new(package["manifest_path"].as_str().unwrap());
+        let mut examples = files(&manifest.parent().unwrap().join("src"), "rs");
+        examples.retain(|path| has_doctest(&fs::read_to_string(path).unwrap()));
+        let targets = package["targets"].as_array().unwrap();
+        let Some(library) = targets.iter().find(|target| target["kind"][0] == "lib") else { continue };
+        if !examples.is_empty() && library["doctest"] == false {
+            faults.push(format!("{}: {}", shown(manifest), shown(&examples[0])));
+        }
+    }
+    assert_eq!(faults, [""; 0], "remove `doctest = false` from these manifests");
+}
+
 #[test]
 fn no_file_is_named_mod() {
     let mut sources = files(root(), "rs");

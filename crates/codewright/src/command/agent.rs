@@ -1,4 +1,4 @@
-//! `agent`: the agents there are, and new ones.
+//! `agent`: lists agents and creates new ones.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
@@ -10,13 +10,13 @@ use codewright_engine::{Engine, Generated, Place};
 use serde_json::Value;
 
 use crate::cli::{AgentArgs, AgentCommand, CreateAgentArgs};
-use crate::connection::{explained, open_engine, working_directory};
-use crate::output::{Output, ended};
+use crate::connection::{engine_error, open_engine, working_directory};
+use crate::output::{Output, exit_code};
 use crate::style;
 
-/// What is read of a description at most.
+/// The largest description that is read.
 const MAX_DESCRIPTION_BYTES: u64 = 64 * 1024;
-/// The tools that an agent may be denied by name.
+/// The tools that `--permissions` accepts.
 const TOOLS: [&str; 11] =
     ["bash", "read", "write", "edit", "glob", "grep", "webfetch", "task", "todowrite", "skill", "question"];
 
@@ -24,7 +24,7 @@ pub(crate) fn main(args: &AgentArgs) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let engine = open_engine(Env::from_process(), &working_directory(None)?).await?;
-        let place = engine.place(engine.default_directory()).await.map_err(explained)?;
+        let place = engine.place(engine.default_directory()).await.map_err(engine_error)?;
         for warning in place.warnings() {
             style::warning(&warning);
         }
@@ -48,7 +48,7 @@ fn list(place: &Place) -> anyhow::Result<ExitCode> {
         }
         Ok(())
     };
-    ended(write().and_then(|()| output.finish()))
+    exit_code(write().and_then(|()| output.finish()))
 }
 
 async fn create(
@@ -56,7 +56,7 @@ async fn create(
     place: &std::sync::Arc<Place>,
     args: &CreateAgentArgs,
 ) -> anyhow::Result<ExitCode> {
-    let denied = denied(args.permissions.as_deref())?;
+    let denied = denied_tools(args.permissions.as_deref())?;
     let description = match &args.description {
         Some(description) => description.clone(),
         None => piped()?,
@@ -66,14 +66,14 @@ async fn create(
         None => PathBuf::from(place.path().directory).join(".opencode"),
     };
     let generated = engine.generate_agent(place, &description, args.model.as_deref()).await;
-    let generated = generated.map_err(explained)?;
+    let generated = generated.map_err(engine_error)?;
     let file = folder.join("agent").join(format!("{}.md", generated.identifier));
     std::fs::create_dir_all(folder.join("agent"))
-        .with_context(|| format!("cannot make `{}`", folder.join("agent").display()))?;
+        .with_context(|| format!("cannot create `{}`", folder.join("agent").display()))?;
     write_new(&file, &document(&generated, &args.mode, &denied))?;
     let mut output = Output::new();
     let written = output.write(&format!("{}\n", crate::clean::clean_line(&file.display().to_string())));
-    ended(written.and_then(|()| output.finish()))
+    exit_code(written.and_then(|()| output.finish()))
 }
 
 fn write_new(file: &std::path::Path, text: &str) -> anyhow::Result<()> {
@@ -86,25 +86,25 @@ fn write_new(file: &std::path::Path, text: &str) -> anyhow::Result<()> {
 fn piped() -> anyhow::Result<String> {
     let mut text = String::new();
     if std::io::stdin().is_terminal() {
-        bail!("describe the agent with --description, or on standard input");
+        bail!("describe the agent with --description or on standard input");
     }
     std::io::stdin().take(MAX_DESCRIPTION_BYTES).read_to_string(&mut text)?;
     Ok(text)
 }
 
-/// The tools that are not among the wanted ones.
-fn denied(wanted: Option<&str>) -> anyhow::Result<Vec<&'static str>> {
-    let Some(wanted) = wanted else { return Ok(Vec::new()) };
-    let wanted: Vec<_> = wanted.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    if let Some(unknown) = wanted.iter().find(|name| !TOOLS.contains(name)) {
-        bail!("--permissions: there is no tool `{unknown}`; there are {}", TOOLS.join(", "));
+/// The tools that are missing from a comma-separated list; empty without a list.
+fn denied_tools(allowed: Option<&str>) -> anyhow::Result<Vec<&'static str>> {
+    let Some(allowed) = allowed else { return Ok(Vec::new()) };
+    let allowed: Vec<_> = allowed.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    if let Some(unknown) = allowed.iter().find(|name| !TOOLS.contains(name)) {
+        bail!("--permissions: there is no tool `{unknown}`; the tools are {}", TOOLS.join(", "));
     }
-    Ok(TOOLS.into_iter().filter(|tool| !wanted.contains(tool)).collect())
+    Ok(TOOLS.into_iter().filter(|tool| !allowed.contains(tool)).collect())
 }
 
-/// The file of an agent.
+/// The Markdown file that defines an agent.
 fn document(generated: &Generated, mode: &str, denied: &[&str]) -> String {
-    // A JSON string is a quoted string of front matter too.
+    // A JSON string is also a quoted YAML string.
     let description = Value::from(generated.when_to_use.as_str());
     let mut text = format!("---\ndescription: {description}\nmode: {mode}\n");
     if !denied.is_empty() {
@@ -121,13 +121,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_of_an_agent_says_what_it_was_made_with() {
+    fn the_agent_file_contains_description_mode_and_denied_tools() {
         let generated = Generated {
             identifier: "x".to_owned(),
             when_to_use: "Use this: \"now\"\nor never".to_owned(),
             system_prompt: "You test.\n---\nMore.".to_owned(),
         };
-        let text = document(&generated, "subagent", &denied(Some("bash, read")).unwrap());
+        let text = document(&generated, "subagent", &denied_tools(Some("bash, read")).unwrap());
         let (front, body, problems) = codewright_config::front_matter(&text);
         assert_eq!(problems, Vec::<String>::new());
         assert_eq!(front["description"], "Use this: \"now\"\nor never");
@@ -137,6 +137,6 @@ mod tests {
         );
         assert!(front["permission"].get("bash").is_none());
         assert_eq!(body, "You test.\n---\nMore.");
-        assert!(denied(Some("nonsense")).is_err());
+        assert!(denied_tools(Some("nonsense")).is_err());
     }
 }

@@ -1,28 +1,27 @@
-//! `db`: SQL on the database of sessions.
+//! `db`: runs SQL on the database of sessions.
 //!
-//! Rows are read as they are and without waiting for anybody. A statement may also
-//! write, as in the original; but rows follow from the event log, so what it changes
-//! is told to be no more than that.
+//! Queries do not wait for writers. A statement may write, as in OpenCode; a warning then says that the event log,
+//! from which the rows follow, stays unchanged.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, ensure};
 use codewright_config::Env;
-use codewright_engine::inspect::{self, Cell, Enough, Told};
+use codewright_engine::inspect::{self, Cell, QueryEvent, Stop};
 use serde_json::{Map, Value};
 
 use crate::cli::{DbArgs, DbCommand, RowFormat};
 use crate::connection::{open_engine, working_directory};
-use crate::output::{Output, ended};
+use crate::output::{Output, exit_code};
 use crate::style;
 
-/// How long one statement of standard input may be.
+/// The longest statement that is read from standard input.
 const MAX_STATEMENT_BYTES: u64 = 16 * 1024 * 1024;
 
 pub(crate) fn main(args: &DbArgs) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    // Opening it makes the file, should this be the first command of all.
+    // Opening the engine creates the database if it does not exist yet.
     let path = runtime.block_on(async {
         let engine = open_engine(Env::from_process(), &working_directory(None)?).await?;
         let path = engine.database();
@@ -33,10 +32,10 @@ pub(crate) fn main(args: &DbArgs) -> anyhow::Result<ExitCode> {
         Rows { output: Output::new(), format: args.format, columns: Vec::new(), count: 0, failed: None };
     if let Some(DbCommand::Path(_)) = &args.command {
         let written = rows.output.write(&format!("{}\n", path.display()));
-        return ended(written.and_then(|()| rows.output.finish()));
+        return exit_code(written.and_then(|()| rows.output.finish()));
     }
     let run = |sql: &str, rows: &mut Rows| -> anyhow::Result<bool> {
-        inspect::query(&path, sql, |told| rows.tell(told))?;
+        inspect::query(&path, sql, |event| rows.handle(event))?;
         Ok(rows.failed.is_none())
     };
     if let Some(sql) = &args.query {
@@ -45,10 +44,10 @@ pub(crate) fn main(args: &DbArgs) -> anyhow::Result<ExitCode> {
         statements(|sql| run(sql, &mut rows))?;
     }
     let Rows { output, failed, .. } = rows;
-    ended(failed.map_or_else(|| output.finish(), Err))
+    exit_code(failed.map_or_else(|| output.finish(), Err))
 }
 
-/// Gives each statement of standard input, which ends with `;` at the end of a line, to `run`.
+/// Calls `run` for each statement of standard input. A statement ends with `;` at the end of a line.
 fn statements(mut run: impl FnMut(&str) -> anyhow::Result<bool>) -> anyhow::Result<()> {
     let is_terminal = io::stdin().is_terminal();
     let mut input = io::stdin().lock();
@@ -56,7 +55,7 @@ fn statements(mut run: impl FnMut(&str) -> anyhow::Result<bool>) -> anyhow::Resu
     loop {
         if is_terminal {
             let prompt = if statement.is_empty() { "sql> " } else { "...> " };
-            // A prompt that cannot be shown changes nothing.
+            // The prompt is not essential.
             drop(io::stderr().write_all(prompt.as_bytes()));
         }
         let room = MAX_STATEMENT_BYTES.saturating_sub(statement.len() as u64);
@@ -64,7 +63,7 @@ fn statements(mut run: impl FnMut(&str) -> anyhow::Result<bool>) -> anyhow::Resu
             input.by_ref().take(room).read_line(&mut statement).context("cannot read standard input")?;
         ensure!(
             read > 0 || room > 0,
-            "a statement of standard input is longer than {MAX_STATEMENT_BYTES} bytes"
+            "a statement on standard input is longer than {MAX_STATEMENT_BYTES} bytes"
         );
         let is_over = read == 0;
         if !is_over && !statement.trim_end().ends_with(';') {
@@ -73,7 +72,7 @@ fn statements(mut run: impl FnMut(&str) -> anyhow::Result<bool>) -> anyhow::Resu
         match run(&statement) {
             Ok(true) => {}
             Ok(false) => return Ok(()),
-            // Whoever types sees what is wrong and goes on.
+            // An interactive user can correct the statement.
             Err(error) if is_terminal => style::error(&error),
             Err(error) => return Err(error),
         }
@@ -94,25 +93,27 @@ struct Rows {
 }
 
 impl Rows {
-    fn tell(&mut self, told: Told) -> Result<(), Enough> {
-        self.write(told).map_err(|error| {
+    fn handle(&mut self, event: QueryEvent) -> Result<(), Stop> {
+        self.write(event).map_err(|error| {
             self.failed = Some(error);
-            Enough
+            Stop
         })
     }
 
-    fn write(&mut self, told: Told) -> io::Result<()> {
-        match (told, self.format) {
-            (Told::Writes, _) => {
-                style::warning("this writes rows, which follow from the event log: the log stays as it is");
+    fn write(&mut self, event: QueryEvent) -> io::Result<()> {
+        match (event, self.format) {
+            (QueryEvent::Writes, _) => {
+                style::warning(
+                    "this statement writes rows; the event log, from which rows are rebuilt, stays unchanged",
+                );
                 Ok(())
             }
-            (Told::Columns(columns), _) => {
+            (QueryEvent::Columns(columns), _) => {
                 self.columns = columns;
                 self.count = 0;
                 Ok(())
             }
-            (Told::Row(cells), RowFormat::Tsv) => {
+            (QueryEvent::Row(cells), RowFormat::Tsv) => {
                 if self.count == 0 {
                     self.output.write(&format!("{}\n", self.columns.join("\t")))?;
                 }
@@ -120,15 +121,17 @@ impl Rows {
                 let cells: Vec<_> = cells.into_iter().map(text).collect();
                 self.output.write(&format!("{}\n", cells.join("\t")))
             }
-            (Told::Row(cells), RowFormat::Json) => {
+            (QueryEvent::Row(cells), RowFormat::Json) => {
                 let start = if self.count == 0 { "[\n  " } else { ",\n  " };
                 self.count += 1;
                 let row: Map<_, _> = self.columns.iter().cloned().zip(cells.into_iter().map(value)).collect();
                 let row = serde_json::to_string_pretty(&row)?.replace('\n', "\n  ");
                 self.output.write(&format!("{start}{row}"))
             }
-            (Told::End, RowFormat::Tsv) => Ok(()),
-            (Told::End, RowFormat::Json) => self.output.write(if self.count == 0 { "[]\n" } else { "\n]\n" }),
+            (QueryEvent::End, RowFormat::Tsv) => Ok(()),
+            (QueryEvent::End, RowFormat::Json) => {
+                self.output.write(if self.count == 0 { "[]\n" } else { "\n]\n" })
+            }
         }
     }
 }
@@ -149,7 +152,7 @@ fn value(cell: Cell) -> Value {
         Cell::Integer(number) => number.into(),
         Cell::Real(number) => number.into(),
         Cell::Text(text) => text.into(),
-        // As the original's runtime writes bytes.
+        // The JSON that OpenCode prints for bytes.
         Cell::Blob(bytes) => bytes
             .into_iter()
             .enumerate()

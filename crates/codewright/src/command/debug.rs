@@ -1,4 +1,4 @@
-//! `debug`: how the program is set up.
+//! `debug`: prints paths, configuration, skills, agents and prompts.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -7,32 +7,32 @@ use codewright_config::{Dirs, Env};
 use codewright_engine::{Engine, Place, PromptReport};
 
 use crate::cli::{DebugArgs, DebugCommand};
-use crate::connection::{explained, open_engine, working_directory};
-use crate::output::{Output, ended};
+use crate::connection::{engine_error, open_engine, working_directory};
+use crate::output::{Output, exit_code};
 use crate::style;
 
 pub(crate) fn main(args: &DebugArgs) -> anyhow::Result<ExitCode> {
     match &args.command {
         DebugCommand::Paths(_) => paths(),
         DebugCommand::Config { origins, .. } => {
-            let shown = if *origins { Shown::Origins } else { Shown::Config };
-            in_place(move |_, place| async move { config(&place, shown) })
+            let view = if *origins { ConfigView::Origins } else { ConfigView::Values };
+            in_directory(move |_, place| async move { config(&place, view) })
         }
-        DebugCommand::Skill(_) => in_place(|_, place| async move {
+        DebugCommand::Skill(_) => in_directory(|_, place| async move {
             print(&format!("{}\n", serde_json::to_string_pretty(&place.skills_json())?))
         }),
         DebugCommand::Agent { name, .. } => {
             let name = name.clone();
-            in_place(move |_, place| async move {
-                let agent = place.agent_json(&name).map_err(explained)?;
+            in_directory(move |_, place| async move {
+                let agent = place.agent_json(&name).map_err(engine_error)?;
                 print(&format!("{}\n", serde_json::to_string_pretty(&agent)?))
             })
         }
         DebugCommand::Prompt { agent, model, json, .. } => {
             let (agent, model, json) = (agent.clone(), model.clone(), *json);
-            in_place(move |engine, place| async move {
+            in_directory(move |engine, place| async move {
                 let report = engine.prompt_report(&place, agent.as_deref(), model.as_deref()).await;
-                let report = report.map_err(explained)?;
+                let report = report.map_err(engine_error)?;
                 for warning in &report.warnings {
                     style::warning(warning);
                 }
@@ -43,20 +43,23 @@ pub(crate) fn main(args: &DebugArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-enum Shown {
-    Config,
+/// How the configuration is printed.
+enum ConfigView {
+    /// As one JSON object.
+    Values,
+    /// A line for each value, with the file that sets it.
     Origins,
 }
 
-/// Opens the engine in the working directory, says what is wrong there, and does something with it.
-fn in_place<F>(work: impl FnOnce(Engine, Arc<Place>) -> F) -> anyhow::Result<ExitCode>
+/// Opens the engine in the working directory, prints its warnings, and runs `work`.
+fn in_directory<F>(work: impl FnOnce(Engine, Arc<Place>) -> F) -> anyhow::Result<ExitCode>
 where
     F: Future<Output = anyhow::Result<ExitCode>>,
 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let engine = open_engine(Env::from_process(), &working_directory(None)?).await?;
-        let place = engine.place(engine.default_directory()).await.map_err(explained)?;
+        let place = engine.place(engine.default_directory()).await.map_err(engine_error)?;
         for warning in place.warnings() {
             style::warning(&warning);
         }
@@ -66,10 +69,10 @@ where
     })
 }
 
-fn config(place: &Place, shown: Shown) -> anyhow::Result<ExitCode> {
-    match shown {
-        Shown::Config => print(&format!("{}\n", serde_json::to_string_pretty(&place.config_shown())?)),
-        Shown::Origins => {
+fn config(place: &Place, view: ConfigView) -> anyhow::Result<ExitCode> {
+    match view {
+        ConfigView::Values => print(&format!("{}\n", serde_json::to_string_pretty(&place.config_shown())?)),
+        ConfigView::Origins => {
             let settings = place.settings();
             let lines = settings.iter().map(|setting| {
                 let line = format!("{} = {}  ({})", setting.path, setting.value, setting.origin);
@@ -80,7 +83,7 @@ fn config(place: &Place, shown: Shown) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The pieces of a prompt and their sizes.
+/// A table of the parts of a prompt and their sizes.
 fn table(report: &PromptReport) -> String {
     let mut lines = vec![
         format!("agent {}, model {}, family {}", report.agent, report.model, report.family),
@@ -95,14 +98,14 @@ fn table(report: &PromptReport) -> String {
         .extend(report.tools.iter().map(|tool| row(&format!("tool {}", tool.name), tool.bytes, tool.tokens)));
     let total = &report.total;
     lines.extend([row("total", total.bytes, total.tokens), String::new()]);
-    lines.push("the same with each family's prompt and tools:".to_owned());
+    lines.push("the total with each model family's prompt and tools:".to_owned());
     lines.extend(report.families.iter().map(|family| row(&family.name, family.bytes, family.tokens)));
     lines.iter().map(|line| format!("{}\n", crate::clean::clean_line(line))).collect()
 }
 
 fn print(text: &str) -> anyhow::Result<ExitCode> {
     let mut output = Output::new();
-    ended(output.write(text).and_then(|()| output.finish()))
+    exit_code(output.write(text).and_then(|()| output.finish()))
 }
 
 fn paths() -> anyhow::Result<ExitCode> {
@@ -121,12 +124,12 @@ fn paths() -> anyhow::Result<ExitCode> {
             output
                 .write(&format!("{name:<10} {}\n", crate::clean::clean_line(&path.display().to_string())))?;
         }
-        // What is found there is read as well.
+        // OpenCode's configuration directory is read too.
         output.write(&format!(
             "{:<10} {}\n",
             "opencode",
             crate::clean::clean_line(&dirs.config.display().to_string())
         ))
     };
-    ended(write().and_then(|()| output.finish()))
+    exit_code(write().and_then(|()| output.finish()))
 }

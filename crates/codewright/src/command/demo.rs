@@ -1,9 +1,8 @@
-//! `demo`: the main job on a machine with no key and no network.
+//! `demo`: fixes a bug in a small project, without an API key or a network.
 //!
-//! A small project with a bug is made in a temporary directory, and a scripted model,
-//! served on this machine and announced as scripted, works through the ordinary loop,
-//! wire, tools, permission rules and store until the project's test passes. Nothing of
-//! the user's configuration, data or keys is touched.
+//! The project is created in a temporary directory. A scripted model, which a local server provides, works through the
+//! ordinary loop, protocol, tools, permission rules and store until the project's test passes. The user's configuration,
+//! data and keys are not used.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -41,15 +40,17 @@ pub(crate) fn main(args: DemoArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn demo(args: DemoArgs) -> anyhow::Result<ExitCode> {
-    let folder =
-        tempfile::Builder::new().prefix("codewright-demo-").tempdir().context("cannot make a project")?;
+    let folder = tempfile::Builder::new()
+        .prefix("codewright-demo-")
+        .tempdir()
+        .context("cannot create the demo project")?;
     let project = folder.path().join("total");
     make_project(&project).await?;
     let server = Server::start(script(&project)).await.context("cannot start the scripted model")?;
     if args.format == Format::Default {
-        tell(&format!(
-            "This is a demonstration. The model is a script on this machine: no key, no network, and its words are \
-             written in advance.\nEverything else is the real program, at work on a small project in {}\n\n$ codewright \
+        print_note(&format!(
+            "This is a demonstration. The model is a script on this machine: it needs no key and no network, and its \
+             answers are written in advance.\nEverything else is the real program, working on a small project in {}\n\n$ codewright \
              run \"{PROMPT}\"",
             project.display()
         ));
@@ -61,25 +62,25 @@ async fn demo(args: DemoArgs) -> anyhow::Result<ExitCode> {
     server.stop().await;
     if args.keep {
         let kept = folder.keep();
-        tell(&format!("The project is kept in {}", kept.join("total").display()));
+        print_note(&format!("The project is kept in {}", kept.join("total").display()));
     }
     anyhow::ensure!(problems.is_empty(), "the scripted model refused a request: {}", problems.join("; "));
     code
 }
 
-/// Says something about the demonstration itself, beside what the program prints.
-fn tell(text: &str) {
+/// Prints a note about the demonstration on standard error.
+fn print_note(text: &str) {
     use std::io::Write as _;
-    // Nobody is left to be told when this fails.
+    // If standard error is closed, there is no other way to report this.
     drop(writeln!(std::io::stderr(), "{text}\n"));
 }
 
 async fn make_project(project: &Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(project).context("cannot make the project's directory")?;
+    std::fs::create_dir_all(project).context("cannot create the project's directory")?;
     for (name, text) in FILES {
         std::fs::write(project.join(name), text).with_context(|| format!("cannot write {name}"))?;
     }
-    // Without git the project is a plain directory, which works as well.
+    // Without git the project is a plain directory, which works too.
     for arguments in
         [&["init", "--quiet"][..], &["add", "."], &["commit", "--quiet", "--message", "Add total"]]
     {
@@ -97,7 +98,7 @@ async fn git(project: &Path, arguments: &[&str]) -> bool {
     git.run_in_own(project, &arguments, GIT_DEADLINE).await.is_ok()
 }
 
-/// An environment of its own: the demonstration neither reads nor writes the user's files.
+/// A separate environment, so that the demonstration neither reads nor writes the user's files.
 fn environment(folder: &Path, url: &str) -> Env {
     let own = |name: &str| folder.join(name).to_string_lossy().into_owned();
     let config = json!({
@@ -108,7 +109,7 @@ fn environment(folder: &Path, url: &str) -> Env {
             "options": { "baseURL": format!("{url}/v1"), "apiKey": "none" },
             "models": { "demo": { "name": "demo", "limit": { "context": 32000, "output": 4000 } } },
         } },
-        // Commands are asked about, and only the test may run.
+        // Commands need permission, and only the test has it.
         "permission": { "bash": { "*": "ask", "sh test.sh": "allow" } },
     });
     let path = Env::from_process().get("PATH").unwrap_or_default().to_owned();
@@ -119,13 +120,13 @@ fn environment(folder: &Path, url: &str) -> Env {
         ("XDG_DATA_HOME", own("data")),
         ("XDG_STATE_HOME", own("state")),
         ("XDG_CACHE_HOME", own("cache")),
-        // Without git nothing marks the project's top, and the directories above would be read too.
+        // Without git nothing marks the project's root, and the parent directories would be read too.
         (env::DISABLE_PROJECT_CONFIG, "1".to_owned()),
         (env::CONFIG_CONTENT, config.to_string()),
     ])
 }
 
-/// What the model says. It reads the results it is given: if the test does not pass, it says so.
+/// The model's answers. The last one depends on the test's result.
 fn script(project: &Path) -> Script {
     let path = |name: &str| project.join(name).to_string_lossy().into_owned();
     let (total, test): (String, String) = (path("total.sh"), path("test.sh"));

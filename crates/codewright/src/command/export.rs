@@ -1,7 +1,6 @@
-//! `export`: a session as JSON, in the form that OpenCode reads and writes.
+//! `export`: writes a session as JSON, in the format of OpenCode's export.
 //!
-//! Messages are read and written one at a time, so that a long session takes no more
-//! memory than a short one.
+//! Messages are read and written one at a time, so that a long session needs no more memory than a short one.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -14,12 +13,12 @@ use serde_json::Value;
 
 use crate::clean::clean_line;
 use crate::cli::ExportArgs;
-use crate::connection::{explained, open_engine, working_directory};
-use crate::output::{Output, ended};
+use crate::connection::{engine_error, open_engine, working_directory};
+use crate::output::{Output, exit_code};
 use crate::style;
 
-/// How many sessions are offered.
-const OFFERED: usize = 20;
+/// The number of sessions to choose from.
+const MAX_CHOICES: usize = 20;
 
 pub(crate) fn main(args: &ExportArgs) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -37,21 +36,21 @@ async fn export(engine: &Engine, args: &ExportArgs) -> anyhow::Result<ExitCode> 
         None => choose(engine).await?,
     };
     let texts = if args.sanitize { Texts::Redacted } else { Texts::Whole };
-    let mut export = engine.export_session(&id, texts).await.map_err(explained)?;
+    let mut export = engine.export_session(&id, texts).await.map_err(engine_error)?;
     style::note(&format!("Exporting session: {id}"));
     let mut output = Output::new();
     let written = write(&mut export, &mut output).await?;
-    ended(written.and_then(|()| output.finish()))
+    exit_code(written.and_then(|()| output.finish()))
 }
 
-/// Writes the document as it is found; the inner error is that of standard output.
+/// Writes the document message by message. The inner error is that of standard output.
 async fn write(export: &mut Export, output: &mut Output) -> anyhow::Result<io::Result<()>> {
     let begun = format!("{{\n  \"info\": {},\n  \"messages\": [", indented(export.info(), "  ")?);
     if let Err(error) = output.write(&begun) {
         return Ok(Err(error));
     }
     let mut separator = "\n    ";
-    while let Some(message) = export.next().await.map_err(explained)? {
+    while let Some(message) = export.next().await.map_err(engine_error)? {
         if let Err(error) = output.write(&format!("{separator}{}", indented(&message, "    ")?)) {
             return Ok(Err(error));
         }
@@ -64,28 +63,28 @@ async fn write(export: &mut Export, output: &mut Output) -> anyhow::Result<io::R
     Ok(output.write(&format!("{end}\n}}\n")))
 }
 
-/// JSON on several lines; a line feed within a text is written as `\n`, so every other one is ours.
+/// Indented JSON. A line feed within a text is escaped, so every line feed here is part of the layout.
 fn indented(value: &Value, indent: &str) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(value)?.replace('\n', &format!("\n{indent}")))
 }
 
-/// Asks for one of the newest sessions.
+/// Lets the user choose one of the newest sessions.
 async fn choose(engine: &Engine) -> anyhow::Result<SessionId> {
-    let project = engine.project_of(engine.default_directory()).await.map_err(explained)?;
+    let project = engine.project_of(engine.default_directory()).await.map_err(engine_error)?;
     let filter = SessionFilter {
         project: Some(project.id),
         roots: true,
-        limit: Some(OFFERED),
+        limit: Some(MAX_CHOICES),
         ..SessionFilter::default()
     };
-    let sessions = engine.sessions(filter).await.map_err(explained)?;
+    let sessions = engine.sessions(filter).await.map_err(engine_error)?;
     if sessions.is_empty() {
-        bail!("there is no session in this project yet");
+        bail!("this project has no sessions yet");
     }
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         let newest = sessions.first().map(|session| session.id.to_string()).unwrap_or_default();
         bail!(
-            "no session is named\nname one: `codewright export {newest}` is the newest, `codewright session list` lists them"
+            "missing session id\nuse `codewright export {newest}` for the newest session; `codewright session list` lists all"
         );
     }
     ask(&sessions)
@@ -110,5 +109,5 @@ fn ask(sessions: &[Session]) -> anyhow::Result<SessionId> {
     };
     chosen
         .map(|session| session.id.clone())
-        .with_context(|| format!("`{answer}` is none of the sessions listed"))
+        .with_context(|| format!("`{answer}` is not one of the listed sessions"))
 }

@@ -1,5 +1,4 @@
-//! `import`: a session from a file, standard input or a share, or all of another
-//! installation's.
+//! `import`: imports a session from a file, standard input or a share, or all sessions of another program.
 
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,17 +11,17 @@ use codewright_engine::{Engine, Imported, MAX_DOCUMENT_BYTES, Mode, Outcome, Sum
 
 use crate::clean::clean_line;
 use crate::cli::{ImportArgs, Installation};
-use crate::connection::{explained, open_engine, working_directory};
-use crate::output::{Output, ended};
+use crate::connection::{engine_error, open_engine, working_directory};
+use crate::output::{Output, exit_code};
 use crate::style;
 
-/// How often progress is told on a terminal.
+/// How often progress is shown on a terminal.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
-/// How often it is told where each time is a line of its own.
+/// How often progress is printed elsewhere, a line each time.
 const PROGRESS_LINE_EVERY: Duration = Duration::from_secs(5);
-/// How many skipped sessions are named.
+/// The number of skipped sessions that are listed.
 const NAMED: usize = 50;
-/// How many notes are shown.
+/// The number of notes that are listed.
 const NOTES: usize = 50;
 
 pub(crate) fn main(args: &ImportArgs) -> anyhow::Result<ExitCode> {
@@ -32,9 +31,9 @@ pub(crate) fn main(args: &ImportArgs) -> anyhow::Result<ExitCode> {
         let dirs = Dirs::new(&env)?;
         let engine = open_engine(env, &working_directory(None)?).await?;
         let done = match (&args.file, args.from) {
-            (Some(file), _) => one(&engine, file).await,
-            (None, Some(Installation::Opencode)) => all(&engine, args, &dirs).await,
-            // The command line refuses this.
+            (Some(file), _) => import_one(&engine, file).await,
+            (None, Some(Installation::Opencode)) => import_all(&engine, args, &dirs).await,
+            // clap rejects this.
             (None, None) => bail!("name a file, or an installation with --from"),
         };
         engine.close().await?;
@@ -42,21 +41,21 @@ pub(crate) fn main(args: &ImportArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
-async fn one(engine: &Engine, file: &str) -> anyhow::Result<ExitCode> {
+async fn import_one(engine: &Engine, file: &str) -> anyhow::Result<ExitCode> {
     let imported = if file.starts_with("https://") || file.starts_with("http://") {
-        engine.import_share(engine.default_directory(), file).await.map_err(explained)?
+        engine.import_share(engine.default_directory(), file).await.map_err(engine_error)?
     } else {
         let (name, text) = read(file)?;
-        engine.import_session(engine.default_directory(), &name, text).await.map_err(explained)?
+        engine.import_session(engine.default_directory(), &name, text).await.map_err(engine_error)?
     };
     let Imported { session, outcome, notes } = imported;
     match outcome {
         Outcome::Imported => {}
-        Outcome::Updated => style::note("the session was here already and got what was new"),
-        Outcome::Unchanged => style::note("the session was here already: nothing is new"),
+        Outcome::Updated => style::note("the session existed already; new messages were added"),
+        Outcome::Unchanged => style::note("the session exists already and has not changed"),
         Outcome::Kept(reason) => bail!(
-            "the session `{session}` stays as it is here: {reason}\n\
-             `codewright session delete {session}` makes room for the other one"
+            "the session `{session}` was not imported: {reason}\n\
+             run `codewright session delete {session}` to import it from scratch"
         ),
     }
     for note in notes {
@@ -64,10 +63,10 @@ async fn one(engine: &Engine, file: &str) -> anyhow::Result<ExitCode> {
     }
     let mut output = Output::new();
     let written = output.write(&format!("Imported session: {session}\n"));
-    ended(written.and_then(|()| output.finish()))
+    exit_code(written.and_then(|()| output.finish()))
 }
 
-/// The text of a file or of standard input, and what errors call it.
+/// The text of a file or of standard input, and its name for error messages.
 fn read(file: &str) -> anyhow::Result<(String, String)> {
     let limit = MAX_DOCUMENT_BYTES as u64;
     let mut bytes = Vec::new();
@@ -82,31 +81,31 @@ fn read(file: &str) -> anyhow::Result<(String, String)> {
         opened.take(limit + 1).read_to_end(&mut bytes).with_context(|| format!("cannot read `{file}`"))?;
         format!("`{file}`")
     };
-    ensure!(bytes.len() as u64 <= limit, "{name} is larger than {limit} bytes, the most a session may have");
+    ensure!(bytes.len() as u64 <= limit, "{name} is larger than {limit} bytes, the maximum for a session");
     let text = String::from_utf8(bytes).map_err(|error| {
         anyhow::anyhow!(
-            "{name} is not an exported session: it is no UTF-8 behind byte {}",
+            "{name} is not an exported session: invalid UTF-8 after byte {}",
             error.utf8_error().valid_up_to()
         )
     })?;
     Ok((name, text))
 }
 
-async fn all(engine: &Engine, args: &ImportArgs, dirs: &Dirs) -> anyhow::Result<ExitCode> {
+async fn import_all(engine: &Engine, args: &ImportArgs, dirs: &Dirs) -> anyhow::Result<ExitCode> {
     let database = database(args.data.as_deref(), dirs)?;
     let mode = if args.dry_run { Mode::DryRun } else { Mode::Write };
     let mut progress = Progress { shown: None, is_terminal: io::stderr().is_terminal() };
-    let summary = engine.import_installation(&database, mode, |n, count| progress.tell(n, count)).await;
+    let summary = engine.import_installation(&database, mode, |n, count| progress.update(n, count)).await;
     progress.end();
-    let summary = summary.map_err(explained)?;
+    let summary = summary.map_err(engine_error)?;
     let mut output = Output::new();
-    let written = output.write(&told(&summary, mode));
-    ended(written.and_then(|()| output.finish()))
+    let written = output.write(&summary_text(&summary, mode));
+    exit_code(written.and_then(|()| output.finish()))
 }
 
-/// The database of an installation: that of its data directory, or the file that was named.
-fn database(wanted: Option<&Path>, dirs: &Dirs) -> anyhow::Result<PathBuf> {
-    let directory = wanted.unwrap_or(&dirs.opencode_data);
+/// The database of another program: in its data directory, or the given file.
+fn database(data: Option<&Path>, dirs: &Dirs) -> anyhow::Result<PathBuf> {
+    let directory = data.unwrap_or(&dirs.opencode_data);
     if directory.is_file() {
         return Ok(directory.to_owned());
     }
@@ -114,7 +113,7 @@ fn database(wanted: Option<&Path>, dirs: &Dirs) -> anyhow::Result<PathBuf> {
     if database.is_file() {
         return Ok(database);
     }
-    // Other channels of the program have databases of other names.
+    // Other release channels of OpenCode use other file names.
     let mut others: Vec<_> = std::fs::read_dir(directory)
         .into_iter()
         .flatten()
@@ -129,21 +128,21 @@ fn database(wanted: Option<&Path>, dirs: &Dirs) -> anyhow::Result<PathBuf> {
     match others.len() {
         1 => Ok(others.remove(0)),
         0 => bail!(
-            "there is no database `{}`\nname the data directory of the installation with --data DIR",
+            "there is no database `{}`\nuse --data DIR for the data directory of the other program",
             database.display()
         ),
         _ => {
             let names: Vec<_> = others.iter().map(|path| path.display().to_string()).collect();
-            bail!("there are several databases: {}\nname one with --data FILE", names.join(", "))
+            bail!("there are several databases: {}\nselect one with --data FILE", names.join(", "))
         }
     }
 }
 
-fn told(summary: &Summary, mode: Mode) -> String {
+fn summary_text(summary: &Summary, mode: Mode) -> String {
     let Summary { imported, updated, unchanged, skipped, named, notes } = summary;
     let mut text = String::new();
     if mode == Mode::DryRun {
-        text.push_str("Nothing was changed. An import would bring:\n");
+        text.push_str("Dry run, nothing was changed. The import would give:\n");
     }
     for (name, count) in
         [("imported", imported), ("updated", updated), ("unchanged", unchanged), ("skipped", skipped)]
@@ -167,17 +166,17 @@ fn told(summary: &Summary, mode: Mode) -> String {
     text
 }
 
-/// Tells how far a long import is.
+/// Shows the progress of a long import.
 struct Progress {
     shown: Option<Instant>,
     is_terminal: bool,
 }
 
 impl Progress {
-    fn tell(&mut self, n: usize, count: usize) {
+    fn update(&mut self, n: usize, count: usize) {
         let now = Instant::now();
         let every = if self.is_terminal { PROGRESS_EVERY } else { PROGRESS_LINE_EVERY };
-        // The first is due only after a while: a short import says nothing.
+        // The first update is delayed, so that a short import prints nothing.
         let last = *self.shown.get_or_insert(now);
         if now.duration_since(last) < every {
             return;
@@ -185,7 +184,7 @@ impl Progress {
         self.shown = Some(now);
         let text = format!("{n} of {count} sessions");
         let text = if self.is_terminal { format!("\r{text} ") } else { format!("{text}\n") };
-        // Nobody is left to be told when this fails.
+        // If standard error is closed, there is no other way to report this.
         drop(io::stderr().write_all(text.as_bytes()));
     }
 

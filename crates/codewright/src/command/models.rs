@@ -1,4 +1,4 @@
-//! `models`: the models that can be used here, one a line.
+//! `models`: lists the available models, one per line.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use codewright_engine::Place;
 use serde_json::Value;
 
 use crate::cli::ModelsArgs;
-use crate::connection::{explained, open_engine, working_directory};
+use crate::connection::{engine_error, open_engine, working_directory};
 use crate::style;
 
 pub(crate) fn main(args: &ModelsArgs) -> anyhow::Result<ExitCode> {
@@ -20,14 +20,14 @@ pub(crate) fn main(args: &ModelsArgs) -> anyhow::Result<ExitCode> {
 async fn models(args: &ModelsArgs) -> anyhow::Result<ExitCode> {
     let env = Env::from_process();
     if args.refresh && env.is_on(env::DISABLE_MODELS_FETCH) {
-        bail!("--refresh fetches the models, which OPENCODE_DISABLE_MODELS_FETCH forbids");
+        bail!("--refresh cannot fetch the model list: OPENCODE_DISABLE_MODELS_FETCH is set");
     }
     let engine = open_engine(env, &working_directory(None)?).await?;
     if args.refresh {
-        engine.refresh_models().await.map_err(explained)?;
+        engine.refresh_models().await.map_err(engine_error)?;
         style::note("the model list is up to date");
     }
-    let place = engine.place(engine.default_directory()).await.map_err(explained)?;
+    let place = engine.place(engine.default_directory()).await.map_err(engine_error)?;
     for warning in place.warnings() {
         style::warning(&warning);
     }
@@ -35,16 +35,16 @@ async fn models(args: &ModelsArgs) -> anyhow::Result<ExitCode> {
     engine.close().await?;
     match std::io::stdout().write_all(listed?.as_bytes()) {
         Ok(()) => Ok(ExitCode::SUCCESS),
-        // Nobody reads it.
+        // The reader closed the pipe.
         Err(_) => Ok(ExitCode::FAILURE),
     }
 }
 
-/// The lines, sorted by provider and model.
+/// The lines to print, sorted by provider and model.
 fn list(place: &Place, args: &ModelsArgs) -> anyhow::Result<String> {
     let mut providers = match &args.provider {
-        Some(id) => vec![place.provider_json(id).map_err(explained)?],
-        None => place.usable_providers().map_err(explained)?,
+        Some(id) => vec![place.provider_json(id).map_err(engine_error)?],
+        None => place.usable_providers().map_err(engine_error)?,
     };
     providers.sort_by(|a, b| text(a, "id").cmp(text(b, "id")));
     let mut lines = String::new();

@@ -1,4 +1,4 @@
-//! `permissions`: the approvals that were given with "always", and their end.
+//! `permissions`: lists and revokes permissions that were granted with "always".
 
 use std::process::ExitCode;
 
@@ -10,11 +10,11 @@ use serde_json::json;
 
 use crate::clean::clean_line;
 use crate::cli::{ListFormat, PermissionsArgs, PermissionsCommand};
-use crate::connection::{explained, open_engine, working_directory};
-use crate::output::{Output, ended};
+use crate::connection::{engine_error, open_engine, working_directory};
+use crate::output::{Output, exit_code};
 use crate::style;
 
-/// The longest pattern that the table shows whole.
+/// Longer patterns are cut in the table.
 const PATTERN_CHARS: usize = 60;
 
 pub(crate) fn main(args: &PermissionsArgs) -> anyhow::Result<ExitCode> {
@@ -33,7 +33,7 @@ pub(crate) fn main(args: &PermissionsArgs) -> anyhow::Result<ExitCode> {
 
 async fn list(engine: &Engine, all: bool, format: ListFormat) -> anyhow::Result<ExitCode> {
     let saved = if all {
-        engine.saved_permissions(None).await.map_err(explained)?
+        engine.saved_permissions(None).await.map_err(engine_error)?
     } else {
         of_this_project(engine).await?
     };
@@ -44,20 +44,20 @@ async fn list(engine: &Engine, all: bool, format: ListFormat) -> anyhow::Result<
             output.write(&format!("{}\n", serde_json::to_string_pretty(&saved)?))
         }
         ListFormat::Table if saved.is_empty() => {
-            let place = if all { "" } else { " in this project" };
-            style::note(&format!("No permissions are saved{place}"));
+            let scope = if all { "" } else { " in this project" };
+            style::note(&format!("No permissions are saved{scope}"));
             Ok(())
         }
         ListFormat::Table => output.write(&table(&saved)),
     };
-    ended(written.and_then(|()| output.finish()))
+    exit_code(written.and_then(|()| output.finish()))
 }
 
-/// The approvals that can count in the working directory.
+/// The permissions that can apply in the working directory.
 async fn of_this_project(engine: &Engine) -> anyhow::Result<Vec<SavedPermission>> {
     let directory = engine.default_directory();
-    let project = engine.project_of(directory).await.map_err(explained)?.id;
-    let mut saved = engine.saved_permissions(Some(project.clone())).await.map_err(explained)?;
+    let project = engine.project_of(directory).await.map_err(engine_error)?.id;
+    let mut saved = engine.saved_permissions(Some(project.clone())).await.map_err(engine_error)?;
     if project == ProjectId::global() {
         let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
         saved.retain(|one| directory.to_string_lossy() == one.directory);
@@ -100,9 +100,9 @@ fn table(saved: &[SavedPermission]) -> String {
 }
 
 async fn revoke(engine: &Engine, id: &str) -> anyhow::Result<ExitCode> {
-    if !engine.revoke_permission(id).await.map_err(explained)? {
+    if !engine.revoke_permission(id).await.map_err(engine_error)? {
         bail!(
-            "there is no saved permission `{}`; `codewright permissions list --all` shows their ids",
+            "there is no saved permission `{}`; `codewright permissions list --all` lists the ids",
             clean_line(id)
         );
     }
@@ -113,7 +113,7 @@ async fn revoke(engine: &Engine, id: &str) -> anyhow::Result<ExitCode> {
 async fn revoke_all(engine: &Engine) -> anyhow::Result<ExitCode> {
     let mut count = 0;
     for one in of_this_project(engine).await? {
-        count += usize::from(engine.revoke_permission(&one.id).await.map_err(explained)?);
+        count += usize::from(engine.revoke_permission(&one.id).await.map_err(engine_error)?);
     }
     let noun = if count == 1 { "permission" } else { "permissions" };
     style::note(&format!("{count} {noun} revoked in this project"));

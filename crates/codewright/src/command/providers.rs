@@ -1,4 +1,4 @@
-//! `providers`: what one is signed in to, signing in, and signing out. No secret is ever printed.
+//! `providers`: lists, adds and removes credentials of model providers. Secrets are never printed.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, IsTerminal as _, Read as _, Write as _};
@@ -23,7 +23,7 @@ mod well_known;
 
 /// The longest key that is read.
 const KEY_LIMIT_BYTES: u64 = 64 * 1024;
-/// How often a wrong answer may be given before it is taken as a no.
+/// How many invalid answers are accepted before the question is cancelled.
 const TRIES: usize = 3;
 
 pub(crate) fn main(args: ProvidersArgs) -> anyhow::Result<ExitCode> {
@@ -41,7 +41,7 @@ pub(crate) fn main(args: ProvidersArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What reaches the servers one signs in at.
+/// The HTTP client for sign-ins.
 fn client(env: &Env) -> anyhow::Result<Client> {
     let network = Network { variables: env.of(codewright_config::env::NETWORK) };
     Ok(Client::within(network, &format!("codewright/{VERSION}"))?)
@@ -99,16 +99,16 @@ fn login(
     }
     let ways = methods(&provider);
     let index = pick_method(&provider, ways, method)?;
-    let way = ways.get(index).context("the method was picked from the list")?;
+    let way = ways.get(index).context("the method is not in the list")?;
     let credential = match way.kind {
         Kind::Api => {
-            // A key that is piped in comes alone; what belongs to it is in the environment then.
+            // If the key is piped in, the other values come from the environment.
             let answers = if std::io::stdin().is_terminal() {
                 ask_prompts(way.prompts)?
             } else {
                 from_environment(way.prompts, env)
             };
-            let extra = noted(answers);
+            let extra = metadata(answers);
             Credential::Api { key: key(&provider)?.as_str().into(), extra }
         }
         Kind::OpenAiBrowser
@@ -122,14 +122,14 @@ fn login(
             let inputs = ask_prompts(way.prompts)?;
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let credential = runtime.block_on(by_sign_in(sign_in, &provider, index, &inputs));
-            // A thread may still wait for a line of the terminal.
+            // A thread may still be reading a line of the terminal.
             runtime.shutdown_background();
             credential?
         }
     };
     sign_in.vault().set(&provider, &credential)?;
     let name = clean_line(&name(&provider));
-    Ok(crate::print(&format!("└  Signed in to {name}; kept in {}\n", sign_in.vault().path().display())))
+    Ok(crate::print(&format!("└  Signed in to {name}; saved in {}\n", sign_in.vault().path().display())))
 }
 
 /// Signs in at an organisation's address.
@@ -137,12 +137,12 @@ fn login_at(sign_in: &SignIn, env: &Env, url: &str) -> anyhow::Result<ExitCode> 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let client = client(env)?;
     let signed_in = runtime.block_on(well_known::sign_in(&client, url, env));
-    // A thread may still wait for a line of the terminal.
+    // A thread may still be reading a line of the terminal.
     runtime.shutdown_background();
     let (url, credential) = signed_in?;
     sign_in.vault().set(&url, &credential)?;
     let (url, path) = (clean_line(&url), sign_in.vault().path().display());
-    Ok(crate::print(&format!("└  Signed in at {url}; kept in {path}\n")))
+    Ok(crate::print(&format!("└  Signed in at {url}; saved in {path}\n")))
 }
 
 async fn by_sign_in(
@@ -153,11 +153,13 @@ async fn by_sign_in(
 ) -> anyhow::Result<Credential> {
     let begun = sign_in.begin(provider, method, inputs).await?;
     let device = begun.instructions.starts_with("Enter code");
-    say(&format!("│  Go to: {}\n│  {}\n", clean_line(&begun.url), clean_line(&begun.instructions)));
+    print_prompt(&format!("│  Go to: {}\n│  {}\n", clean_line(&begun.url), clean_line(&begun.instructions)));
     if !device {
-        say("│  No browser on this machine? Open the address elsewhere and paste the one it ends at.\n");
+        print_prompt(
+            "│  No browser on this machine? Open the address elsewhere and paste the final address here.\n",
+        );
     }
-    say("│  Waiting …\n");
+    print_prompt("│  Waiting …\n");
     let pasted = async {
         if device {
             return std::future::pending().await;
@@ -168,13 +170,13 @@ async fn by_sign_in(
         });
         match line.await {
             Ok(Ok(line)) if !line.trim().is_empty() => line,
-            // The end of the input says nothing; the browser may still come back.
+            // At the end of the input the browser may still finish the sign-in.
             _ => std::future::pending().await,
         }
     };
     tokio::select! {
         credential = sign_in.finish(begun, pasted) => Ok(credential?),
-        _ = tokio::signal::ctrl_c() => bail!("the sign-in was given up; nothing was changed"),
+        _ = tokio::signal::ctrl_c() => bail!("the sign-in was cancelled; nothing was changed"),
     }
 }
 
@@ -187,9 +189,9 @@ fn logout(sign_in: &SignIn, provider: Option<&str>) -> anyhow::Result<ExitCode> 
     };
     if !sign_in.vault().remove(&provider)? {
         let known: Vec<_> = stored.iter().map(|(name, ..)| name).collect();
-        let known = if known.is_empty() { "there are none".to_owned() } else { known.join(", ") };
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         bail!(
-            "there are no credentials for `{}`; those stored: {}",
+            "there are no credentials for `{}`; stored credentials: {}",
             clean_line(&provider),
             clean_line(&known)
         );
@@ -198,7 +200,7 @@ fn logout(sign_in: &SignIn, provider: Option<&str>) -> anyhow::Result<ExitCode> 
     Ok(crate::print(&format!("└  Signed out of {name}\n")))
 }
 
-/// The id of a provider that is named by it or by the name shown to people; an unknown one is the configuration's.
+/// The id of a provider, found by id or display name. An unknown name is returned unchanged: it may be configured.
 fn id_of(named: &str) -> String {
     let catalog = Catalog::embedded();
     let rows = || catalog::providers().iter().map(|row| (row.id, row.name));
@@ -210,7 +212,7 @@ fn id_of(named: &str) -> String {
     found.map_or(named, |(id, _)| id).to_owned()
 }
 
-/// The name shown to people.
+/// The display name of a provider.
 fn name(provider: &str) -> String {
     if let Some(row) = catalog::provider(provider) {
         return row.name.to_owned();
@@ -232,40 +234,40 @@ fn plural(count: usize, word: &str) -> String {
 
 fn pick_provider() -> anyhow::Result<String> {
     if !std::io::stdin().is_terminal() {
-        bail!("name the provider: `codewright providers login -p NAME`, with the key on standard input");
+        bail!("missing provider: use `codewright providers login -p NAME`, with the key on standard input");
     }
     let mut ids: Vec<_> = catalog::providers().iter().filter(|row| !row.local).map(|row| row.id).collect();
     ids.sort_unstable();
     let names: Vec<_> = ids.iter().map(|id| format!("{} ({id})", name(id))).collect();
-    say("┌  Sign in\n");
-    // A name that is not listed is one of the configuration's.
+    print_prompt("┌  Sign in\n");
+    // A name that is not listed may be a configured provider.
     let answer = pick("Provider, by number or name", &names, |text| {
         let listed = ids.iter().position(|id| *id == text);
         Some(listed.map_or_else(|| text.to_owned(), |index| ids[index].to_owned()))
     })?;
     Ok(match answer {
-        Picked::Number(index) => ids[index].to_owned(),
-        Picked::Text(text) => text,
+        Choice::Number(index) => ids[index].to_owned(),
+        Choice::Text(text) => text,
     })
 }
 
-fn pick_method(provider: &str, ways: &[Method], wanted: Option<&str>) -> anyhow::Result<usize> {
+fn pick_method(provider: &str, ways: &[Method], label: Option<&str>) -> anyhow::Result<usize> {
     let labels: Vec<_> = ways.iter().map(|way| way.label.to_owned()).collect();
-    if let Some(wanted) = wanted {
-        let wanted = wanted.trim();
-        let found = ways.iter().position(|way| way.label.eq_ignore_ascii_case(wanted));
+    if let Some(label) = label {
+        let label = label.trim();
+        let found = ways.iter().position(|way| way.label.eq_ignore_ascii_case(label));
         return found.with_context(|| {
-            format!("`{provider}` has no method `{}`; there are: {}", clean_line(wanted), labels.join(", "))
+            format!("`{provider}` has no method `{}`; its methods: {}", clean_line(label), labels.join(", "))
         });
     }
     let key = ways.iter().position(|way| way.kind == Kind::Api);
     match (ways, key) {
         ([_], _) => Ok(0),
-        // A key that is piped in can only be meant as one.
+        // Piped input can only be a key.
         (_, Some(key)) if !std::io::stdin().is_terminal() => Ok(key),
         _ => match pick("Method", &labels, |_| None)? {
-            Picked::Number(index) => Ok(index),
-            Picked::Text(_) => bail!("no method was picked"),
+            Choice::Number(index) => Ok(index),
+            Choice::Text(_) => bail!("no method was selected"),
         },
     }
 }
@@ -277,27 +279,27 @@ fn pick_stored(stored: &Stored) -> anyhow::Result<String> {
     }
     if !std::io::stdin().is_terminal() {
         bail!(
-            "name the provider: `codewright providers logout NAME`; there are: {}",
+            "missing provider: use `codewright providers logout NAME`; stored credentials: {}",
             clean_line(&names.join(", "))
         );
     }
     let shown: Vec<_> = names.iter().map(|name| clean_line(name)).collect();
     let known = |text: &str| names.iter().find(|name| *name == text).cloned();
     match pick("Provider, by number or name", &shown, known)? {
-        Picked::Number(index) => Ok(names[index].clone()),
-        Picked::Text(text) => Ok(text),
+        Choice::Number(index) => Ok(names[index].clone()),
+        Choice::Text(text) => Ok(text),
     }
 }
 
-/// What is kept beside a key, in the original's form.
-fn noted(answers: BTreeMap<String, String>) -> Map<String, Value> {
+/// The answers that are saved with a key, in OpenCode's format.
+fn metadata(answers: BTreeMap<String, String>) -> Map<String, Value> {
     let notes = answers.into_iter().filter(|(_, answer)| !answer.is_empty());
     let notes: Map<_, _> = notes.map(|(name, answer)| (name, Value::String(answer))).collect();
     let notes = if notes.is_empty() { None } else { Some(("metadata".to_owned(), Value::Object(notes))) };
     notes.into_iter().collect()
 }
 
-/// The answers that variables give.
+/// The answers from environment variables.
 fn from_environment(prompts: &[Prompt], env: &Env) -> BTreeMap<String, String> {
     const VARIABLES: [(&str, &str); 5] = [
         ("instanceUrl", codewright_config::env::GITLAB_INSTANCE_URL),
@@ -320,7 +322,7 @@ fn ask_prompts(prompts: &[Prompt]) -> anyhow::Result<BTreeMap<String, String>> {
             continue;
         }
         let answer = if prompt.options.is_empty() {
-            say(&format!("│  {} ({}): ", prompt.message, prompt.placeholder));
+            print_prompt(&format!("│  {} ({}): ", prompt.message, prompt.placeholder));
             line()?
         } else {
             let shown: Vec<_> =
@@ -333,8 +335,8 @@ fn ask_prompts(prompts: &[Prompt]) -> anyhow::Result<BTreeMap<String, String>> {
                     .map(|(value, ..)| (*value).to_owned())
             };
             match pick(prompt.message, &shown, value)? {
-                Picked::Number(index) => prompt.options[index].0.to_owned(),
-                Picked::Text(text) => text,
+                Choice::Number(index) => prompt.options[index].0.to_owned(),
+                Choice::Text(text) => text,
             }
         };
         answers.insert(prompt.key.to_owned(), answer);
@@ -342,66 +344,66 @@ fn ask_prompts(prompts: &[Prompt]) -> anyhow::Result<BTreeMap<String, String>> {
     Ok(answers)
 }
 
-/// A key: typed unseen, or all of standard input.
+/// Reads a key from the terminal without echo, or all of standard input.
 fn key(provider: &str) -> anyhow::Result<String> {
     let text = if std::io::stdin().is_terminal() {
-        say(&format!("│  Key for {} (not shown): ", clean_line(&name(provider))));
-        let typed = terminal::hidden(interruptible_line);
-        say("\n");
+        print_prompt(&format!("│  Key for {} (not shown): ", clean_line(&name(provider))));
+        let typed = terminal::without_echo(interruptible_line);
+        print_prompt("\n");
         typed?
     } else {
         let mut text = String::new();
         let read = std::io::stdin().lock().take(KEY_LIMIT_BYTES + 1).read_to_string(&mut text);
-        // The error would quote nothing, but what was read is a secret all the same.
+        // The source error is dropped, because the input is a secret.
         read.map_err(|_| anyhow::anyhow!("the key on standard input is not text"))?;
         text
     };
     let key = text.trim();
     if key.is_empty() {
         bail!(
-            "no key was given; pipe it in: `echo \"$KEY\" | codewright providers login -p {}`",
+            "missing key; pipe it in: `echo \"$KEY\" | codewright providers login -p {}`",
             clean_line(provider)
         );
     }
     if key.len() as u64 > KEY_LIMIT_BYTES || key.chars().any(char::is_control) {
-        bail!("a key is one line of at most 64 KiB");
+        bail!("invalid key: a key is one line of at most 64 KiB");
     }
     Ok(key.to_owned())
 }
 
-/// What was answered to a numbered question.
-enum Picked {
+/// The answer to a question with numbered choices.
+enum Choice {
     Number(usize),
     Text(String),
 }
 
-/// Asks by number; `named` makes something of an answer that is none.
+/// Asks the user to pick a number. `named` handles an answer that is not a number.
 fn pick(
     question: &str,
     choices: &[String],
     named: impl Fn(&str) -> Option<String>,
-) -> anyhow::Result<Picked> {
+) -> anyhow::Result<Choice> {
     for (index, choice) in choices.iter().enumerate() {
-        say(&format!("│  {:>3}. {choice}\n", index + 1));
+        print_prompt(&format!("│  {:>3}. {choice}\n", index + 1));
     }
     for _ in 0..TRIES {
-        say(&format!("◆  {question}: "));
+        print_prompt(&format!("◆  {question}: "));
         let answer = line()?;
         match answer.parse::<usize>() {
-            Ok(number) if (1..=choices.len()).contains(&number) => return Ok(Picked::Number(number - 1)),
+            Ok(number) if (1..=choices.len()).contains(&number) => return Ok(Choice::Number(number - 1)),
             Ok(_) => {}
             Err(_) => {
                 if let Some(text) = Some(answer.as_str()).filter(|text| !text.is_empty()).and_then(&named) {
-                    return Ok(Picked::Text(text));
+                    return Ok(Choice::Text(text));
                 }
             }
         }
-        say(&format!("│  Answer with a number from 1 to {}.\n", choices.len()));
+        print_prompt(&format!("│  Answer with a number from 1 to {}.\n", choices.len()));
     }
-    bail!("nothing was picked; nothing was changed")
+    bail!("nothing was selected; nothing was changed")
 }
 
-/// A line of standard input.
+/// Reads a line of standard input.
 fn line() -> anyhow::Result<String> {
     let mut line = String::new();
     let read = std::io::stdin().lock().take(KEY_LIMIT_BYTES).read_line(&mut line)?;
@@ -411,23 +413,23 @@ fn line() -> anyhow::Result<String> {
     Ok(line.trim().to_owned())
 }
 
-/// A line, or an end on Ctrl-C that lets the caller put the terminal right again.
+/// Reads a line, or fails on Ctrl-C so that the caller can restore the terminal.
 fn interruptible_line() -> anyhow::Result<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let answer = runtime.block_on(async {
         tokio::select! {
             line = tokio::task::spawn_blocking(line) => line?,
-            _ = tokio::signal::ctrl_c() => bail!("no key was given; nothing was changed"),
+            _ = tokio::signal::ctrl_c() => bail!("the sign-in was cancelled; nothing was changed"),
         }
     });
-    // A thread may still wait for the line.
+    // A thread may still be reading the line.
     runtime.shutdown_background();
     answer
 }
 
-/// Questions go to standard error, so that standard output can be piped.
-fn say(text: &str) {
+/// Prints a prompt on standard error, so that standard output can be piped.
+fn print_prompt(text: &str) {
     let mut stderr = std::io::stderr();
-    // Nobody is left to be told when this fails.
+    // If standard error is closed, there is no other way to report this.
     drop(stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush()));
 }

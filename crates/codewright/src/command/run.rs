@@ -1,13 +1,13 @@
-//! `run`: one prompt, answered and printed.
+//! `run`: sends one prompt and prints the answer.
 //!
-//! The command is a client like any other. It watches the session's events from
-//! before the prompt is sent until the session is idle, so that nothing is missed.
-//! One interrupt stops the turn and keeps the session; a second one leaves at once.
+//! The command is an ordinary API client. It subscribes to events before it sends the prompt and reads them until the
+//! session is idle, so that it misses none. The first interrupt stops the turn and keeps the session; a second one exits
+//! immediately.
 
 mod ask;
 mod json;
-mod people;
 mod prompt;
+mod text;
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
@@ -28,15 +28,15 @@ use crate::cli::{Format, RunArgs};
 use crate::connection::{Connection, Credentials, client_error, interrupted, working_directory};
 use crate::style;
 
-/// How long a stopped turn may take to end.
+/// How long to wait for the end of a turn that was stopped.
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
-/// How long the end of an answer is waited for after the session is said to be idle.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Parts of an untrusted configuration that a warning names.
+/// How long to wait for the end of an answer after the session was reported idle.
+const IDLE_GRACE: Duration = Duration::from_secs(1);
+/// How many parts of an untrusted configuration a warning lists.
 const MAX_NAMED: usize = 5;
 /// The longest title made from a prompt.
 const MAX_TITLE_CHARS: usize = 50;
-/// How many sessions may have begun each other, one for the next.
+/// The deepest chain of subagent sessions.
 const MAX_DEPTH: usize = 64;
 const SIGINT: u8 = 2;
 const SIGTERM: u8 = 15;
@@ -44,7 +44,7 @@ const SIGTERM: u8 = 15;
 pub(crate) fn main(args: RunArgs) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let code = runtime.block_on(run(args));
-    // A read of standard input that never ends must not hold the program.
+    // A pending read of standard input must not delay the exit.
     runtime.shutdown_background();
     code
 }
@@ -68,9 +68,9 @@ async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     turn_and_close(connection, &args, text).await
 }
 
-/// Decides about the directory of an attached server if that is wanted, and warns of the parts that wait.
+/// Trusts the directory of an attached server if `--trust` is given, and warns about configuration without effect.
 async fn settle_trust(client: &Client, args: &RunArgs) {
-    // Servers of other versions have no such route.
+    // Servers of other versions lack this route.
     let Ok(mut trust) = client.trust().await else { return };
     if args.trust && trust.status != TrustStatus::Trusted {
         let input = TrustInput { decision: TrustChoice::Trust, fingerprint: trust.fingerprint.clone() };
@@ -82,20 +82,20 @@ async fn settle_trust(client: &Client, args: &RunArgs) {
     warn_of_trust(&trust, "use `--trust` or `codewright trust add`");
 }
 
-/// Warns of the parts of an untrusted configuration once, where lines come from a program. The server does not ask
-/// then: its question would take the next line for an answer.
+/// Warns about untrusted configuration once and dismisses the trust question, when the input is not interactive. The
+/// server's question would consume the next line as its answer.
 pub(crate) async fn warn_and_dismiss_trust(client: &Client) {
-    // Servers of other versions have no such route.
+    // Servers of other versions lack this route.
     let Ok(trust) = client.trust().await else { return };
     warn_of_trust(&trust, "run `codewright trust add`");
     if trust.status == TrustStatus::Undecided {
-        // Without it the question comes, and is refused.
+        // If this fails, the question is asked and rejected.
         drop(client.dismiss_trust(&TrustDismissal { fingerprint: trust.fingerprint }).await);
     }
 }
 
-/// Names the parts of a configuration that wait for trust, and the way to let them take effect.
-fn warn_of_trust(trust: &TrustReply, way: &str) {
+/// Lists the parts of a configuration without effect, and how to trust them.
+fn warn_of_trust(trust: &TrustReply, advice: &str) {
     let is_waiting = matches!(trust.status, TrustStatus::Undecided | TrustStatus::Restricted);
     if !is_waiting || trust.requests.is_empty() {
         return;
@@ -105,33 +105,33 @@ fn warn_of_trust(trust: &TrustReply, way: &str) {
     let more = if more == 0 { String::new() } else { format!("; and {more} more") };
     let how = match &trust.limit {
         Some(limit) => format!("It cannot be trusted: {limit}"),
-        None => format!("To let it take effect, {way}"),
+        None => format!("To let it take effect, {advice}"),
     };
     style::warning(&format!(
-        "`{}` is not trusted, so its configuration does not: {}{more}. {how}",
+        "`{}` is not trusted, so these parts of its configuration have no effect: {}{more}. {how}",
         trust.root,
         named.join("; ")
     ));
 }
 
-/// Whether a question asks for the trust of a directory; a warning has named it already.
+/// Whether a question asks to trust a directory. A warning has replaced it.
 fn is_about_trust(request: &QuestionRequest) -> bool {
     request.tool.is_none() && request.questions.first().is_some_and(|question| question.header == "Trust")
 }
 
-/// Runs a turn over a connection and ends the connection, whatever came of the turn.
+/// Runs a turn and closes the connection, also if the turn fails.
 pub(crate) async fn turn_and_close(
     connection: Connection,
     args: &RunArgs,
     text: String,
 ) -> anyhow::Result<ExitCode> {
-    connection.keep_log(&args.common);
+    connection.configure_log(&args.common);
     let code = turn(&connection, args, text, None).await;
     connection.close().await;
     code
 }
 
-/// Refuses what this version cannot do, before anything is done.
+/// Rejects unsupported flags before anything is started.
 fn check(args: &RunArgs) -> anyhow::Result<()> {
     if args.interactive {
         bail!("--interactive is not supported by this version");
@@ -145,7 +145,7 @@ fn check(args: &RunArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a turn over a connection. Who reads the lines is asked for leave and for answers.
+/// Runs a turn over a connection. With `lines` the user is asked for permissions and answers.
 pub(crate) async fn turn(
     connection: &Connection,
     args: &RunArgs,
@@ -153,15 +153,15 @@ pub(crate) async fn turn(
     lines: Option<&mut Lines>,
 ) -> anyhow::Result<ExitCode> {
     let client = &connection.client;
-    // Before anything else is done, so that an interrupt at any moment is heard.
+    // First, so that no interrupt is lost.
     let mut signals = Signals::new()?;
     if lines.is_none() {
         settle_trust(client, args).await;
     }
-    let is_unsaid = text.trim().is_empty() && args.command.is_none();
-    let text = if is_unsaid { go_on(client, args).await? } else { text };
+    let is_missing = text.trim().is_empty() && args.command.is_none();
+    let text = if is_missing { resume_prompt(client, args).await? } else { text };
     let parts = prompt::parts(args, text.clone())?;
-    let agent = known_agent(client, args.agent.as_deref()).await?;
+    let agent = existing_agent(client, args.agent.as_deref()).await?;
     let model = args.model.as_deref().map(parse_model).transpose()?;
     let mut events = client.events().await.map_err(client_error)?;
     let (session, is_new) = session(connection, args, &parts).await?;
@@ -173,8 +173,8 @@ pub(crate) async fn turn(
         ..PromptInput::default()
     };
     let mut output: Box<dyn Output> = match args.format {
-        Format::Default => Box::new(people::People::new(args.thinking)),
-        Format::Json => Box::new(json::Json::new(args.thinking)),
+        Format::Default => Box::new(text::TextOutput::new(args.thinking)),
+        Format::Json => Box::new(json::JsonOutput::new(args.thinking)),
     };
     let output = &mut *output;
     let mut watch = Watch {
@@ -182,7 +182,7 @@ pub(crate) async fn turn(
         id: &session.id,
         auto: args.auto,
         failed: false,
-        rest: Rest::default(),
+        end: TurnEnd::default(),
         output,
         lines,
     };
@@ -190,11 +190,11 @@ pub(crate) async fn turn(
         None => client.prompt_async(&session.id, &input).await,
         Some(command) => {
             let input = command_input(command, text, input);
-            // The answer comes when the turn has ended, which is watched meanwhile.
+            // The response is sent when the turn has ended, so the turn is watched at the same time.
             let mut running = std::pin::pin!(client.command(&session.id, &input));
             tokio::select! {
                 code = watch.watch(&mut events, &mut signals) => {
-                    // What is told when a command has ended is told before the program does.
+                    // The server emits its last events before it responds.
                     drop(tokio::time::timeout(STOP_DEADLINE, running.as_mut()).await);
                     return code;
                 }
@@ -203,7 +203,7 @@ pub(crate) async fn turn(
         }
     };
     if let Err(error) = sent {
-        // A session that was made for a prompt that was never taken in helps nobody.
+        // A new session is useless if its prompt was rejected.
         if is_new {
             drop(client.delete_session(&session.id).await);
         }
@@ -212,7 +212,7 @@ pub(crate) async fn turn(
     watch.watch(&mut events, &mut signals).await
 }
 
-/// What a command is run with: the words are its arguments.
+/// The request that runs a configured command.
 fn command_input(command: &str, arguments: String, prompt: PromptInput) -> CommandInput {
     CommandInput {
         command: command.to_owned(),
@@ -225,19 +225,19 @@ fn command_input(command: &str, arguments: String, prompt: PromptInput) -> Comma
     }
 }
 
-/// What shows a turn.
+/// Prints a turn.
 trait Output {
-    /// Shows one thing that happened; an error means that nobody reads any more.
+    /// Prints an event. An error means that the output was closed.
     fn notice(&mut self, notice: &Notice) -> std::io::Result<()>;
-    /// Shows that a call asked for permission and what was answered for the user.
+    /// Prints a permission request that was answered automatically.
     fn permission(&mut self, request: &PermissionRequest, allowed: bool) -> std::io::Result<()>;
-    /// Shows that the model asked a question, which nobody is there to answer.
+    /// Prints a question that was dismissed.
     fn question(&mut self, request: &QuestionRequest) -> std::io::Result<()>;
-    /// Shows that the turn is over.
+    /// Prints the end of the turn.
     fn end(&mut self) -> std::io::Result<()>;
 }
 
-/// What somebody writes, line by line.
+/// The lines of an interactive user.
 pub(crate) type Lines = tokio::io::Lines<tokio::io::BufReader<tokio::io::Stdin>>;
 
 /// The signals that end a turn.
@@ -261,30 +261,30 @@ impl Signals {
     }
 }
 
-/// One turn, watched.
+/// Prints one turn and answers its requests.
 struct Watch<'a> {
     client: &'a Client,
     id: &'a SessionId,
     auto: bool,
     failed: bool,
-    rest: Rest,
+    end: TurnEnd,
     output: &'a mut dyn Output,
-    /// Whom to ask, if somebody is there.
+    /// The user's lines, if there is a user to ask.
     lines: Option<&'a mut Lines>,
 }
 
-/// What tells the end of a turn: of one whose answer failed a session is said to be idle twice, the first
-/// time before the last of the answer is told.
+/// Detects the end of a turn. If an answer fails, the session is reported idle twice, and the first time precedes the
+/// last events of the answer.
 #[derive(Default)]
-struct Rest {
-    /// An answer has begun and not ended.
+struct TurnEnd {
+    /// Whether an answer has started and not ended.
     is_open: bool,
-    /// The session was said to be idle all the same.
-    is_said: bool,
+    /// Whether the session was reported idle.
+    was_idle: bool,
 }
 
-impl Rest {
-    /// Whether a turn is over with a notice about its session.
+impl TurnEnd {
+    /// Whether an event ends the turn.
     fn is_over(&mut self, notice: &Notice) -> bool {
         match &notice.fact {
             Fact::Event(Event::MessageUpdated { info: Message::Assistant(info), .. }) => {
@@ -292,7 +292,7 @@ impl Rest {
                 false
             }
             Fact::Signal(Signal::SessionIdle { .. }) => {
-                std::mem::replace(&mut self.is_said, true) || !self.is_open
+                std::mem::replace(&mut self.was_idle, true) || !self.is_open
             }
             Fact::Event(_) | Fact::Signal(_) => false,
         }
@@ -302,8 +302,8 @@ impl Rest {
 /// Why watching stopped.
 enum Stop {
     Idle,
-    /// Nobody reads what is printed.
-    Unread,
+    /// Standard output was closed.
+    OutputClosed,
 }
 
 impl Watch<'_> {
@@ -314,11 +314,11 @@ impl Watch<'_> {
         };
         match stopped {
             Ok(Stop::Idle) => {
-                // Nobody is left to be told when this fails.
+                // If standard error is closed, there is no other way to report this.
                 drop(self.output.end());
                 Ok(if self.failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
             }
-            Ok(Stop::Unread) => {
+            Ok(Stop::OutputClosed) => {
                 self.client.abort(self.id).await.map_err(client_error)?;
                 Ok(ExitCode::FAILURE)
             }
@@ -332,14 +332,14 @@ impl Watch<'_> {
         }
     }
 
-    /// Stops the turn and shows its end.
+    /// Aborts the turn and prints its last events.
     async fn stop(&mut self, events: &mut Events) -> anyhow::Result<()> {
         let (client, id) = (self.client, self.id);
         let stopped = async {
-            let (aborted, shown) =
+            let (aborted, printed) =
                 futures_util::future::join(client.abort(id), self.until_idle(events)).await;
             aborted.map_err(client_error)?;
-            shown.map(|_| ())
+            printed.map(|_| ())
         };
         tokio::time::timeout(STOP_DEADLINE, stopped).await.context("the turn did not stop in time")?
     }
@@ -347,8 +347,8 @@ impl Watch<'_> {
     async fn until_idle(&mut self, events: &mut Events) -> anyhow::Result<Stop> {
         loop {
             let next = events.next();
-            let notice = if self.rest.is_said {
-                match tokio::time::timeout(LAST_WORDS, next).await {
+            let notice = if self.end.was_idle {
+                match tokio::time::timeout(IDLE_GRACE, next).await {
                     Ok(notice) => notice,
                     Err(_) if self.is_at_work().await? => continue,
                     Err(_) => return Ok(Stop::Idle),
@@ -361,10 +361,10 @@ impl Watch<'_> {
             };
             match &notice.fact {
                 Fact::Event(Event::PermissionAsked(request)) if self.is_ours(&request.session_id).await? => {
-                    self.answer(request).await?;
+                    self.answer_permission(request).await?;
                 }
                 Fact::Signal(Signal::QuestionAsked(request)) if self.is_ours(&request.session_id).await? => {
-                    self.dismiss(request).await?;
+                    self.answer_question(request).await?;
                 }
                 Fact::Event(_) | Fact::Signal(_) => {}
             }
@@ -374,23 +374,23 @@ impl Watch<'_> {
             let is_error = matches!(&notice.fact, Fact::Signal(Signal::SessionError { .. }));
             self.failed |= is_error;
             if self.output.notice(&notice).is_err() {
-                return Ok(Stop::Unread);
+                return Ok(Stop::OutputClosed);
             }
-            if self.rest.is_over(&notice) {
+            if self.end.is_over(&notice) {
                 return Ok(Stop::Idle);
             }
         }
     }
 
-    /// Whether the turn goes on.
+    /// Whether the turn is still running.
     async fn is_at_work(&self) -> anyhow::Result<bool> {
-        // A server tells what is at work in one directory; a session that is continued may be of another one.
+        // The status route covers one directory, and a continued session may belong to another one.
         let session = self.client.session(self.id).await.map_err(client_error)?;
         let statuses = self.client.in_directory(session.directory).statuses().await.map_err(client_error)?;
         Ok(statuses.get(self.id).is_some_and(|status| *status != SessionStatus::Idle))
     }
 
-    /// Whether a session is the one that is watched, or was begun by it for a part of its work.
+    /// Whether a session is the watched one or one of its subagents.
     async fn is_ours(&self, id: &SessionId) -> anyhow::Result<bool> {
         let mut id = id.clone();
         for _ in 0..MAX_DEPTH {
@@ -398,7 +398,7 @@ impl Watch<'_> {
                 return Ok(true);
             }
             let session = match self.client.session(&id).await {
-                // It was deleted meanwhile.
+                // It was deleted in the meantime.
                 Err(error) if error.is_not_found() => return Ok(false),
                 other => other.map_err(client_error)?,
             };
@@ -408,16 +408,16 @@ impl Watch<'_> {
         Ok(false)
     }
 
-    /// There is no one to answer a question.
-    async fn dismiss(&mut self, request: &QuestionRequest) -> anyhow::Result<()> {
-        // A line of a program is a prompt and not the answer to whether a directory is trusted.
+    /// Asks the user a question, or rejects it without a user.
+    async fn answer_question(&mut self, request: &QuestionRequest) -> anyhow::Result<()> {
+        // A line of piped input is a prompt, not the answer to a trust question.
         let is_answerable = !is_about_trust(request) || std::io::stdin().is_terminal();
         if let Some(lines) = self.lines.as_deref_mut().filter(|_| is_answerable)
             && let Some(answers) = ask::questions(lines, request).await?
         {
             let replied = self.client.reply_question(&request.id, &QuestionAnswers { answers }).await;
             return match replied {
-                // Another client was faster, or the turn has ended meanwhile.
+                // Another client has answered, or the turn has ended.
                 Err(error) if error.is_not_found() => Ok(()),
                 other => other.map(|_| ()).map_err(client_error),
             };
@@ -426,32 +426,32 @@ impl Watch<'_> {
             drop(self.output.question(request));
         }
         match self.client.reject_question(&request.id).await {
-            // Another client was faster, or the turn has ended meanwhile.
+            // Another client has answered, or the turn has ended.
             Err(error) if error.is_not_found() => Ok(()),
             other => other.map(|_| ()).map_err(client_error),
         }
     }
 
-    /// With no one to ask `--auto` allows, else the call is refused.
-    async fn answer(&mut self, request: &PermissionRequest) -> anyhow::Result<()> {
+    /// Asks the user for permission. Without a user the request is granted with `--auto` and rejected otherwise.
+    async fn answer_permission(&mut self, request: &PermissionRequest) -> anyhow::Result<()> {
         let reply = match self.lines.as_deref_mut() {
             Some(lines) if !self.auto => ask::permission(lines, request).await?,
             Some(_) | None => {
-                // A closed output is noticed with the next thing that is shown.
+                // A closed output is detected by the next event.
                 drop(self.output.permission(request, self.auto));
                 if self.auto { PermissionReply::Once } else { PermissionReply::Reject }
             }
         };
         let answer = PermissionAnswer { reply, message: None };
         match self.client.reply_permission(&request.id, &answer).await {
-            // Another client was faster, or the turn has ended meanwhile.
+            // Another client has answered, or the turn has ended.
             Err(error) if error.is_not_found() => Ok(()),
             other => other.map(|_| ()).map_err(client_error),
         }
     }
 }
 
-/// The session to continue, a fork of it, or a new one; and whether it was made here.
+/// The session to continue, a fork of it, or a new one; and whether it was created here.
 async fn session(
     connection: &Connection,
     args: &RunArgs,
@@ -472,7 +472,7 @@ async fn session(
     }
 }
 
-/// The session that the flags name.
+/// The session that the flags select.
 async fn continued(client: &Client, args: &RunArgs) -> anyhow::Result<Option<Session>> {
     match (&args.session, args.continue_last) {
         (Some(id), _) => {
@@ -490,25 +490,29 @@ async fn continued(client: &Client, args: &RunArgs) -> anyhow::Result<Option<Ses
     }
 }
 
-/// What is asked when nothing is said: to go on, if the session's last turn broke off.
-async fn go_on(client: &Client, args: &RunArgs) -> anyhow::Result<String> {
+/// The prompt that resumes the session's last turn.
+///
+/// # Errors
+///
+/// Fails if the turn was not interrupted.
+async fn resume_prompt(client: &Client, args: &RunArgs) -> anyhow::Result<String> {
     let last = match continued(client, args).await? {
         Some(session) => client.messages(&session.id, Some(1)).await.map_err(client_error)?.pop(),
         None => None,
     };
     match last.map(|message| message.info) {
-        Some(Message::User(_)) => Ok(prompt::GO_ON.to_owned()),
+        Some(Message::User(_)) => Ok(prompt::RESUME.to_owned()),
         Some(Message::Assistant(info)) if info.error.is_some() || info.time.completed.is_none() => {
-            Ok(prompt::GO_ON.to_owned())
+            Ok(prompt::RESUME.to_owned())
         }
-        Some(Message::Assistant(_)) | None => bail!(
-            "You must provide a message or a command: the session's last turn was answered, nothing broke off"
-        ),
+        Some(Message::Assistant(_)) | None => {
+            bail!("You must provide a message or a command: the session's last turn was not interrupted")
+        }
     }
 }
 
 fn new_session(args: &RunArgs, parts: &[PartInput]) -> anyhow::Result<SessionInput> {
-    // Nobody can answer a question or a change of plan here.
+    // `run` cannot answer questions or switch to and from plan mode.
     let unanswerable = ["question", "plan_enter", "plan_exit"];
     let model = args.model.as_deref().map(parse_model).transpose()?;
     Ok(SessionInput {
@@ -523,22 +527,22 @@ fn new_session(args: &RunArgs, parts: &[PartInput]) -> anyhow::Result<SessionInp
     })
 }
 
-/// The wanted agent if it exists; else a warning, and the default one.
-async fn known_agent(client: &Client, wanted: Option<&str>) -> anyhow::Result<Option<String>> {
-    let Some(wanted) = wanted else { return Ok(None) };
+/// The name of an agent that exists. Otherwise prints a warning and returns `None` for the default agent.
+async fn existing_agent(client: &Client, name: Option<&str>) -> anyhow::Result<Option<String>> {
+    let Some(name) = name else { return Ok(None) };
     let agents = client.agents().await.map_err(client_error)?;
-    let agent = agents.as_array().into_iter().flatten().find(|agent| agent["name"] == *wanted);
+    let agent = agents.as_array().into_iter().flatten().find(|agent| agent["name"] == *name);
     let problem = match agent {
         None => "not found",
         Some(agent) if agent["mode"] == "subagent" => "is a subagent, not a primary agent",
-        Some(_) => return Ok(Some(wanted.to_owned())),
+        Some(_) => return Ok(Some(name.to_owned())),
     };
-    style::warning(&format!("agent \"{wanted}\" {problem}. Falling back to default agent"));
+    style::warning(&format!("agent \"{name}\" {problem}. Falling back to default agent"));
     Ok(None)
 }
 
 fn parse_model(written: &str) -> anyhow::Result<(String, String)> {
     let model = codewright_config::parse_model(written)
-        .with_context(|| format!("`--model {written}` is not written provider/model"))?;
+        .with_context(|| format!("`--model {written}` does not have the form provider/model"))?;
     Ok((model.provider_id, model.model_id))
 }

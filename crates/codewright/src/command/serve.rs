@@ -1,7 +1,7 @@
-//! `serve`: a server that any number of clients attach to; and `web`, the same with its page shown.
+//! `serve` and `web`: start a server for any number of clients; `web` also opens its page.
 
 mod browser;
-mod wanted;
+mod settings;
 
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
@@ -18,20 +18,20 @@ use tokio_util::sync::CancellationToken;
 
 use super::STACK_BYTES;
 use crate::cli::{Common, ListenArgs, ServeArgs, WebArgs};
-use crate::connection::{keep_log, note_from, open_engine, working_directory};
+use crate::connection::{configure_log, open_engine, set_log_level, working_directory};
 use crate::style;
-use wanted::Wanted;
+use settings::ServerSettings;
 
-/// Where clients look for a server first.
-const USUAL_PORT: u16 = 4096;
+/// The port that clients try first.
+const DEFAULT_PORT: u16 = 4096;
 const WORKERS: usize = 2;
 
-/// What is told once the server listens.
+/// The output of a server that has started to listen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Greeting {
     /// The line that clients wait for.
     Line,
-    /// The addresses of the page, which is opened.
+    /// The addresses of the page, which is also opened.
     Page,
 }
 
@@ -47,50 +47,50 @@ pub(crate) fn main(args: ServeArgs) -> anyhow::Result<ExitCode> {
     run(&Server { listen, socket, common, greeting: Greeting::Line })
 }
 
-/// `web`.
+/// Runs `web`.
 pub(crate) fn web(args: WebArgs) -> anyhow::Result<ExitCode> {
     let WebArgs { listen, common } = args;
     run(&Server { listen, socket: None, common, greeting: Greeting::Page })
 }
 
-fn run(wanted: &Server) -> anyhow::Result<ExitCode> {
+fn run(server: &Server) -> anyhow::Result<ExitCode> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(WORKERS).thread_stack_size(STACK_BYTES).enable_all().build()?;
-    runtime.block_on(serve(wanted))
+    runtime.block_on(serve(server))
 }
 
 async fn serve(server: &Server) -> anyhow::Result<ExitCode> {
     let env = Env::from_process();
-    let wanted = Wanted::new(&server.listen, &env)?;
-    let options = options(&wanted, &env)?;
+    let settings = ServerSettings::new(&server.listen, &env)?;
+    let options = options(&settings, &env)?;
     let engine = open_engine(env.clone(), &working_directory(None)?).await?;
-    note_from(&engine, wanted.log_level.as_deref());
-    keep_log(&engine, &server.common);
-    let place = listen(server, &wanted).await?;
+    set_log_level(&engine, settings.log_level.as_deref());
+    configure_log(&engine, &server.common);
+    let endpoint = listen(server, &settings).await?;
     if options.password.is_none() && server.socket.is_none() {
         style::warning(if cfg!(target_os = "linux") {
-            "OPENCODE_SERVER_PASSWORD is not set: every program of your account may use the server"
+            "OPENCODE_SERVER_PASSWORD is not set: every program of your account can use the server"
         } else {
-            // Whose a connection is cannot be told here.
-            "OPENCODE_SERVER_PASSWORD is not set: on this system the server answers nobody without a password"
+            // This system does not report the user of a connection.
+            "OPENCODE_SERVER_PASSWORD is not set: on this system the server refuses all requests without a password"
         });
     }
     codewright_server::raise_file_limit();
-    // Before anyone is told: whoever waits for the line may end the server at once.
+    // Before the greeting, because its reader may end the server immediately.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let announced = place.socket.and_then(|socket| announce(socket, wanted.domain.as_deref()));
+    let announced = endpoint.socket.and_then(|socket| announce(socket, settings.domain.as_deref()));
     match server.greeting {
-        Greeting::Line => greet(&place.address),
-        Greeting::Page => show(&env, place.socket, announced.as_ref().and(wanted.domain.as_deref())),
+        Greeting::Line => greet(&endpoint.address),
+        Greeting::Page => show(&env, endpoint.socket, announced.as_ref().and(settings.domain.as_deref())),
     }
     let cancel = CancellationToken::new();
     let tasks = options.tasks.clone();
     let router = codewright_server::router(engine.clone(), options);
-    let served = codewright_server::serve(place.listener, router, cancel.clone());
+    let served = codewright_server::serve(endpoint.listener, router, cancel.clone());
     let mut served = std::pin::pin!(served);
     engine.recover();
-    engine.note(Level::Info, "server", &format!("listening on {}", place.address), None).await;
+    engine.note(Level::Info, "server", &format!("listening on {}", endpoint.address), None).await;
     let keeper = engine.clone();
     tokio::select! {
         never = keeper.keep_models_fresh() => match never {},
@@ -102,29 +102,33 @@ async fn serve(server: &Server) -> anyhow::Result<ExitCode> {
         announced.withdraw().await;
     }
     if let Some(path) = &server.socket {
-        // Whoever starts the next server would take it away too.
+        // If this fails, the next server removes the file.
         std::fs::remove_file(path).ok();
     }
     engine.note(Level::Info, "server", "ended", None).await;
     engine.close().await?;
-    // What clients began and left is finished with the engine; nothing new can come.
+    // Tasks of disconnected clients finish with the engine; no new ones can start.
     tasks.close();
     tasks.wait().await;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Who may use the server; refused where that would be everybody.
-fn options(wanted: &Wanted, env: &Env) -> anyhow::Result<codewright_server::Options> {
+/// The access options of the server.
+///
+/// # Errors
+///
+/// Fails if other machines could use the server without a password.
+fn options(settings: &ServerSettings, env: &Env) -> anyhow::Result<codewright_server::Options> {
     let options = codewright_server::Options {
         username: env.filled(env::SERVER_USERNAME).unwrap_or("opencode").to_owned(),
         password: env.filled(env::SERVER_PASSWORD).map(str::to_owned),
-        cors: wanted.cors.clone(),
+        cors: settings.cors.clone(),
         ..codewright_server::Options::default()
     };
-    options.check(SocketAddr::new(wanted.ip, wanted.port)).map_err(|error| {
-        let why = match wanted.domain {
+    options.check(SocketAddr::new(settings.ip, settings.port)).map_err(|error| {
+        let why = match settings.domain {
             Some(_) => {
-                "\nA server that is announced to the network (`--mdns`, `server.mdns`) is reached from there"
+                "\nA server that is announced in the network (`--mdns`, `server.mdns`) can be reached from there"
             }
             None => "",
         };
@@ -136,33 +140,33 @@ fn options(wanted: &Wanted, env: &Env) -> anyhow::Result<codewright_server::Opti
     Ok(options)
 }
 
-/// Where the server listens.
-struct Place {
+/// The address that the server listens on.
+struct Endpoint {
     listener: Listener,
-    /// As clients write it.
+    /// In the form that clients use.
     address: String,
-    /// Of the network, unless it is a file.
+    /// The network address, unless the server listens on a socket file.
     socket: Option<SocketAddr>,
 }
 
-async fn listen(server: &Server, wanted: &Wanted) -> anyhow::Result<Place> {
+async fn listen(server: &Server, settings: &ServerSettings) -> anyhow::Result<Endpoint> {
     if let Some(path) = &server.socket {
         let listener = Listener::owned(path);
         let listener = listener.with_context(|| format!("cannot listen on `{}`", path.display()))?;
-        return Ok(Place { listener, address: format!("unix:{}", path.display()), socket: None });
+        return Ok(Endpoint { listener, address: format!("unix:{}", path.display()), socket: None });
     }
-    let listener = bind(wanted.ip, wanted.port).await?;
-    let socket = listener.local_addr().context("the listening address is unknown")?;
-    let address = match &wanted.name {
+    let listener = bind(settings.ip, settings.port).await?;
+    let socket = listener.local_addr().context("cannot get the listening address")?;
+    let address = match &settings.name {
         Some(name) => format!("http://{name}:{}", socket.port()),
         None => format!("http://{socket}"),
     };
-    Ok(Place { listener: listener.into(), address, socket: Some(socket) })
+    Ok(Endpoint { listener: listener.into(), address, socket: Some(socket) })
 }
 
 async fn bind(ip: IpAddr, port: u16) -> anyhow::Result<TcpListener> {
     if port == 0
-        && let Ok(listener) = TcpListener::bind(SocketAddr::new(ip, USUAL_PORT)).await
+        && let Ok(listener) = TcpListener::bind(SocketAddr::new(ip, DEFAULT_PORT)).await
     {
         return Ok(listener);
     }
@@ -170,11 +174,13 @@ async fn bind(ip: IpAddr, port: u16) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
 }
 
-/// Announces the server where that is wanted; it works without.
+/// Announces the server if it is configured. A failure is only a warning.
 fn announce(address: SocketAddr, domain: Option<&str>) -> Option<Announcement> {
     let domain = domain?;
     if address.ip().to_canonical().is_loopback() {
-        style::warning(&format!("{address} is reached from this machine alone: the server is not announced"));
+        style::warning(&format!(
+            "{address} can only be reached from this machine: the server is not announced"
+        ));
         return None;
     }
     let announced = Announcement::begin(address, domain).map_err(|error| {
@@ -185,15 +191,15 @@ fn announce(address: SocketAddr, domain: Option<&str>) -> Option<Announcement> {
     announced.ok()
 }
 
-/// Tells clients that start a server where it listens.
+/// Prints the address for a client that started the server.
 fn greet(address: &str) {
     let mut stdout = std::io::stdout();
-    // They wait for this line; whoever closed its output does not.
+    // A client that closed the output does not wait for this line.
     drop(writeln!(stdout, "{} server listening on {address}", program_name()));
     drop(stdout.flush());
 }
 
-/// Tells a person where the page is, and opens it.
+/// Prints the addresses of the page and opens it.
 fn show(env: &Env, socket: Option<SocketAddr>, domain: Option<&str>) {
     let Some(socket) = socket else { return };
     let port = socket.port();
@@ -209,16 +215,16 @@ fn show(env: &Env, socket: Option<SocketAddr>, domain: Option<&str>) {
         lines.push(("Web interface:", url.clone()));
         url
     };
-    let told: Vec<_> = lines.iter().map(|(what, address)| format!("  {what:<20} {address}\n")).collect();
+    let lines: Vec<_> = lines.iter().map(|(name, address)| format!("  {name:<20} {address}\n")).collect();
     let mut stderr = std::io::stderr();
-    // A closed terminal cannot be told anything.
-    drop(write!(stderr, "\n{}\n", told.concat()));
+    // Nothing can be reported to a closed terminal.
+    drop(write!(stderr, "\n{}\n", lines.concat()));
     if !browser::open(env, &url) {
-        drop(writeln!(stderr, "  No browser was found here: open the address yourself."));
+        drop(writeln!(stderr, "  No browser was found: open the address yourself."));
     }
 }
 
-/// Ends the server in order, or at once when the signal comes again.
+/// Shuts the server down, or stops waiting for that when the signal is repeated.
 async fn stop(
     cancel: &CancellationToken,
     server: std::pin::Pin<&mut impl Future<Output = std::io::Result<()>>>,
@@ -231,7 +237,7 @@ async fn stop(
     }
 }
 
-/// The name that the program was started under: existing clients start `opencode` and wait for that name.
+/// The name that the program was started as. Existing clients start `opencode` and wait for that name.
 fn program_name() -> &'static str {
     let first = std::env::args_os().next().unwrap_or_default();
     let name = Path::new(&first).file_stem().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `session`: what sessions there are in this project, the end of one, and what one did taken back.
+//! `session`: lists, deletes, undoes and redoes sessions.
 
 mod undo;
 
@@ -13,14 +13,14 @@ use serde_json::json;
 
 use crate::clean::clean_line;
 use crate::cli::{ListFormat, SessionArgs, SessionCommand};
-use crate::connection::{explained, open_engine, working_directory};
-use crate::output::{Output, ended};
+use crate::connection::{engine_error, open_engine, working_directory};
+use crate::output::{Output, exit_code};
 use crate::style;
 
-/// How wide the column of titles is at least.
-const TITLE_CHARS: usize = 25;
-/// How wide the column of ids is at least.
-const ID_CHARS: usize = 20;
+/// The least width of the title column.
+const MIN_TITLE_CHARS: usize = 25;
+/// The least width of the id column.
+const MIN_ID_CHARS: usize = 20;
 
 pub(crate) fn main(args: &SessionArgs) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -38,9 +38,9 @@ pub(crate) fn main(args: &SessionArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn list(engine: &Engine, limit: Option<usize>, format: ListFormat) -> anyhow::Result<ExitCode> {
-    let project = engine.project_of(engine.default_directory()).await.map_err(explained)?;
+    let project = engine.project_of(engine.default_directory()).await.map_err(engine_error)?;
     let filter = SessionFilter { project: Some(project.id), roots: true, limit, ..SessionFilter::default() };
-    let sessions = engine.sessions(filter).await.map_err(explained)?;
+    let sessions = engine.sessions(filter).await.map_err(engine_error)?;
     if sessions.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
@@ -52,7 +52,7 @@ async fn list(engine: &Engine, limit: Option<usize>, format: ListFormat) -> anyh
             output.write(&format!("{}\n", serde_json::to_string_pretty(&sessions)?))
         }
     };
-    ended(written.and_then(|()| output.finish()))
+    exit_code(written.and_then(|()| output.finish()))
 }
 
 fn entry(session: &Session) -> serde_json::Value {
@@ -78,7 +78,7 @@ fn table(output: &mut Output, sessions: &[Session]) -> anyhow::Result<io::Result
     let widest = |of: fn(&(String, String, String)) -> &str, least: usize| {
         rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0).max(least)
     };
-    let (ids, titles) = (widest(|row| &row.0, ID_CHARS), widest(|row| &row.1, TITLE_CHARS));
+    let (ids, titles) = (widest(|row| &row.0, MIN_ID_CHARS), widest(|row| &row.1, MIN_TITLE_CHARS));
     let head = format!("{:<ids$}  {:<titles$}  Updated", "Session ID", "Title");
     let width = head.chars().count();
     let mut write = || {
@@ -105,7 +105,7 @@ fn moment(time: Local, today: Option<Local>) -> String {
 
 async fn delete(engine: &Engine, id: &str) -> anyhow::Result<ExitCode> {
     let id = SessionId::parse(id)?;
-    engine.delete_session(&id).await.map_err(explained)?;
+    engine.delete_session(&id).await.map_err(engine_error)?;
     style::note(&format!("Session {id} deleted"));
     Ok(ExitCode::SUCCESS)
 }
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_written_as_people_read_it() {
+    fn a_moment_has_a_date_unless_it_is_today() {
         let at = |day, hour, minute| Local { year: 2026, month: 5, day, hour, minute };
         for (time, expected) in [
             (at(28, 20, 26), "8:26 PM · 5/28/2026"),

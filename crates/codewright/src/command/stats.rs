@@ -1,4 +1,4 @@
-//! `stats`: what the sessions used, in boxes for people.
+//! `stats`: prints the usage of sessions in boxes.
 
 use std::io;
 use std::process::ExitCode;
@@ -11,14 +11,14 @@ use codewright_proto::Clock;
 
 use crate::clean::clean_line;
 use crate::cli::StatsArgs;
-use crate::connection::{explained, open_engine, working_directory};
-use crate::output::{Output, ended};
+use crate::connection::{engine_error, open_engine, working_directory};
+use crate::output::{Output, exit_code};
 
-/// How wide the boxes are within their sides.
+/// The inner width of a box.
 const WIDTH: usize = 56;
-/// How long the bar of the tool is that was called most.
+/// The length of the longest bar.
 const BAR: usize = 20;
-/// How wide the name of a tool is.
+/// The width of a tool's name.
 const TOOL_CHARS: usize = 18;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
@@ -36,7 +36,7 @@ async fn stats(engine: &Engine, args: &StatsArgs) -> anyhow::Result<ExitCode> {
     let models = match args.models.as_deref() {
         None => 0,
         Some("all") => usize::MAX,
-        Some(text) => text.parse().with_context(|| format!("--models takes a number, not `{text}`"))?,
+        Some(text) => text.parse().with_context(|| format!("--models expects a number, not `{text}`"))?,
     };
     let now = Clock::system().now_ms();
     let since = match args.days {
@@ -47,20 +47,20 @@ async fn stats(engine: &Engine, args: &StatsArgs) -> anyhow::Result<ExitCode> {
     let project = match args.project.as_deref() {
         None => None,
         Some("") => {
-            Some(engine.project_of(engine.default_directory()).await.map_err(explained)?.id.to_string())
+            Some(engine.project_of(engine.default_directory()).await.map_err(engine_error)?.id.to_string())
         }
         Some(id) => Some(id.to_owned()),
     };
     let database = engine.database();
     let usage = tokio::task::spawn_blocking(move || inspect::usage(&database, since, project.as_deref()));
-    let Ok(usage) = usage.await else { bail!("adding up failed") };
-    let text = shown(&usage?, args, models);
+    let Ok(usage) = usage.await else { bail!("computing the statistics failed") };
+    let text = report(&usage?, args, models);
     let mut output = Output::new();
     let written: io::Result<()> = output.write(&text);
-    ended(written.and_then(|()| output.finish()))
+    exit_code(written.and_then(|()| output.finish()))
 }
 
-fn shown(usage: &Usage, args: &StatsArgs, models: usize) -> String {
+fn report(usage: &Usage, args: &StatsArgs, models: usize) -> String {
     let days = match args.days {
         Some(days) => u64::from(days.max(1)),
         None if usage.sessions == 0 => 0,
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_short() {
+    fn numbers_are_shortened_or_grouped() {
         for (number, expected) in [(0, "0"), (999, "999"), (16_177, "16.2K"), (1_234_667, "1.2M")] {
             assert_eq!(short(number), expected);
         }
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_stands_in_the_middle() {
+    fn the_median_is_the_middle_value() {
         for (each, expected) in [(&[][..], 0), (&[3], 3), (&[1, 5], 3), (&[1, 2, 9], 2)] {
             assert_eq!(median(each), expected);
         }

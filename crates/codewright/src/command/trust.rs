@@ -1,4 +1,4 @@
-//! `trust`: show and change which directories are trusted.
+//! `trust`: lists, adds and removes trusted directories.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,8 +10,8 @@ use codewright_proto::{TrustChangeKind, TrustChoice, TrustInput, TrustReply, Tru
 
 use crate::clean::clean_line;
 use crate::cli::{TrustArgs, TrustCommand};
-use crate::connection::{explained, open_engine, working_directory};
-use crate::output::{Output, ended};
+use crate::connection::{engine_error, open_engine, working_directory};
+use crate::output::{Output, exit_code};
 use crate::style;
 
 pub(crate) fn main(args: &TrustArgs) -> anyhow::Result<ExitCode> {
@@ -36,10 +36,10 @@ pub(crate) fn main(args: &TrustArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn list(engine: &Engine, is_json: bool) -> anyhow::Result<ExitCode> {
-    let records = engine.trust_decisions().map_err(explained)?;
+    let records = engine.trust_decisions().map_err(engine_error)?;
     let mut output = Output::new();
     if is_json {
-        return ended(output.write(&format!("{}\n", serde_json::to_string_pretty(&records)?)));
+        return exit_code(output.write(&format!("{}\n", serde_json::to_string_pretty(&records)?)));
     }
     let mut write = || {
         for record in &records {
@@ -51,42 +51,42 @@ fn list(engine: &Engine, is_json: bool) -> anyhow::Result<ExitCode> {
         }
         Ok(())
     };
-    ended(write())
+    exit_code(write())
 }
 
 async fn show(engine: &Engine) -> anyhow::Result<ExitCode> {
-    let place = engine.place(engine.default_directory()).await.map_err(explained)?;
-    ended(Output::new().write(&described(&engine.trust(&place))))
+    let place = engine.place(engine.default_directory()).await.map_err(engine_error)?;
+    exit_code(Output::new().write(&status_text(&engine.trust(&place))))
 }
 
 async fn add(engine: &Engine) -> anyhow::Result<ExitCode> {
-    let place = engine.place(engine.default_directory()).await.map_err(explained)?;
-    let shown = engine.trust(&place);
-    let input = TrustInput { decision: TrustChoice::Trust, fingerprint: shown.fingerprint };
-    let reply = engine.decide_trust(&place, input).await.map_err(explained)?;
-    ended(Output::new().write(&described(&reply)))
+    let place = engine.place(engine.default_directory()).await.map_err(engine_error)?;
+    let fingerprint = engine.trust(&place).fingerprint;
+    let input = TrustInput { decision: TrustChoice::Trust, fingerprint };
+    let reply = engine.decide_trust(&place, input).await.map_err(engine_error)?;
+    exit_code(Output::new().write(&status_text(&reply)))
 }
 
 async fn remove(engine: &Engine, directory: Option<&Path>) -> anyhow::Result<ExitCode> {
-    let wanted = working_directory(directory)?;
-    // A directory that is gone is named by the path that was stored.
-    let path = wanted.canonicalize().unwrap_or(wanted);
+    let directory = working_directory(directory)?;
+    // A directory that no longer exists is matched by its stored path.
+    let path = directory.canonicalize().unwrap_or(directory);
     let mut candidates = path.ancestors().map(|above| above.display().to_string());
-    let known = engine.trust_decisions().map_err(explained)?;
-    let stored = candidates.find(|path| known.iter().any(|record| record.path == *path));
-    let Some(stored) = stored else { bail!("there is no decision about `{}`", path.display()) };
-    engine.remove_trust(&stored).await.map_err(explained)?;
-    style::note(&format!("`{stored}` is no longer decided about"));
+    let decisions = engine.trust_decisions().map_err(engine_error)?;
+    let stored = candidates.find(|path| decisions.iter().any(|record| record.path == *path));
+    let Some(stored) = stored else { bail!("there is no trust decision about `{}`", path.display()) };
+    engine.remove_trust(&stored).await.map_err(engine_error)?;
+    style::note(&format!("Removed the trust decision about `{stored}`"));
     Ok(ExitCode::SUCCESS)
 }
 
-/// The trust of a directory, for people.
-fn described(reply: &TrustReply) -> String {
+/// The trust status of a directory as text.
+fn status_text(reply: &TrustReply) -> String {
     let status = match reply.status {
-        TrustStatus::Unneeded => "needs no trust: its configuration asks for nothing",
+        TrustStatus::Unneeded => "needs no trust: its configuration requests nothing",
         TrustStatus::Undecided => "is not trusted",
         TrustStatus::Trusted => "is trusted",
-        TrustStatus::Restricted => "is not trusted, and nobody is asked",
+        TrustStatus::Restricted => "is not trusted, and is not asked about",
     };
     let mut text = format!("{} {status}\n", clean_line(&reply.root));
     if let Some(limit) = &reply.limit {

@@ -1,4 +1,4 @@
-//! The terminal client: on an engine in this process, or on a server.
+//! The terminal client, on an engine in this process or on a server.
 
 mod plain;
 
@@ -16,7 +16,7 @@ use crate::cli::{AttachArgs, OpenArgs, RunArgs, TuiArgs};
 use crate::connection::{Connection, Credentials, VERSION, client_error, interrupted, working_directory};
 use crate::style;
 
-/// How many threads serve the client and its engine: drawing must not wait for a turn's work.
+/// The number of worker threads. Two, so that drawing does not wait for a turn.
 const THREADS: usize = 2;
 
 pub(crate) fn main(args: TuiArgs) -> anyhow::Result<ExitCode> {
@@ -36,40 +36,41 @@ fn block_on(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Res
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(THREADS).thread_stack_size(STACK_BYTES).enable_all().build()?;
     let code = runtime.block_on(work);
-    // Reads of the keyboard never end and must not hold the program.
+    // A pending read of the keyboard must not delay the exit.
     runtime.shutdown_background();
     code
 }
 
-/// The directory that the user names, which is easily a command that does not exist.
-fn project(wanted: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let directory = working_directory(wanted)?;
-    if let Some(wanted) = wanted.filter(|_| !directory.is_dir()) {
-        bail!(
-            "there is no directory `{}`, and no command of that name; `--help` lists the commands",
-            wanted.display()
-        );
+/// The directory argument. The error also mentions commands, because a mistyped command is parsed as a directory.
+fn project(argument: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let directory = working_directory(argument)?;
+    if let Some(argument) = argument.filter(|_| !directory.is_dir()) {
+        bail!("there is no directory or command `{}`; `--help` lists the commands", argument.display());
     }
     directory.canonicalize().with_context(|| format!("cannot work in `{}`", directory.display()))
 }
 
-/// Whether lines are read and printed; where the client cannot be shown it is said what to do instead.
+/// Whether to run the plain client instead of the full-screen one.
+///
+/// # Errors
+///
+/// Fails without a terminal, with the alternatives.
 fn is_plain(env: &Env, open: &OpenArgs) -> anyhow::Result<bool> {
     if open.fork && !open.continue_last && open.session.is_none() {
         bail!("--fork requires --continue or --session");
     }
     let instead =
-        "for a single prompt use `run \"...\"`, for lines of plain text `--mini`, for other clients `serve`";
+        "use `run \"...\"` for a single prompt, `--mini` for plain lines, or `serve` for other clients";
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let is_dumb = env.get(env::TERM).is_some_and(|term| term == "dumb");
     if open.mini && (!is_terminal || is_dumb) {
         return Ok(true);
     }
     if !is_terminal {
-        bail!("the terminal client needs a terminal for its input and output; {instead}");
+        bail!("the terminal client needs a terminal as standard input and output; {instead}");
     }
     if is_dumb {
-        style::warning("this terminal (TERM=dumb) cannot draw: lines of plain text are read and printed");
+        style::warning("this terminal (TERM=dumb) cannot position the cursor: using plain lines");
         return Ok(true);
     }
     Ok(false)
@@ -89,7 +90,7 @@ async fn local(args: TuiArgs, env: Env, directory: PathBuf, is_plain: bool) -> a
         connection.close().await;
         return code;
     }
-    let (connection, notes) = Connection::local_quietly(env.clone(), &directory).await?;
+    let (connection, notes) = Connection::local_with_warnings(env.clone(), &directory).await?;
     let mut options = options(&env, &directory, &args.open, connection.trust())?;
     options.notes.extend(notes);
     options.prompt = args.prompt;
@@ -110,13 +111,13 @@ async fn local(args: TuiArgs, env: Env, directory: PathBuf, is_plain: bool) -> a
         }
     };
     connection.close().await;
-    leave(ended)
+    finish(ended)
 }
 
 async fn remote(args: AttachArgs, env: Env, is_plain: bool) -> anyhow::Result<ExitCode> {
     let credentials = Credentials { username: args.username, password: args.password };
     let connection = Connection::remote(&env, &args.url, credentials, args.dir)?;
-    // What is wrong with the address or the password is said before the screen is taken.
+    // A wrong address or password is reported before the screen is drawn.
     let path = connection.client.path().await.map_err(client_error)?;
     if is_plain {
         return plain::converse(&connection, &args.open, RunArgs::default()).await;
@@ -126,7 +127,7 @@ async fn remote(args: AttachArgs, env: Env, is_plain: bool) -> anyhow::Result<Ex
     options.directory = path.directory;
     let ended = codewright_tui::run(connection.client.clone(), options, Clock::system()).await;
     connection.close().await;
-    leave(ended)
+    finish(ended)
 }
 
 fn options(env: &Env, directory: &Path, open: &OpenArgs, trust: Trust) -> anyhow::Result<Options> {
@@ -163,7 +164,7 @@ fn options(env: &Env, directory: &Path, open: &OpenArgs, trust: Trust) -> anyhow
     })
 }
 
-/// How many messages of a session that is opened are printed first.
+/// How many earlier messages of the opened session are printed.
 fn replay(open: &OpenArgs) -> usize {
     match open.replay_limit {
         _ if open.no_replay => 0,
@@ -172,23 +173,23 @@ fn replay(open: &OpenArgs) -> usize {
     }
 }
 
-/// Whether the locale says that the terminal knows nothing but ASCII. Where nothing is said it is taken to know all
-/// letters, as nearly every one does.
+/// Whether the locale limits the terminal to ASCII. Without a locale UTF-8 is assumed, which nearly every terminal
+/// supports.
 fn is_ascii(env: &Env) -> bool {
-    let said = [env::LC_ALL, env::LC_CTYPE, env::LANG].into_iter().find_map(|name| env.filled(name));
-    said.is_some_and(|locale| {
-        let letters = locale.to_ascii_lowercase().replace('-', "");
-        !letters.contains("utf8")
+    let locale = [env::LC_ALL, env::LC_CTYPE, env::LANG].into_iter().find_map(|name| env.filled(name));
+    locale.is_some_and(|locale| {
+        let locale = locale.to_ascii_lowercase().replace('-', "");
+        !locale.contains("utf8")
     })
 }
 
-/// What stands between the program and the terminal.
+/// The terminal multiplexer that the program runs in.
 fn multiplexer(env: &Env) -> Option<Multiplexer> {
     let has = |name| env.filled(name).is_some();
     has(env::TMUX).then_some(Multiplexer::Tmux).or_else(|| has(env::STY).then_some(Multiplexer::Screen))
 }
 
-/// The desks that the variables speak of, the nearest first.
+/// The desktops of this session, in the order in which their clipboards are tried.
 fn desks(env: &Env) -> Vec<Desk> {
     let has = |name| env.filled(name).is_some();
     [
@@ -202,7 +203,7 @@ fn desks(env: &Env) -> Vec<Desk> {
     .collect()
 }
 
-/// How many colours the terminal has.
+/// The number of colours of the terminal.
 fn depth(env: &Env) -> Depth {
     if env.filled(env::NO_COLOR).is_some() {
         return Depth::None;
@@ -215,19 +216,19 @@ fn depth(env: &Env) -> Depth {
     if is_full { Depth::Full } else { Depth::Palette }
 }
 
-/// What lies behind the text, where the terminal says so.
+/// Whether the terminal's background is light or dark, if it reports that.
 fn mode(env: &Env) -> Option<Mode> {
-    let back: u8 = env.filled(env::COLORFGBG)?.rsplit(';').next()?.parse().ok()?;
-    Some(if matches!(back, 7 | 9..=15) { Mode::Light } else { Mode::Dark })
+    let background: u8 = env.filled(env::COLORFGBG)?.rsplit(';').next()?.parse().ok()?;
+    Some(if matches!(background, 7 | 9..=15) { Mode::Light } else { Mode::Dark })
 }
 
-/// Says how to come back, once the terminal is as it was.
-fn leave(ended: Result<Ended, codewright_tui::Error>) -> anyhow::Result<ExitCode> {
+/// Prints the command that continues the session, after the terminal was restored.
+fn finish(ended: Result<Ended, codewright_tui::Error>) -> anyhow::Result<ExitCode> {
     let ended = ended?;
     if let Some((id, title)) = ended.session {
         let title = crate::clean::clean_line(&title);
         let text = format!("\n  {title}\n  codewright -s {id}\n\n");
-        // Nobody is left to be told when this fails.
+        // If standard error is closed, there is no other way to report this.
         drop(std::io::stdout().write_all(text.as_bytes()));
     }
     Ok(ended.signal.map_or(ExitCode::SUCCESS, interrupted))
@@ -238,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_are_told_by_the_locale() {
+    fn the_locale_limits_the_terminal_to_ascii() {
         for (variables, expected) in [
             (&[][..], false),
             (&[("LANG", "C")], true),
@@ -253,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_told_by_the_variables() {
+    fn variables_set_the_colour_depth_and_mode() {
         for (variables, expected) in [
             (&[("COLORTERM", "truecolor")][..], Depth::Full),
             (&[("TERM", "xterm-256color")], Depth::Palette),

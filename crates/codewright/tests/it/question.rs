@@ -57,7 +57,7 @@ fn a_run_alone_is_not_offered_questions_and_dismisses_those_of_other_sessions() 
     let id = new_session(&url)?;
     let args = ["run", "--attach", &url, "-s", &id, "--format", "json", "go"];
     let done = program(&stage.project, args).finish()?.success()?;
-    check_has(&done.stderr, &["! question asked: Which colour?; dismissing"]);
+    check_has(&done.stderr, &["! question dismissed, because `run` cannot answer: Which colour?"]);
     let lines = crate::support::lines(&done)?;
     assert_eq!(of_type(&lines, "tool_use")[0]["part"]["state"]["error"], "The user dismissed this question");
     stage.no_problems()

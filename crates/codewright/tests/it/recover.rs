@@ -87,7 +87,7 @@ fn a_turn_that_broke_off_needs_no_words_to_go_on() -> Result<()> {
     // Answered now, so that there is nothing to go on with.
     let refused = stage.run(["--continue"])?;
     check_code(&refused, 1);
-    check_has(&refused.stderr, &["You must provide a message", "nothing broke off"]);
+    check_has(&refused.stderr, &["You must provide a message", "was not interrupted"]);
     stage.no_problems()
 }
 

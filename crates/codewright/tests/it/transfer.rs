@@ -235,7 +235,7 @@ fn a_newer_export_brings_what_is_new_and_a_different_one_is_refused() -> Result<
     other["messages"][0]["parts"][0]["text"] = json!("something else");
     let refused = import(&project, &other)?;
     check_code(&refused, 1);
-    check_has(&refused.stderr, &["stays as it is", "codewright session delete"]);
+    check_has(&refused.stderr, &["was not imported", "codewright session delete"]);
     assert_eq!(normal(export(&project, EXPORTED_ID)?), normal(exported()));
     Ok(())
 }
@@ -539,7 +539,7 @@ fn an_export_needs_a_session() -> Result<()> {
     import(&project, &document)?.success()?;
     let done = run(&project, ["export"])?;
     check_code(&done, 1);
-    check_has(&done.stderr, &["no session is named", EXPORTED_ID, "session list"]);
+    check_has(&done.stderr, &["missing session id", EXPORTED_ID, "session list"]);
     assert_eq!(done.stdout, "");
     Ok(())
 }
@@ -564,7 +564,7 @@ fn the_database_answers_queries() -> Result<()> {
     let quiet = run(&project, ["db", "select count(*) from session"])?.success()?;
     assert_eq!(quiet.stderr, "");
     let writes = run(&project, ["db", "delete from todo where 0"])?.success()?;
-    check_has(&writes.stderr, &["the log stays as it is"]);
+    check_has(&writes.stderr, &["the event log, from which rows are rebuilt, stays unchanged"]);
     Ok(())
 }
 

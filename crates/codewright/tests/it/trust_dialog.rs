@@ -203,7 +203,10 @@ fn lines_from_a_pipe_are_prompts_and_not_the_answer_to_the_question() -> Result<
     let run: Run = program(&stage.project, ["--mini"]).env(TRUST.0, TRUST.1);
     let done = run.stdin("first\n1\n").finish()?;
     check_code(&done, 0);
-    check_has(&done.stderr, &["is not trusted, so its configuration does not:", "codewright trust add"]);
+    check_has(
+        &done.stderr,
+        &["is not trusted, so these parts of its configuration have no effect:", "codewright trust add"],
+    );
     assert_eq!(done.stderr.matches("is not trusted").count(), 1, "{}", done.stderr);
     check_has(&done.stdout, &["One.", "Two."]);
     let last = stage.server.main_requests().pop().context("no request")?;

@@ -60,20 +60,20 @@ fn back_and_forth(stage: &Stage) -> Result<()> {
     let done = session("undo")?;
     check_has(
         &done.stdout,
-        &["Took back: second", "brought back  gone.txt", "removed       renamed.txt", "restored      binary"],
+        &["Undone: second", "restored  gone.txt", "removed   renamed.txt", "restored  binary"],
     );
     assert_eq!(files(&stage.project)?, middle);
-    check_has(&session("undo")?.stdout, &["Took back: first"]);
+    check_has(&session("undo")?.stdout, &["Undone: first"]);
     assert_eq!(files(&stage.project)?, start);
     assert!(!stage.project.path("made").exists());
     check_code(&stage.program(["session", "undo"]).finish()?, 1);
-    check_has(&session("redo")?.stdout, &["Took forth: first", "Still taken back"]);
+    check_has(&session("redo")?.stdout, &["Redone: first", "Still undone"]);
     assert_eq!(files(&stage.project)?, middle);
-    check_has(&session("redo")?.stdout, &["Took forth: second"]);
+    check_has(&session("redo")?.stdout, &["Redone: second"]);
     assert_eq!(files(&stage.project)?, end);
     let refused = stage.program(["session", "redo"]).finish()?;
     check_code(&refused, 1);
-    check_has(&refused.stderr, &["nothing is taken back"]);
+    check_has(&refused.stderr, &["has nothing to redo"]);
     session("undo")?;
     stage.run(["--auto", "-c", "third"])?.success()?;
     assert_eq!(files(&stage.project)?, middle);
@@ -107,7 +107,7 @@ fn what_a_user_did_since_is_kept_and_named_unless_it_is_insisted_on() -> Result<
     let head = stage.project.run_git(&["rev-parse", "HEAD"])?;
     stage.project.write("a.txt", "agent and user\n")?;
     let done = stage.program(["session", "undo"]).finish()?.success()?;
-    check_has(&done.stdout, &["left alone    a.txt: it was changed since", "--force"]);
+    check_has(&done.stdout, &["kept      a.txt: it was changed since", "--force"]);
     assert_eq!(stage.project.read("a.txt")?, "agent and user\n");
     assert!(!stage.project.path("b.txt").exists());
     stage.program(["session", "redo"]).finish()?.success()?;
@@ -200,10 +200,10 @@ fn a_patch_is_taken_back_and_forth() -> Result<()> {
     let end = files(&stage.project)?;
     assert!(stage.project.path("moved.txt").exists() && !stage.project.path("gone.txt").exists());
     let session = |command: &str| stage.program(["session", command]).finish()?.success();
-    check_has(&session("undo")?.stdout, &["Took back: patch it"]);
+    check_has(&session("undo")?.stdout, &["Undone: patch it"]);
     assert_eq!(files(&stage.project)?, start);
     assert!(!stage.project.path("made").exists());
-    check_has(&session("redo")?.stdout, &["Took forth: patch it"]);
+    check_has(&session("redo")?.stdout, &["Redone: patch it"]);
     assert_eq!(files(&stage.project)?, end);
     stage.no_problems()
 }

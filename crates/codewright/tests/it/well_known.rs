@@ -118,7 +118,7 @@ fn what_an_address_may_not_ask_for_is_refused() -> Result<()> {
         (json!({ "command": ["true"], "env": "A_TOKEN" }), "printed no token"),
         (
             json!({ "command": ["no-such-program-4711"], "env": "A_TOKEN" }),
-            "`no-such-program-4711` cannot be run",
+            "cannot run `no-such-program-4711`",
         ),
         (json!({ "command": ["echo", "x"], "env": "LD_PRELOAD" }), "wants to set `LD_PRELOAD`"),
         (json!({ "command": ["echo", "x"], "env": "A B" }), "`auth.env` must be the name of a variable"),

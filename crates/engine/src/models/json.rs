@@ -1,35 +1,112 @@
-//! Providers and models as clients are shown them; keys are not part of it.
+//! Providers and models as clients list them, without keys.
 
+use std::collections::BTreeMap;
+
+use codewright_config::Env;
 use codewright_llm::Cost;
-use codewright_llm::catalog::{LONG_TOKENS, ModelFacts, modalities};
+use codewright_llm::catalog::{self, LONG_TOKENS, ModelFacts, modalities};
 use serde_json::{Map, Value, json};
 
-use super::{Listed, Provider, ZEN};
-use crate::redact;
+use super::Models;
+use super::credentials::{Access, Credentials};
+use super::listed::Listed;
+use super::provider::Provider;
+use crate::{Error, redact};
+
+impl Models {
+    /// The response to `GET /config/providers`.
+    pub(crate) fn json(&self) -> Value {
+        let usable = self.providers.iter().filter(|provider| provider.template.is_ok());
+        let providers: Vec<_> = usable.clone().map(provider_json).collect();
+        json!({ "providers": providers, "default": defaults(usable) })
+    }
+
+    /// The providers that can be used. Fails if no provider is configured or found.
+    pub(crate) fn usable_json(&self) -> Result<Vec<Value>, Error> {
+        if self.providers.is_empty() {
+            return Err(Error::NoProvider { looked_for: self.searched.clone() });
+        }
+        Ok(self.providers.iter().filter(|provider| provider.template.is_ok()).map(provider_json).collect())
+    }
+
+    /// The response to `GET /provider`: every provider of the catalog, and those that are set up.
+    pub(crate) fn list_json(&self) -> Value {
+        let nothing = Access { credentials: &Credentials::default(), env: &Env::default() };
+        let others = self
+            .catalog
+            .providers()
+            .filter(|facts| self.provider(&facts.id).is_none() && self.choice.allows(&facts.id));
+        let others: Vec<_> =
+            others.map(|facts| Provider::new(&facts.id, None, &self.catalog, nothing)).collect();
+        let all = || others.iter().chain(&self.providers);
+        let connected = self.providers.iter().filter(|provider| provider.template.is_ok());
+        json!({
+            "all": all().map(provider_json).collect::<Vec<_>>(),
+            "default": defaults(all()),
+            "connected": connected.map(|provider| provider.id.as_str()).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Every provider without its models: id, name, variables, and the source of its credentials.
+    pub(crate) fn connections(&self) -> Vec<(String, String, Vec<String>, Option<&'static str>)> {
+        let known = self.providers.iter().map(|provider| {
+            let connected = provider.template.is_ok().then_some(provider.source);
+            (provider.id.clone(), provider.name.clone(), provider.env.clone(), connected)
+        });
+        let others = self
+            .catalog
+            .providers()
+            .filter(|facts| self.provider(&facts.id).is_none() && self.choice.allows(&facts.id))
+            .map(|facts| (facts.id.clone(), facts.name.clone(), facts.env.clone(), None));
+        let mut all: Vec<_> = known.chain(others).collect();
+        all.sort();
+        all
+    }
+
+    /// One provider that is set up, with its models.
+    pub(crate) fn provider_json(&self, id: &str) -> Result<Value, Error> {
+        match self.provider(id) {
+            Some(Provider { template: Err(problem), .. }) => Err(Error::invalid(problem.clone())),
+            Some(provider) => Ok(provider_json(provider)),
+            None if self.catalog.provider(id).is_some() || catalog::provider(id).is_some() => {
+                Err(self.missing_provider(id, ""))
+            }
+            None => Err(self.unknown_provider(id)),
+        }
+    }
+}
+
+/// The preferred model of each provider.
+fn defaults<'a>(providers: impl Iterator<Item = &'a Provider>) -> BTreeMap<&'a str, &'a str> {
+    let first =
+        |provider: &'a Provider| Some((provider.id.as_str(), provider.first(|_| true)?.facts.id.as_str()));
+    providers.filter_map(first).collect()
+}
 
 /// A provider with the models it offers.
-pub(super) fn provider(provider: &Provider) -> Value {
-    let shown = provider.models().iter().filter(|listed| listed.shown);
-    let models = shown.map(|listed| (listed.facts.id.clone(), model(&provider.id, listed)));
+fn provider_json(provider: &Provider) -> Value {
+    let offered = provider.models().iter().filter(|listed| listed.is_offered);
+    let models = offered.map(|listed| (listed.facts.id.clone(), model(&provider.id, listed)));
+    // Clients recognize by the public key that the user has none.
+    let options = provider.public_key.map_or_else(|| json!({}), |key| json!({ "apiKey": key }));
     json!({
         "id": provider.id,
         "name": provider.name,
         "source": provider.source,
         "env": provider.env,
-        // That key is everybody's; it tells clients that nobody gave one.
-        "options": if provider.is_free { json!({ "apiKey": ZEN.1 }) } else { json!({}) },
+        "options": options,
         "models": models.collect::<Map<_, _>>(),
     })
 }
 
 fn model(provider_id: &str, listed: &Listed) -> Value {
     let facts = &listed.facts;
-    let made = listed.model.as_ref().ok();
+    let model = listed.model.as_ref().ok();
     json!({
         "id": facts.id,
         "providerID": provider_id,
         "api": {
-            "id": made.map_or(facts.id.as_str(), |model| model.api_id.as_str()),
+            "id": model.map_or(facts.id.as_str(), |model| model.api_id.as_str()),
             "url": redact::shown(&json!(listed.api), ""),
             "npm": listed.npm,
         },
@@ -65,7 +142,7 @@ fn kinds(names: &[String]) -> Value {
     })
 }
 
-/// `true`, `false` or the field in which thought goes back; a field alone is written as one.
+/// `true`, `false`, or an object that names the field in which reasoning is sent back.
 fn interleaved(facts: &ModelFacts) -> Value {
     match facts.thought_field() {
         Some(field) => json!({ "field": field }),
@@ -94,7 +171,7 @@ fn cost(facts: &ModelFacts) -> Value {
     value
 }
 
-/// Whole numbers are written without a fraction, as JavaScript writes them.
+/// Prices as JavaScript writes them: whole numbers without a fraction.
 fn prices(cost: &Cost) -> Value {
     let number = |price: f64| {
         if price.fract() == 0.0 && price.abs() < 1e15 { json!(price as i64) } else { json!(price) }

@@ -1,48 +1,54 @@
-//! One model of a provider: what the catalog says of it, with what the configuration changes.
+//! One model of a provider: the catalog's facts with the configuration's changes.
 //!
-//! The configuration is laid over the catalog field by field, so that naming one
-//! price leaves the others as they are.
+//! The configuration replaces single fields, so a configured price does not remove the others.
 
 use std::sync::Arc;
 
 use codewright_config::ModelConfig;
 use codewright_llm::catalog::{self, CostFacts, ModelFacts, Thinker};
-use codewright_llm::{Auth, Cost, Model};
+use codewright_llm::{Cost, Model};
 use serde_json::{Map, Value};
 
-use super::{ASSUMED_CONTEXT, Ground, gitlab, merge, pairs, signed_in};
+use super::provider::Provider;
+use super::template::Route;
+use super::{credentials, merge, pairs};
+
+/// The context assumed of a model without a description, in tokens.
+const ASSUMED_CONTEXT: u64 = 128_000;
 
 /// A model that a provider lists.
 #[derive(Clone)]
 pub(crate) struct Listed {
     pub(crate) facts: ModelFacts,
-    /// As requests need it, or why there can be none.
+    /// The model that requests use, or the reason why it cannot be used.
     pub(crate) model: Result<Arc<Model>, String>,
     /// The library that speaks its protocol.
     pub(crate) npm: String,
-    /// The address that the catalog or the configuration gives for it; empty where the library knows.
+    /// The address that the catalog or the configuration gives for it; empty if the library has its own.
     pub(crate) api: String,
     /// Named sets of options.
     pub(crate) variants: Map<String, Value>,
-    /// Whether it is offered without being asked for by name.
-    pub(crate) shown: bool,
+    /// Whether lists contain it. Other models can only be used by name.
+    pub(crate) is_offered: bool,
 }
 
 impl Listed {
-    /// A model called `id` of a provider, given with what its models have in common.
+    /// The model of a provider that is named `id`.
     pub(super) fn new(
-        (ground, template): (&Ground, &Result<Model, String>),
+        provider: &Provider,
         id: &str,
         known: Option<&ModelFacts>,
         written: Option<&ModelConfig>,
     ) -> Self {
+        let setup = &provider.setup;
         let mut facts = facts(id, known, written);
         let own = facts.provider.as_ref();
-        let npm = own.and_then(|own| own.npm.as_deref()).unwrap_or_else(|| ground.npm());
-        let api = own.and_then(|own| own.api.as_deref()).unwrap_or_else(|| ground.api());
+        let npm = own.and_then(|own| own.npm.as_deref()).unwrap_or_else(|| setup.library());
+        let api = own.and_then(|own| own.api.as_deref()).unwrap_or_else(|| setup.named_address());
         let api_id = written.and_then(|written| written.id.as_deref()).unwrap_or(id);
+        let library = setup.accounts.iter().find_map(|account| account.library(api_id));
         let thinker = Thinker {
-            npm: ground.duo.as_ref().map_or(catalog::unpinned(npm), |_| gitlab::spoken(api_id)),
+            npm: library.unwrap_or(catalog::unpinned(npm)),
             api_id,
             options: known.filter(|known| known.reasoning).map(|known| known.reasoning_options.as_slice()),
             output_limit: facts.limit.output,
@@ -53,21 +59,13 @@ impl Listed {
             variants.retain(|_, options| options["disabled"] != true);
         }
         let template = match own.filter(|own| own.npm.is_some() || own.api.is_some()) {
-            Some(_) => ground.asked(Some((npm, api)), written),
-            None => template.clone(),
+            Some(_) => setup.model(Some(Route { library: npm, address: api }), written),
+            None => provider.template.clone(),
         };
         let model = template.map(|template| {
             let mut model = template;
             id.clone_into(&mut model.id);
-            model.api_id = match &model.auth {
-                Auth::Aws(aws) => aws.model_id(api_id),
-                Auth::Protocol
-                | Auth::Bearer
-                | Auth::Header(_)
-                | Auth::Google(_)
-                | Auth::GitLab(_)
-                | Auth::SignIn { .. } => api_id.to_owned(),
-            };
+            api_id.clone_into(&mut model.api_id);
             facts.name.clone_into(&mut model.name);
             model.limits = facts.limits();
             model.cost = facts.cost();
@@ -78,22 +76,24 @@ impl Listed {
                 model.headers.extend(pairs(&written.headers));
                 merge(&mut model.options, &written.options);
             }
-            signed_in::fit(&mut model);
-            if let Some(Ok(duo)) = &ground.duo {
-                duo.fit(&mut model);
+            credentials::adapt(&mut model);
+            for account in &setup.accounts {
+                account.adapt(&mut model);
             }
             Arc::new(model)
         });
         let (npm, api) = (npm.to_owned(), api.to_owned());
-        if model.as_ref().is_ok_and(|model| signed_in::is_paid_for(model)) {
+        let subscription = model.as_ref().ok().and_then(|model| credentials::subscription(model));
+        if subscription.is_some() {
             facts.cost = None;
         }
-        let takes = model.as_ref().map_or(true, |model| signed_in::takes(model));
-        Self { shown: written.is_some() || (facts.is_current() && takes), model, npm, api, variants, facts }
+        let is_included = subscription.is_none_or(|subscription| (subscription.includes)(api_id));
+        let is_offered = written.is_some() || (facts.is_current() && is_included);
+        Self { is_offered, model, npm, api, variants, facts }
     }
 }
 
-/// The catalog's facts with the configuration's over them.
+/// The catalog's facts with the configured fields replaced.
 fn facts(id: &str, known: Option<&ModelFacts>, written: Option<&ModelConfig>) -> ModelFacts {
     let mut facts = known.cloned().unwrap_or_else(|| unknown(id));
     id.clone_into(&mut facts.id);
@@ -134,7 +134,7 @@ fn facts(id: &str, known: Option<&ModelFacts>, written: Option<&ModelConfig>) ->
     facts
 }
 
-/// A model that nobody described.
+/// The facts assumed of a model without a description.
 fn unknown(id: &str) -> ModelFacts {
     let mut facts =
         ModelFacts { name: id.to_owned(), tool_call: true, temperature: Some(true), ..ModelFacts::default() };
@@ -150,13 +150,13 @@ fn price(cost: &mut CostFacts, written: &codewright_config::Cost) {
     cost.cache_read = written.cache_read.or(cost.cache_read);
     cost.cache_write = written.cache_write.or(cost.cache_write);
     if let Some(long) = &written.context_over_200k {
-        // The user's tier is the only one then.
+        // A configured tier replaces all others.
         cost.tiers.clear();
         price(cost.context_over_200k.get_or_insert_default(), long);
     }
 }
 
-/// US dollars for so many tokens of each kind, a long request at the price of one.
+/// The prices of a request, in US dollars per million tokens. Long requests may have their own.
 pub(crate) fn prices(model: &Model, request_tokens: u64) -> &Cost {
     match &model.long_cost {
         Some((from, cost)) if request_tokens > *from => cost,

@@ -1,7 +1,7 @@
-//! Where the model catalog comes from: the program itself, or a newer copy in the cache.
+//! The source of the model catalog: the copy embedded in the program, or a newer one in the cache.
 //!
-//! A run only ever reads. Whoever serves for long may fetch a copy now and then;
-//! directories that are opened after that see it. Without a network nothing changes.
+//! A single run only reads it. A server fetches a new copy daily, and directories that are
+//! opened later use it. Without a network the last copy is kept.
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -14,37 +14,37 @@ use codewright_llm::catalog::{Catalog, LIMIT_BYTES};
 use crate::Error;
 use crate::engine::Inner;
 
-/// How long a copy is good enough.
+/// The age at which a copy is replaced.
 const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long fetching one may take.
+/// The limit for fetching a copy.
 const FETCH_DEADLINE: Duration = Duration::from_secs(60);
 const ADDRESS: &str = "https://models.dev";
 
-/// The catalog of this process, opened when it is first needed.
+/// The catalog of this process. It is opened when it is first needed.
 pub(crate) struct Source {
     path: PathBuf,
-    held: Mutex<Option<Opened>>,
+    opened: Mutex<Option<Opened>>,
 }
 
 #[derive(Clone)]
 pub(crate) struct Opened {
     pub(crate) catalog: Arc<Catalog>,
-    /// What was wrong with the copy.
+    /// The reason why the copy in the cache was not used.
     pub(crate) warning: Option<String>,
 }
 
 impl Source {
     pub(crate) fn new(dirs: &Dirs) -> Self {
-        Self { path: dirs.cache.join("models.json"), held: Mutex::new(None) }
+        Self { path: dirs.cache.join("models.json"), opened: Mutex::new(None) }
     }
 
-    /// The copy if there is a readable one, else the snapshot.
+    /// The copy in the cache if it is readable, else the embedded one.
     pub(crate) fn open(&self) -> Opened {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.get_or_insert_with(|| read(&self.path)).clone()
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.get_or_insert_with(|| read(&self.path)).clone()
     }
 
-    /// Fetches a copy, whatever there is.
+    /// Fetches a copy, even if the last one is recent.
     pub(crate) async fn refresh(&self, inner: &Inner) -> Result<(), Error> {
         let url = address(&inner.env);
         let text = codewright_llm::fetch(&inner.llm, &url, LIMIT_BYTES, FETCH_DEADLINE).await?;
@@ -52,22 +52,22 @@ impl Source {
         let opened = tokio::task::spawn_blocking(move || -> Result<Opened, Error> {
             let text = Catalog::compact(&text)?;
             write(&path, &text).map_err(|error| {
-                Error::machine(format!("the models cannot be kept in `{}`: {error}", path.display()))
+                Error::machine(format!("the models cannot be stored in `{}`: {error}", path.display()))
             })?;
             Ok(Opened { catalog: Arc::new(Catalog::read(text)?), warning: None })
         });
         let opened =
             opened.await.map_err(|error| Error::machine(format!("reading the models failed: {error}")))??;
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
+        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
         Ok(())
     }
 
-    /// Fetches a copy whenever the last one is a day old; never returns.
+    /// Fetches a copy when the last one is a day old. Never returns.
     pub(crate) async fn keep_fresh(&self, inner: &Inner) -> Infallible {
         while !inner.env.is_on(env::DISABLE_MODELS_FETCH) {
             let age = age(&self.path, inner.clock.now_ms());
             if age.is_none_or(|age| age >= FRESH) {
-                // Without a network the program works with what it has; the next day may be better.
+                // Without a network the last copy is used until the next attempt.
                 drop(self.refresh(inner).await);
             }
             tokio::time::sleep(age.map_or(FRESH, |age| FRESH.saturating_sub(age)).max(FRESH / 24)).await;
@@ -81,39 +81,39 @@ fn address(env: &Env) -> String {
     if base.ends_with(".json") { base.to_owned() } else { format!("{}/api.json", base.trim_end_matches('/')) }
 }
 
-/// How long ago the file was written; `None` without one.
+/// The time since the file was written, or `None` if it is missing.
 fn age(path: &Path, now_ms: u64) -> Option<Duration> {
     let written = std::fs::metadata(path).ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     Some(Duration::from_millis(now_ms).saturating_sub(written))
 }
 
 fn read(path: &Path) -> Opened {
-    let snapshot = |warning| Opened { catalog: Arc::new(Catalog::embedded()), warning };
+    let embedded = |warning| Opened { catalog: Arc::new(Catalog::embedded()), warning };
     let copy = match std::fs::metadata(path) {
         Ok(metadata) if metadata.len() <= LIMIT_BYTES as u64 => std::fs::read_to_string(path),
         Ok(_) => Err(std::io::Error::other(format!("it is larger than {LIMIT_BYTES} bytes"))),
-        Err(_) => return snapshot(None),
+        Err(_) => return embedded(None),
     };
     let catalog = copy
         .map_err(|error| error.to_string())
         .and_then(|text| Catalog::read(text).map_err(|error| error.to_string()));
     match catalog {
         Ok(catalog) => Opened { catalog: Arc::new(catalog), warning: None },
-        Err(why) => snapshot(Some(format!("`{}` is ignored: {why}", path.display()))),
+        Err(why) => embedded(Some(format!("`{}` is ignored: {why}", path.display()))),
     }
 }
 
-/// Puts the text in place at once: a reader sees the old file or the new one.
+/// Replaces the file atomically: a reader gets the old content or the new one.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let folder = path.parent().ok_or_else(|| std::io::Error::other("it lies in no folder"))?;
+    let folder = path.parent().ok_or_else(|| std::io::Error::other("it has no parent directory"))?;
     codewright_workspace::make_private_directory(folder)?;
-    let beside = path.with_extension(format!("{}.tmp", std::process::id()));
-    let file = codewright_workspace::private_file().create(true).truncate(true).write(true).open(&beside);
+    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+    let file = codewright_workspace::private_file().create(true).truncate(true).write(true).open(&temporary);
     let written = file.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
-    let written = written.and_then(|()| std::fs::rename(&beside, path));
+    let written = written.and_then(|()| std::fs::rename(&temporary, path));
     if written.is_err() {
-        // It may not even have been made.
-        drop(std::fs::remove_file(&beside));
+        // The file may not exist: creating it may be what failed.
+        drop(std::fs::remove_file(&temporary));
     }
     written
 }
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_may_be_a_folder_or_a_file() {
+    fn the_address_may_be_a_directory_or_a_file() {
         for (written, expected) in [
             ("", "https://models.dev/api.json"),
             ("http://127.0.0.1:9/", "http://127.0.0.1:9/api.json"),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_copy_is_ignored_and_named() {
+    fn a_damaged_copy_is_ignored_with_a_warning() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("models.json");
         assert!(read(&path).warning.is_none());
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_is_put_in_place_whole() {
+    fn a_copy_is_written_atomically() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cache/models.json");
         let text = Catalog::compact(r#"{"p":{"id":"p","env":[],"models":{"m":{"name":"M"}}}}"#).unwrap();

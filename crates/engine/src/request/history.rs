@@ -28,11 +28,11 @@ const CLEARED: &str = "[Old tool result content cleared]";
 /// What a summary answers.
 const SUMMARY_QUESTION: &str = "What did we do so far?";
 /// What stands before work that was handed to another agent.
-const HANDED_OVER: &str = "I handed this work to another agent.";
+const HANDED_OVER: &str = "I delegated this work to another agent.";
 /// What stands first where the conversation would begin with the model.
-const NO_BEGINNING: &str = "(What was said before this is not kept.)";
+const NO_BEGINNING: &str = "(Earlier messages were not kept.)";
 /// What stands last where the conversation would end with the model.
-pub(super) const GO_ON: &str = "Go on from there.";
+pub(super) const GO_ON: &str = "Continue.";
 
 /// Turns a transcript into the messages of a request.
 ///

@@ -69,16 +69,16 @@ fn mode(facts: &Facts<'_>) -> Option<String> {
     let has = facts.has;
     match (facts.prompt.agent.as_str(), facts.plan_file) {
         (PLAN, None) => {
-            let explore = if has("task") { "send out explore agents by task where that helps; " } else { "" };
-            Some(prompts::filled(prompts::PLAN.trim_end(), &[("explore", explore)]))
+            let explore = if has("task") { "use explore agents with task if that helps; " } else { "" };
+            Some(prompts::fill(prompts::PLAN.trim_end(), &[("explore", explore)]))
         }
         (PLAN, Some(file)) => Some(plan_file(file, has)),
         (BUILD, file) if has_planned(facts.transcript) => {
             let written = file.filter(|file| file.is_file());
             let plan = written.map_or_else(String::new, |file| {
-                format!(" The plan stands in {}: carry it out.", file.display())
+                format!(" The plan is in {}: carry it out.", file.display())
             });
-            Some(prompts::filled(prompts::BUILD_SWITCH.trim_end(), &[("plan", &plan)]))
+            Some(prompts::fill(prompts::BUILD_SWITCH.trim_end(), &[("plan", &plan)]))
         }
         _ => None,
     }
@@ -90,29 +90,29 @@ fn has_planned(transcript: &[MessageWithParts]) -> bool {
 
 fn plan_file(file: &Path, has: &dyn Fn(&str) -> bool) -> String {
     let state = match (file.is_file(), has("apply_patch")) {
-        (true, true) => "It is there: read it and go on with it by apply_patch.",
-        (true, false) => "It is there: read it and go on with it by edit.",
-        (false, true) => "It is not there yet: make it with apply_patch.",
-        (false, false) => "It is not there yet: make it with write.",
+        (true, true) => "It exists: read it and continue it with apply_patch.",
+        (true, false) => "It exists: read it and continue it with edit.",
+        (false, true) => "It does not exist yet: create it with apply_patch.",
+        (false, false) => "It does not exist yet: create it with write.",
     };
     let (explore, general) = if has("task") {
         (
-            " Hand searches to explore agents: one for a known place or a small change, up to three side by side \
-             in one answer where the scope is unclear or several areas matter, each with a question of its own. \
-             Mind what you know already.",
-            "Hand the background you gathered, and no ready answer, to a general agent and ask for a detailed \
-             plan if the task is large. ",
+            " Delegate searches to explore agents: one for a known place or a small change, up to three in \
+             parallel in one answer if the scope is unclear or several areas matter, each with its own question. \
+             Do not search again for facts you have.",
+            "For a large task, give a general agent the background you gathered, without a solution, and \
+             request a detailed plan. ",
         )
     } else {
         ("", "")
     };
-    let question = if has("question") { " by question" } else { "" };
+    let question = if has("question") { " using question" } else { "" };
     let exit = if has("plan_exit") {
-        "Call plan_exit once nothing is open."
+        "Call plan_exit when nothing is open."
     } else {
-        "Tell the user that the plan is ready once nothing is open."
+        "Tell the user that the plan is ready when nothing is open."
     };
-    prompts::filled(
+    prompts::fill(
         prompts::PLAN_FILE.trim_end(),
         &[
             ("path", &file.display().to_string()),
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(messages.len(), 4);
         let messages = reminded("u plan u build u", "build", None, chat);
         assert!(
-            messages[1].contains("Plan mode is over") && !messages[1].contains("stands in"),
+            messages[1].contains("Plan mode is over") && !messages[1].contains("plan is in"),
             "{messages:?}"
         );
         assert_eq!(reminded("u build u", "build", None, chat)[1], "u:now");
@@ -219,8 +219,8 @@ mod tests {
         let text = told("plan");
         for expected in [
             "plan.md",
-            "not there yet: make it with write",
-            "settle open choices with the user by question",
+            "does not exist yet: create it with write",
+            "settle open choices with the user using question",
             "Call plan_exit",
         ] {
             assert!(text.contains(expected), "{expected} in {text}");
@@ -228,7 +228,7 @@ mod tests {
         assert!(!text.contains("explore agents"), "what is not offered is not named: {text}");
         assert!(!told("build").contains("plan.md"));
         std::fs::write(&file, "x").unwrap();
-        assert!(told("plan").contains("It is there: read it and go on with it by edit."));
+        assert!(told("plan").contains("It exists: read it and continue it with edit."));
         assert!(told("build").contains("plan.md: carry it out"));
     }
 

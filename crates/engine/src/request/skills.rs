@@ -1,16 +1,16 @@
-//! The skills a model is told of.
+//! The list of skills in the system prompt.
 
 use codewright_tools::Skill;
 
-const LEAD: &str = "Skills are instructions for certain kinds of task. Load one with the skill tool when the task at hand is \
-                    what it is for.\nThese are there:";
+const LEAD: &str = "Skills are instructions for certain kinds of task. Load a skill with the skill tool when it fits the \
+                    task.\nAvailable skills:";
 
-/// The block of the system text; `None` if there is nothing to tell of.
+/// Returns the block of the system prompt; `None` if no skill has a description.
 pub(crate) fn block(skills: &[Skill]) -> Option<String> {
-    let mut told: Vec<_> =
+    let mut listed: Vec<_> =
         skills.iter().filter_map(|skill| Some((skill, skill.description.as_deref()?))).collect();
-    told.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
-    let entries = told.iter().map(|(skill, description)| {
+    listed.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+    let entries = listed.iter().map(|(skill, description)| {
         format!(
             "  <skill>\n    <name>{}</name>\n    <description>{}</description>\n    <location>{}</location>\n  </skill>\n",
             escaped(&skill.name),
@@ -22,7 +22,7 @@ pub(crate) fn block(skills: &[Skill]) -> Option<String> {
     (!entries.is_empty()).then(|| format!("{LEAD}\n<available_skills>\n{entries}</available_skills>"))
 }
 
-/// Where a skill is, as clients know it.
+/// Returns the location of a skill in the form that clients expect.
 pub(crate) fn location(skill: &Skill) -> String {
     skill
         .location

@@ -75,7 +75,7 @@ pub(crate) fn blocks(facts: &Facts<'_>) -> Vec<Block> {
     add("header", configured, facts.header.unwrap_or_default().to_owned(), between);
     add("provider", &facts.base_origin, facts.base.trim_end().to_owned(), between);
     if !facts.strict {
-        let line = format!("The model answering is {}, known here as {}.", facts.model_name, facts.model_id);
+        let line = format!("You run on the model {}, with the ID {}.", facts.model_name, facts.model_id);
         add("model", built_in, line, between);
     }
     add("environment", built_in, environment(facts), between);

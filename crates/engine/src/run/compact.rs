@@ -48,8 +48,8 @@ const TOKEN_BYTES: u64 = 3;
 /// Parts that are cleared in one transaction.
 const PRUNE_BATCH: usize = 100;
 /// What the model is told after a summary that nobody asked for.
-const GO_ON: &str = "The conversation was summarised to make room. Go on with what is left to do; if nothing is left, or \
-                     it is unclear how to go on, stop and say so.";
+const GO_ON: &str = "The conversation was summarised to save space. Continue with the remaining work; if nothing remains, \
+                     or the next step is unclear, stop and report that.";
 
 /// Makes room before a step if the context is full; whether a summary was asked for instead.
 pub(crate) async fn make_room(

@@ -24,14 +24,14 @@ const NOT_STARTED: &str = "not_started";
 /// It may have taken effect.
 pub(crate) const UNCERTAIN: &str = "uncertain";
 
-const NEVER_RAN: &str = "The program ended before this call began: it has not run.";
+const NEVER_RAN: &str = "The program ended before this call started: it did not run.";
 const HARMLESS: &str =
     "The program ended while this call was running. It changes nothing, so it is safe to repeat.";
-const NOBODY_KNOWS: &str = "This call was running when the program ended, and it is uncertain whether it took effect: \
-                            check before repeating it.";
+const NOBODY_KNOWS: &str = "The program ended while this call was running, and it is uncertain if it took effect: \
+                            check before you repeat it.";
 
-const ITS_WORK_IS_KEPT: &str = "The program ended while the subagent worked. What it did until then is kept: call \
-                                task with the task_id";
+const ITS_WORK_IS_KEPT: &str = "The program ended while the subagent worked. Its work so far is kept: call task with \
+                                the task_id";
 
 /// Ends what is open; the transcript as it is then, with the `seq` that it goes up to.
 pub(crate) async fn recover(inner: &Inner, lease: &Lease) -> Result<(u64, Vec<MessageWithParts>), Error> {
@@ -164,8 +164,8 @@ fn end_call(call: &ToolPart, waiting: &HashSet<&str>, now: u64) -> Option<ToolPa
     let (word, error) = known;
     let mut metadata = shown.unwrap_or_default();
     let resumable = subagent(&metadata).filter(|_| call.tool == "task" && word == UNCERTAIN);
-    let error = resumable
-        .map_or_else(|| error.to_owned(), |id| format!("{ITS_WORK_IS_KEPT} `{id}` to go on with it."));
+    let error =
+        resumable.map_or_else(|| error.to_owned(), |id| format!("{ITS_WORK_IS_KEPT} `{id}` to continue."));
     metadata.insert(INTERRUPTED.to_owned(), word.into());
     let time = ToolSpan { start, end: now, compacted: None };
     let state = ToolState::Error { input, error, metadata: Some(metadata), time };

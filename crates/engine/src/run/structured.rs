@@ -17,15 +17,15 @@ use serde_json::Value;
 /// The tool that takes the value.
 pub(crate) const TOOL: &str = "StructuredOutput";
 const CAPTURED: &str = "Structured output captured successfully.";
-const DESCRIPTION: &str = "Hands in the final answer. The arguments are the answer itself and must fit this tool's \
-                           schema. Use the other tools first for whatever is still unknown, then call this one \
-                           exactly once; calling it ends the work, and text beside it is not read.";
+const DESCRIPTION: &str = "Submits the final answer. The arguments are the answer itself and must fit this tool's \
+                           schema. First find out everything you need with the other tools, then call this one \
+                           exactly once; the call ends the work, and any other text is ignored.";
 /// The block of the system text that goes with it.
-pub(crate) const INSTRUCTION: &str = "This answer is read by a program. When the work is done, hand the answer in by \
-                                      calling the StructuredOutput tool; an answer in plain text is lost.";
+pub(crate) const INSTRUCTION: &str = "A program reads your answer. When the work is done, submit the answer with the \
+                                      StructuredOutput tool; an answer in plain text is lost.";
 /// What the model is told when it ended without handing anything in.
-pub(crate) const REMINDER: &str = "<system-reminder>\nNo answer has been handed in. Call the StructuredOutput tool with \
-                                   the answer.\n</system-reminder>";
+pub(crate) const REMINDER: &str = "<system-reminder>\nNo answer was submitted. Call the StructuredOutput tool with the \
+                                   answer.\n</system-reminder>";
 /// Misses that are sent back if the prompt does not say how many.
 const DEFAULT_RETRIES: u32 = 2;
 /// The most misses that are sent back, whatever the prompt says.
@@ -61,7 +61,7 @@ pub(crate) fn judged(input: Value, schema: &Value, time: ToolSpan) -> ToolState 
         },
         Err(reason) => {
             let error = format!(
-                "The answer does not fit the schema: {reason}. Call {TOOL} again with one that does."
+                "The answer does not fit the schema: {reason}. Call {TOOL} again with a valid answer."
             );
             ToolState::Error { input, error, metadata: None, time }
         }

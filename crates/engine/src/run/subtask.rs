@@ -25,7 +25,7 @@ use crate::subagent::Caller;
 use crate::toolbox::Offered;
 
 /// What the model is asked once other agents have done their work.
-const GO_ON: &str = "Tell in short what the task above found, and go on with the work.";
+const GO_ON: &str = "Summarize the result of the task above, then continue the work.";
 
 /// Lets another agent do the `nth` piece of the last prompt.
 pub(crate) async fn subtask(

@@ -118,7 +118,7 @@ async fn check_depth(call: &Call<'_>, parent: &Session) -> Result<(), ToolError>
     }
     if depth > limit {
         return Err(ToolError::Model(format!(
-            "Work is handed down {limit} deep at most: do this yourself, or report what is left to do."
+            "Subagents can be nested at most {limit} deep: do this work yourself, or report what remains."
         )));
     }
     Ok(())
@@ -171,7 +171,7 @@ async fn foreground(call: &Call<'_>, child: &SessionId, prompt: PromptInput) -> 
 }
 
 fn crowded() -> ToolError {
-    ToolError::model("too many subagents are at work: wait for some of them to end")
+    ToolError::model("too many subagents are running: wait until some of them end")
 }
 
 async fn wait(turn: Turn) {
@@ -212,11 +212,11 @@ async fn last_words(inner: &Inner, child: &SessionId, prompt: &MessageId) -> Res
         Message::Assistant(_) | Message::User(_) => None,
     });
     let Some((info, message)) = answers.next_back() else {
-        return Err(ToolError::Model(format!("The subagent gave no answer. {}", go_on(child))));
+        return Err(ToolError::Model(format!("The subagent sent no answer. {}", go_on(child))));
     };
     match &info.error {
         Some(MessageError::MessageAbortedError { .. }) => {
-            Err(ToolError::Model(format!("The subagent was stopped before it was done. {}", go_on(child))))
+            Err(ToolError::Model(format!("The subagent was stopped before it finished. {}", go_on(child))))
         }
         Some(error) => {
             Err(ToolError::Model(format!("The subagent failed: {}. {}", error.message(), go_on(child))))
@@ -226,7 +226,7 @@ async fn last_words(inner: &Inner, child: &SessionId, prompt: &MessageId) -> Res
 }
 
 fn go_on(child: &SessionId) -> String {
-    format!("What it did until then is kept: call task with the task_id `{child}` to go on with it.")
+    format!("Its work so far is kept: call task with the task_id `{child}` to continue.")
 }
 
 fn words(message: &MessageWithParts) -> String {
@@ -243,7 +243,7 @@ fn words(message: &MessageWithParts) -> String {
         Some(text) if !refused => text,
         text => {
             let note =
-                if refused { "(The user refused a call of the subagent, which ended its work.)" } else { "" };
+                if refused { "(The user refused a call of the subagent; that ended its work.)" } else { "" };
             [text.as_deref().unwrap_or_default(), note].join("\n").trim().to_owned()
         }
     }
@@ -275,7 +275,7 @@ async fn begin_in_background(
         };
         let result = neutralize(&result);
         let text = format!(
-            "The work in the background called `{description}` has ended:\n\n\
+            "The background task `{description}` has ended:\n\n\
              <task id=\"{child}\" state=\"{state}\">\n<task_result>\n{result}\n</task_result>\n</task>"
         );
         let part = PartInput::Text { id: None, text, synthetic: Some(true), ignored: None, metadata: None };

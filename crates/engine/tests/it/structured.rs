@@ -106,7 +106,7 @@ async fn a_value_that_does_not_fit_and_mere_words_are_sent_back() {
         let told = requests[1].body.to_string();
         assert!(told.contains("does not fit the schema") && told.contains("/answer"), "{told}");
         let told = requests[2].body.to_string();
-        assert!(told.contains("No answer has been handed in"), "{told}");
+        assert!(told.contains("No answer was submitted"), "{told}");
         desk.assert_clean();
     }
 }

@@ -313,7 +313,7 @@ async fn work_is_handed_down_only_so_deep() {
     let second = children(&desk, &first).await.remove(0);
     assert!(children(&desk, &second).await.is_empty());
     let calls = calls(&desk.transcript(&second).await);
-    assert!(error(&calls[0]).contains("2 deep at most"), "{calls:?}");
+    assert!(error(&calls[0]).contains("at most 2 deep"), "{calls:?}");
 }
 
 /// Rules under which a main agent may less than the subagent it calls.

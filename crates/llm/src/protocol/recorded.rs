@@ -1,6 +1,6 @@
-//! Answers real providers gave, read in whole and in pieces.
+//! Tests of the decoders with recorded streams of real providers, whole and cut into pieces.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -8,18 +8,8 @@ use super::Decoder;
 use crate::sse::{Parser, TooLong};
 use crate::{Error, FinishReason, ModelEvent, Protocol};
 
-/// The recordings, or `None` on a machine that has none; the build server must have them.
-fn folder() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures/providers");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    #[expect(clippy::disallowed_methods, reason = "whether skipping is allowed is the build server's to say")]
-    let is_strict = std::env::var_os("CI").is_some();
-    assert!(!is_strict, "the recordings are missing: {}", folder.display());
-    eprintln!("skipped: no recordings in {}", folder.display());
-    None
-}
+/// The number of recordings in the repository, so that a lost file fails the tests.
+const COUNT: usize = 21;
 
 struct Recording {
     name: String,
@@ -29,7 +19,7 @@ struct Recording {
 }
 
 fn recordings() -> Vec<Recording> {
-    let Some(folder) = folder() else { return Vec::new() };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/providers");
     let mut found = Vec::new();
     for (name, protocol) in [
         ("openai-chat", Protocol::OpenAiChat),
@@ -50,7 +40,7 @@ fn recordings() -> Vec<Recording> {
             }
         }
     }
-    assert!(found.len() >= 21, "only {} recordings", found.len());
+    assert_eq!(found.len(), COUNT, "recordings in {}", folder.display());
     found.sort_by(|a, b| a.name.cmp(&b.name));
     found
 }

@@ -1,198 +1,158 @@
-//! The store on SQLite, as a backend.
+//! The writes of the SQLite backend.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use codewright_proto::{
-    Envelope, Event, Message, MessageId, MessageWithParts, Part, PermissionRequest, Project, Session,
-    SessionId, Todo,
-};
+use codewright_proto::{Envelope, Event, Part, Project, SessionId};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
-use super::Sqlite;
-use crate::backend::{Answer, Backend};
-use crate::{
-    Approvals, Claim, Condition, Holder, Incoming, Json, Logged, MessagesJson, Rest, Salvage,
-    SavedPermission, SessionFilter,
-};
+use super::writer::{Command, Work};
+use super::{CLOSE_TIMEOUT, MAX_APPEND_BYTES, MAX_APPEND_EVENTS, Sqlite, apply, lease, permission};
+use crate::backend::Backend;
+use crate::lease::StopSignal;
+use crate::queries::{Answer, Queries as _};
+use crate::record::Record;
+use crate::{Claim, Condition, Error, Incoming, Lease, Salvage, SavedPermission};
 
 impl Backend for Sqlite {
     fn append(&self, condition: Condition, events: Vec<Event>) -> Answer<'_, Vec<Arc<Envelope>>> {
-        Box::pin(self.append(condition, events))
+        Box::pin(async move {
+            if events.is_empty() {
+                return Ok(Vec::new());
+            }
+            limit("events", events.len(), MAX_APPEND_EVENTS)?;
+            let mut bytes = 0;
+            let mut records = Vec::with_capacity(events.len());
+            for event in events {
+                let record = Record::new(&event)?;
+                bytes += record.len_bytes();
+                limit("bytes", bytes, MAX_APPEND_BYTES)?;
+                records.push((event, record));
+            }
+            self.write(condition, Work::Events(records), bytes).await
+        })
     }
 
     fn draft(&self, condition: Condition, part: Part) -> Answer<'_, ()> {
-        Box::pin(self.draft(condition, part))
-    }
-
-    fn drafts<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<(Part, u64)>> {
-        Box::pin(self.drafts(session))
+        Box::pin(async move {
+            // The same bytes that an event would write to the part's row.
+            let session_id = part.session_id.clone();
+            let event = Event::PartUpdated { session_id, part, time: 0 };
+            let record = Record::new(&event)?;
+            let bytes = record.len_bytes();
+            limit("bytes", bytes, MAX_APPEND_BYTES)?;
+            let Event::PartUpdated { part, .. } = event else { return Ok(()) };
+            self.write(condition, Work::Draft(Box::new((part, record))), bytes).await?;
+            Ok(())
+        })
     }
 
     fn lease<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Claim> {
-        Box::pin(self.lease(session))
+        Box::pin(async move {
+            let (node, of, log) = (Arc::clone(&self.0.node), session.clone(), self.clone());
+            // The lease is made on the writer's thread, so a caller that stops waiting drops it there.
+            let claim = self
+                .on_writer(move |connection| {
+                    Ok(match lease::take(connection, &node, &of)? {
+                        lease::Taken::Ours(fence, stop) => {
+                            let holding = log.0.feed.hold();
+                            let stop = StopSignal::new(stop);
+                            Claim::Held(Lease::new(Arc::new(log), (of, fence), stop, holding))
+                        }
+                        lease::Taken::Held(holder) => Claim::HeldBy(holder),
+                    })
+                })
+                .await?;
+            if matches!(claim, Claim::Held(_)) {
+                self.watch();
+            }
+            Ok(claim)
+        })
     }
 
     fn release<'a>(&'a self, session: &'a SessionId, fence: u64, seen: u64) -> Answer<'a, bool> {
-        Box::pin(self.release(session, fence, seen))
-    }
-
-    fn holder<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Option<Holder>> {
-        Box::pin(self.holder(session))
+        let (node, session) = (Arc::clone(&self.0.node), session.clone());
+        Box::pin(self.on_writer(move |connection| lease::release(connection, &node, &session, fence, seen)))
     }
 
     fn ask_to_stop<'a>(&'a self, session: &'a SessionId) -> Answer<'a, bool> {
-        Box::pin(self.ask_to_stop(session))
-    }
-
-    fn holders(&self) -> Answer<'_, Vec<(SessionId, Holder)>> {
-        Box::pin(self.holders())
+        Box::pin(async move {
+            // Checked first, so that nothing is written if there is no other owner.
+            if self.holder(session).await?.is_none_or(|holder| holder.is_ours) {
+                return Ok(false);
+            }
+            let (node, session) = (Arc::clone(&self.0.node), session.clone());
+            self.on_writer(move |connection| lease::ask_to_stop(connection, &node, &session)).await
+        })
     }
 
     fn replay_foreign(&self, events: Vec<Incoming>) -> Answer<'_, Vec<Arc<Envelope>>> {
-        Box::pin(self.replay_foreign(events))
-    }
-
-    fn history(&self, known: HashMap<String, u64>) -> Answer<'_, Vec<Logged>> {
-        Box::pin(self.history(known))
-    }
-
-    fn events_between(&self, after: u64, until: u64, limit: usize) -> Answer<'_, Vec<Envelope>> {
-        Box::pin(self.events_between(after, until, limit))
-    }
-
-    fn events_of<'a>(
-        &'a self,
-        session: &'a SessionId,
-        from_seq: u64,
-        limit: usize,
-    ) -> Answer<'a, Vec<Envelope>> {
-        Box::pin(self.events_of(session, from_seq, limit))
-    }
-
-    fn seq_before<'a>(
-        &'a self,
-        session: &'a SessionId,
-        until_seq: u64,
-        most: (usize, u64),
-    ) -> Answer<'a, u64> {
-        Box::pin(self.seq_before(session, until_seq, most))
-    }
-
-    fn session_before<'a>(&'a self, session: &'a SessionId, until_seq: u64) -> Answer<'a, Option<Session>> {
-        Box::pin(self.session_before(session, until_seq))
-    }
-
-    fn first_seq<'a>(&'a self, session: &'a SessionId, message: &'a MessageId) -> Answer<'a, Option<u64>> {
-        Box::pin(self.first_seq(session, message))
-    }
-
-    fn session<'a>(&'a self, id: &'a SessionId) -> Answer<'a, Option<(u64, Session)>> {
-        Box::pin(self.session(id))
-    }
-
-    fn sessions(&self, filter: SessionFilter) -> Answer<'_, Vec<Session>> {
-        Box::pin(self.sessions(filter))
-    }
-
-    fn sessions_json(&self, filter: SessionFilter) -> Answer<'_, Json> {
-        Box::pin(self.sessions_json(filter))
-    }
-
-    fn transcript<'a>(&'a self, session: &'a SessionId) -> Answer<'a, (u64, Vec<MessageWithParts>)> {
-        Box::pin(self.transcript(session))
-    }
-
-    fn messages<'a>(
-        &'a self,
-        session: &'a SessionId,
-        limit: Option<usize>,
-    ) -> Answer<'a, Vec<MessageWithParts>> {
-        Box::pin(self.messages(session, limit))
-    }
-
-    fn messages_before<'a>(
-        &'a self,
-        session: &'a SessionId,
-        limit: usize,
-        before: Option<(u64, MessageId)>,
-    ) -> Answer<'a, (Vec<MessageWithParts>, bool)> {
-        Box::pin(self.messages_before(session, limit, before))
-    }
-
-    fn messages_json<'a>(
-        &'a self,
-        session: &'a SessionId,
-        limit: Option<usize>,
-        before: Option<(u64, MessageId)>,
-    ) -> Answer<'a, Option<MessagesJson>> {
-        Box::pin(self.messages_json(session, limit, before))
-    }
-
-    fn more_messages_json(&self, rest: Rest) -> Answer<'_, (Json, Option<Rest>)> {
-        Box::pin(self.more_messages_json(rest))
-    }
-
-    fn message<'a>(
-        &'a self,
-        session: &'a SessionId,
-        id: &'a MessageId,
-    ) -> Answer<'a, Option<MessageWithParts>> {
-        Box::pin(self.message(session, id))
-    }
-
-    fn infos<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<Message>> {
-        Box::pin(self.infos(session))
-    }
-
-    fn todos<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<Todo>> {
-        Box::pin(self.todos(session))
-    }
-
-    fn pending_permissions(&self) -> Answer<'_, Vec<PermissionRequest>> {
-        Box::pin(self.pending_permissions())
-    }
-
-    fn projects(&self) -> Answer<'_, Vec<Project>> {
-        Box::pin(self.projects())
-    }
-
-    fn project_of<'a>(&'a self, worktree: &'a str) -> Answer<'a, Option<Project>> {
-        Box::pin(self.project_of(worktree))
+        Box::pin(async move {
+            limit("events", events.len(), MAX_APPEND_EVENTS)?;
+            let bytes = events.iter().map(|event| event.data.get().len()).sum();
+            limit("bytes", bytes, MAX_APPEND_BYTES)?;
+            self.write(Condition::Always, Work::Incoming(events), bytes).await
+        })
     }
 
     fn save_project(&self, project: Project) -> Answer<'_, ()> {
-        Box::pin(self.save_project(project))
+        Box::pin(self.on_writer(move |connection| apply::project(connection, &project)))
     }
 
     fn save_permissions(&self, saved: Vec<SavedPermission>) -> Answer<'_, ()> {
-        Box::pin(self.save_permissions(saved))
-    }
-
-    fn saved_permissions(&self, filter: Approvals) -> Answer<'_, Vec<SavedPermission>> {
-        Box::pin(self.saved_permissions(filter))
+        Box::pin(self.on_writer(move |connection| permission::save(connection, &saved)))
     }
 
     fn remove_permission<'a>(&'a self, id: &'a str) -> Answer<'a, bool> {
-        Box::pin(self.remove_permission(id))
+        let id = id.to_owned();
+        Box::pin(self.on_writer(move |connection| permission::remove(connection, &id)))
     }
 
     fn replay(&self) -> Answer<'_, u64> {
-        Box::pin(self.replay())
+        Box::pin(self.on_writer(apply::replay))
     }
 
+    /// Finishes the queued requests, moves everything into the one file and ends the threads.
     fn close(&self) -> Answer<'_, ()> {
-        Box::pin(self.close())
+        Box::pin(async move {
+            if let Some(readers) = &self.0.readers {
+                readers.close();
+            }
+            let (reply, answer) = oneshot::channel();
+            self.send(Command::Close(reply)).await?;
+            timeout(CLOSE_TIMEOUT, answer).await.map_err(|_| self.busy())?.map_err(|_| Error::Closed)??;
+            self.0.node.end();
+            self.0.wake_tail();
+            let threads = std::mem::take(&mut *self.threads());
+            for thread in threads {
+                // This does not block: the answer above is the last thing the writer does, and the tail ends
+                // with the feed.
+                thread.join().map_err(|_| Error::Closed)?;
+            }
+            Ok(())
+        })
     }
 
     fn abandon(&self, session: &SessionId, fence: u64) {
-        self.abandon(session, fence);
+        self.0.node.abandon(session, fence);
+        // If the queue is full, the writer releases it later; if the writer has ended, so has the ownership.
+        drop(self.0.commands.try_send(Command::LetGo));
     }
 
     fn watch(&self) {
-        self.watch();
+        let Some(tail) = &self.0.tail else { return };
+        // The thread tries again if the file cannot be read now.
+        drop(tail.look());
+        if let Some(thread) = tail.start() {
+            self.threads().push(thread);
+        }
     }
 
     fn salvage(&self) -> Option<&Salvage> {
-        self.salvage()
+        self.0.salvage.as_ref()
     }
+}
+
+fn limit(unit: &'static str, size: usize, limit: usize) -> Result<(), Error> {
+    if size <= limit { Ok(()) } else { Err(Error::TooLarge { unit, size, limit }) }
 }

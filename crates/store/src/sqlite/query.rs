@@ -1,17 +1,22 @@
-//! Reads the log and the rows.
+//! The read queries of the SQLite backend.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use codewright_proto::{
     Envelope, EventId, Map, Message, MessageId, MessageWithParts, Part, PartBody, PartId, PermissionRequest,
-    Project, ProjectId, ProjectTime, SessionId, Todo,
+    Project, ProjectId, ProjectTime, Session, SessionId, Todo,
 };
 use rusqlite::{Connection, Params, Row, RowIndex, params};
 
 use super::apply::number;
-use super::draft;
+use super::{Sqlite, draft, json, lease, permission, position, session_row, sync};
 use crate::error::Fault;
-use crate::{Error, upcast};
+use crate::queries::{Answer, Queries};
+use crate::{
+    Approvals, Error, Holder, Json, Logged, MessagesJson, PageLimit, Rest, SavedPermission, SessionFilter,
+    upcast,
+};
 
 /// How large the events of one page are together, as JSON; one alone may be larger.
 const MAX_PAGE_BYTES: usize = 8 * 1024 * 1024;
@@ -27,6 +32,153 @@ const MAX_PROJECTS: u64 = 10_000;
 
 /// The rows of a message's parts.
 pub(super) const PARTS: &str = "SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id";
+
+impl Queries for Sqlite {
+    fn events_between(&self, after: u64, until: u64, limit: usize) -> Answer<'_, Vec<Envelope>> {
+        Box::pin(self.read(move |connection| events(connection, after, until, limit)))
+    }
+
+    fn events_of<'a>(
+        &'a self,
+        session: &'a SessionId,
+        from_seq: u64,
+        limit: usize,
+    ) -> Answer<'a, Vec<Envelope>> {
+        let session = session.clone();
+        Box::pin(self.read(move |connection| events_of(connection, &session, from_seq, limit)))
+    }
+
+    fn seq_before<'a>(&'a self, session: &'a SessionId, until_seq: u64, limit: PageLimit) -> Answer<'a, u64> {
+        let session = session.clone();
+        Box::pin(self.read(move |connection| seq_before(connection, &session, until_seq, limit)))
+    }
+
+    fn history(&self, known: HashMap<String, u64>) -> Answer<'_, Vec<Logged>> {
+        Box::pin(self.read(move |connection| sync::history(connection, &known)))
+    }
+
+    fn session_at<'a>(&'a self, id: &'a SessionId) -> Answer<'a, Option<(u64, Session)>> {
+        let id = id.clone();
+        Box::pin(self.read(move |connection| {
+            let Some(session) = session_row::session(connection, &id)? else { return Ok(None) };
+            Ok(Some((lease::seq(connection, &id)?.unwrap_or(0), session)))
+        }))
+    }
+
+    fn session_before<'a>(&'a self, id: &'a SessionId, until_seq: u64) -> Answer<'a, Option<Session>> {
+        let id = id.clone();
+        Box::pin(self.read(move |connection| position::session_before(connection, &id, until_seq)))
+    }
+
+    fn sessions(&self, filter: SessionFilter) -> Answer<'_, Vec<Session>> {
+        Box::pin(self.read(move |connection| session_row::sessions(connection, &filter)))
+    }
+
+    fn sessions_json(&self, filter: SessionFilter) -> Answer<'_, Json> {
+        let spare = Arc::clone(&self.0.spare);
+        Box::pin(self.read(move |connection| session_row::sessions_json(connection, &spare, &filter)))
+    }
+
+    fn transcript_at<'a>(&'a self, session: &'a SessionId) -> Answer<'a, (u64, Vec<MessageWithParts>)> {
+        let session = session.clone();
+        Box::pin(self.read(move |connection| {
+            let seq = lease::seq(connection, &session)?.unwrap_or(0);
+            Ok((seq, messages(connection, &session, None, None)?))
+        }))
+    }
+
+    fn infos<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<Message>> {
+        let session = session.clone();
+        Box::pin(self.read(move |connection| infos(connection, &session, None, None)))
+    }
+
+    fn messages<'a>(
+        &'a self,
+        session: &'a SessionId,
+        limit: Option<usize>,
+    ) -> Answer<'a, Vec<MessageWithParts>> {
+        let session = session.clone();
+        Box::pin(self.read(move |connection| messages(connection, &session, limit, None)))
+    }
+
+    fn messages_before<'a>(
+        &'a self,
+        session: &'a SessionId,
+        limit: usize,
+        before: Option<(u64, MessageId)>,
+    ) -> Answer<'a, (Vec<MessageWithParts>, bool)> {
+        let session = session.clone();
+        Box::pin(self.read(move |connection| messages_before(connection, &session, limit, before.clone())))
+    }
+
+    fn messages_json<'a>(
+        &'a self,
+        session: &'a SessionId,
+        limit: Option<usize>,
+        before: Option<(u64, MessageId)>,
+    ) -> Answer<'a, Option<MessagesJson>> {
+        let (session, spare) = (session.clone(), Arc::clone(&self.0.spare));
+        Box::pin(
+            self.read(move |connection| json::messages(connection, &spare, &session, limit, before.clone())),
+        )
+    }
+
+    fn more_messages_json(&self, rest: Rest) -> Answer<'_, (Json, Option<Rest>)> {
+        let spare = Arc::clone(&self.0.spare);
+        Box::pin(self.read(move |connection| json::more_messages(connection, &spare, &rest)))
+    }
+
+    fn message<'a>(
+        &'a self,
+        session: &'a SessionId,
+        id: &'a MessageId,
+    ) -> Answer<'a, Option<MessageWithParts>> {
+        let (session, id) = (session.clone(), id.clone());
+        Box::pin(self.read(move |connection| message(connection, &session, &id)))
+    }
+
+    fn first_seq<'a>(&'a self, session: &'a SessionId, message: &'a MessageId) -> Answer<'a, Option<u64>> {
+        let (session, message) = (session.clone(), message.clone());
+        Box::pin(self.read(move |connection| position::first_seq(connection, &session, &message)))
+    }
+
+    fn drafts<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<(Part, u64)>> {
+        let session = session.clone();
+        Box::pin(self.read(move |connection| draft::of(connection, &session)))
+    }
+
+    fn todos<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Vec<Todo>> {
+        let session = session.clone();
+        Box::pin(self.read(move |connection| todos(connection, &session)))
+    }
+
+    fn pending_permissions(&self) -> Answer<'_, Vec<PermissionRequest>> {
+        Box::pin(self.read(pending_permissions))
+    }
+
+    fn saved_permissions(&self, filter: Approvals) -> Answer<'_, Vec<SavedPermission>> {
+        Box::pin(self.read(move |connection| permission::list(connection, &filter)))
+    }
+
+    fn projects(&self) -> Answer<'_, Vec<Project>> {
+        Box::pin(self.read(projects))
+    }
+
+    fn project_of<'a>(&'a self, worktree: &'a str) -> Answer<'a, Option<Project>> {
+        let worktree = worktree.to_owned();
+        Box::pin(self.read(move |connection| project_of(connection, &worktree)))
+    }
+
+    fn holder<'a>(&'a self, session: &'a SessionId) -> Answer<'a, Option<Holder>> {
+        let (node, session) = (Arc::clone(&self.0.node), session.clone());
+        Box::pin(self.read(move |connection| lease::holder(connection, &node, &session)))
+    }
+
+    fn holders(&self) -> Answer<'_, Vec<(SessionId, Holder)>> {
+        let node = Arc::clone(&self.0.node);
+        Box::pin(self.read(move |connection| lease::holders(connection, &node)))
+    }
+}
 
 /// All rows that a statement gives.
 pub(super) fn fetch<T>(
@@ -69,7 +221,7 @@ pub(super) fn events(
 }
 
 /// The events of one session from `from_seq` on, like [`events`].
-pub(super) fn events_of(
+fn events_of(
     connection: &Connection,
     session: &SessionId,
     from_seq: u64,
@@ -80,19 +232,20 @@ pub(super) fn events_of(
     page(connection, sql, params![session.as_str(), number(from_seq), number(limit as u64)])
 }
 
-/// Where the last events of a session before a `seq` begin: at most `limit` of them, together no larger
-/// than `bytes` as JSON. None of them is read for that.
-pub(super) fn seq_before(
+/// The `seq` of the first of the last events before `until_seq` that fit into `limit`. Reads the sizes of the
+/// events, not the events.
+fn seq_before(
     connection: &Connection,
     session: &SessionId,
     until_seq: u64,
-    (limit, bytes): (usize, u64),
+    limit: PageLimit,
 ) -> Result<u64, Fault> {
     let sql = "SELECT seq, octet_length(data) FROM event
         WHERE aggregate_id = ?1 AND seq < ?2 ORDER BY seq DESC LIMIT ?3";
     let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query(params![session.as_str(), number(until_seq), number(limit as u64)])?;
-    let (mut start, mut left) = (until_seq, bytes);
+    let mut rows =
+        statement.query(params![session.as_str(), number(until_seq), number(limit.events as u64)])?;
+    let (mut start, mut left) = (until_seq, limit.bytes);
     while let Some(row) = rows.next()? {
         let size = row.get::<_, i64>(1)?.unsigned_abs();
         let Some(rest) = left.checked_sub(size) else { break };
@@ -140,7 +293,7 @@ pub(super) fn messages(
 }
 
 /// The newest `limit` messages before one, and whether there are older ones.
-pub(super) fn messages_before(
+fn messages_before(
     connection: &Connection,
     session: &SessionId,
     limit: usize,
@@ -179,7 +332,7 @@ pub(super) fn infos(
 }
 
 /// One message with its parts.
-pub(super) fn message(
+fn message(
     connection: &Connection,
     session: &SessionId,
     id: &MessageId,
@@ -238,7 +391,7 @@ fn read_part(row: &Row<'_>, session: &SessionId, message: &MessageId) -> Result<
 }
 
 /// The permission requests that wait for a reply, oldest first.
-pub(super) fn pending_permissions(connection: &Connection) -> Result<Vec<PermissionRequest>, Fault> {
+fn pending_permissions(connection: &Connection) -> Result<Vec<PermissionRequest>, Fault> {
     let sql = "SELECT id, data FROM permission_request ORDER BY time_created, id LIMIT ?1";
     fetch(connection, sql, [number(MAX_REQUESTS)], |row| {
         let (id, data) = (text(row, 0)?, text(row, 1)?);
@@ -248,7 +401,7 @@ pub(super) fn pending_permissions(connection: &Connection) -> Result<Vec<Permiss
 }
 
 /// A session's list of things to do, in its order; at most [`MAX_TODOS`].
-pub(super) fn todos(connection: &Connection, session: &SessionId) -> Result<Vec<Todo>, Fault> {
+fn todos(connection: &Connection, session: &SessionId) -> Result<Vec<Todo>, Fault> {
     let sql = "SELECT content, status, priority FROM todo WHERE session_id = ?1 ORDER BY position LIMIT ?2";
     fetch(connection, sql, params![session.as_str(), number(MAX_TODOS)], |row| {
         Ok(Todo { content: row.get(0)?, status: row.get(1)?, priority: row.get(2)? })
@@ -259,13 +412,13 @@ const PROJECT: &str = "SELECT id, worktree, vcs, name, time_created, time_update
     sandboxes, icon_url, icon_url_override, icon_color, commands FROM project";
 
 /// All projects, most recently opened first.
-pub(super) fn projects(connection: &Connection) -> Result<Vec<Project>, Fault> {
+fn projects(connection: &Connection) -> Result<Vec<Project>, Fault> {
     let sql = format!("{PROJECT} ORDER BY time_updated DESC, id LIMIT ?1");
     fetch(connection, &sql, [number(MAX_PROJECTS)], read_project)
 }
 
 /// The project whose worktree this is; the one last opened, should there be several.
-pub(super) fn project_of(connection: &Connection, worktree: &str) -> Result<Option<Project>, Fault> {
+fn project_of(connection: &Connection, worktree: &str) -> Result<Option<Project>, Fault> {
     let sql = format!("{PROJECT} WHERE worktree = ?1 ORDER BY time_updated DESC, id LIMIT 1");
     Ok(fetch(connection, &sql, [worktree], read_project)?.pop())
 }

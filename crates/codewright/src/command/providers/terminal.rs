@@ -1,29 +1,29 @@
-//! A terminal that does not show what is typed.
+//! Reads secrets from a terminal without echo.
 
 use std::process::{Command, Stdio};
 
-/// Runs `read` while nothing typed is shown; the terminal is as before when this returns.
+/// Runs `read` while the terminal's echo is off, and restores the echo.
 ///
-/// `stty` belongs to every system that has terminals; where it fails, what is typed is not asked for.
-pub(super) fn hidden<T>(read: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
-    let _shown = Shown::hide()?;
+/// Uses `stty`, which every supported system has. If it fails, `read` is not run.
+pub(super) fn without_echo<T>(read: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    let _echo_off = EchoOff::new()?;
     read()
 }
 
-/// Shows what is typed again when it goes.
-struct Shown;
+/// Turns the echo on again when dropped.
+struct EchoOff;
 
-impl Shown {
-    fn hide() -> anyhow::Result<Self> {
+impl EchoOff {
+    fn new() -> anyhow::Result<Self> {
         let is_done = stty("-echo");
-        anyhow::ensure!(is_done, "the terminal cannot hide what is typed; pipe the key in instead");
+        anyhow::ensure!(is_done, "the terminal cannot turn off its echo; pipe the key in instead");
         Ok(Self)
     }
 }
 
-impl Drop for Shown {
+impl Drop for EchoOff {
     fn drop(&mut self) {
-        // A terminal that is gone needs no echo.
+        // If the terminal is closed, there is nothing to restore.
         stty("echo");
     }
 }

@@ -1,6 +1,7 @@
-//! Signing in at an organisation's address, which names a command that prints a token.
+//! Sign-in at an organisation's address.
 //!
-//! The command runs as the user, so it is shown exactly and run only after a yes.
+//! The address returns a command that prints a token. The command runs as the user, so it is displayed exactly and runs
+//! only after the user has typed "yes".
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -12,26 +13,26 @@ use codewright_llm::oauth::well_known::{WellKnown, ask};
 use codewright_llm::vault::Credential;
 use tokio::io::AsyncReadExt as _;
 
-use super::{KEY_LIMIT_BYTES, line, say};
+use super::{KEY_LIMIT_BYTES, line, print_prompt};
 use crate::clean::clean_line;
 
 /// How long the command may take; it may open a browser and wait for the user.
 const COMMAND_WAIT: Duration = Duration::from_secs(5 * 60);
 
-/// The address, and the token that its command prints.
+/// Returns the address and the token that its command prints.
 pub(super) async fn sign_in(client: &Client, url: &str, env: &Env) -> anyhow::Result<(String, Credential)> {
-    let asked = ask(client, url).await?;
-    let WellKnown { url, command, variable } = &asked;
+    let offer = ask(client, url).await?;
+    let WellKnown { url, command, variable } = &offer;
     if codewright_config::env::is_steering(variable) {
         bail!(
-            "`{url}` wants to set `{variable}`, which decides what programs do and is no token; nothing was changed"
+            "`{url}` wants to set `{variable}`, which controls programs and is not a token; nothing was changed"
         );
     }
-    let shown = shown(command).with_context(|| {
-        format!("the command that `{url}` names cannot be shown as it is, so it is not run")
+    let quoted = quote(command).with_context(|| {
+        format!("the command of `{url}` contains characters that a terminal may display differently; it was not run")
     })?;
-    say(&format!(
-        "│  {} wants to run this command here, as you; what it prints is kept as {variable}:\n│\n│    {shown}\n│\n\
+    print_prompt(&format!(
+        "│  {} wants to run this command on this machine as your user. Its output is stored as {variable}:\n│\n│    {quoted}\n│\n\
          ◆  Run it? Only \"yes\" runs it: ",
         clean_line(url)
     ));
@@ -41,14 +42,14 @@ pub(super) async fn sign_in(client: &Client, url: &str, env: &Env) -> anyhow::Re
     }
     let token = token(command, env).await?;
     let credential = Credential::WellKnown { key: variable.clone(), token: token.as_str().into() };
-    Ok((asked.url.clone(), credential))
+    Ok((offer.url.clone(), credential))
 }
 
-/// The command as a shell would take it; nothing when a terminal would show something else.
-fn shown(command: &[String]) -> Option<String> {
+/// The command with shell quotes. `None` if it has characters that a terminal may display differently.
+fn quote(command: &[String]) -> Option<String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=@,+%".contains(&byte);
     let words = command.iter().map(|word| {
-        // Whoever reads must be able to tell every letter, so nothing but plain ones will do.
+        // The user must be able to recognize every character, so only ASCII is accepted.
         if !word.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
             return None;
         }
@@ -60,7 +61,7 @@ fn shown(command: &[String]) -> Option<String> {
     words.collect::<Option<Vec<_>>>().map(|words| words.join(" "))
 }
 
-/// What the command prints; keys of other providers are not its business.
+/// Runs the command without the keys of other providers, and returns its output.
 async fn token(command: &[String], env: &Env) -> anyhow::Result<String> {
     let (program, arguments) = command.split_first().context("the command is empty")?;
     let mut child = tokio::process::Command::new(program);
@@ -68,7 +69,7 @@ async fn token(command: &[String], env: &Env) -> anyhow::Result<String> {
     for name in env.child_removals() {
         child.env_remove(name);
     }
-    let mut child = child.spawn().with_context(|| format!("`{program}` cannot be run"))?;
+    let mut child = child.spawn().with_context(|| format!("cannot run `{program}`"))?;
     let stdout = child.stdout.take().context("the command has no output")?;
     let mut printed = Vec::new();
     let work = async {
@@ -77,12 +78,12 @@ async fn token(command: &[String], env: &Env) -> anyhow::Result<String> {
     };
     let status = tokio::select! {
         done = tokio::time::timeout(COMMAND_WAIT, work) => match done {
-            Ok(status) => status.with_context(|| format!("`{program}` cannot be run"))?,
+            Ok(status) => status.with_context(|| format!("cannot run `{program}`"))?,
             Err(_) => bail!("`{program}` did not end within 5 minutes; nothing was changed"),
         },
-        _ = tokio::signal::ctrl_c() => bail!("the sign-in was given up; nothing was changed"),
+        _ = tokio::signal::ctrl_c() => bail!("the sign-in was cancelled; nothing was changed"),
     };
-    // One that prints without an end is ended by that.
+    // A command that prints more than the limit was killed by a closed pipe, which is not its failure.
     if !status.success() && printed.len() as u64 <= KEY_LIMIT_BYTES {
         bail!("`{program}` ended with {status}; nothing was changed");
     }
@@ -91,7 +92,7 @@ async fn token(command: &[String], env: &Env) -> anyhow::Result<String> {
         !token.is_empty() && token.len() as u64 <= KEY_LIMIT_BYTES && !token.chars().any(char::is_control)
     };
     token.filter(fits).with_context(|| {
-        format!("`{program}` printed no token, which is one line of at most 64 KiB; nothing was changed")
+        format!("`{program}` did not print a token (one line of at most 64 KiB); nothing was changed")
     })
 }
 
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_shown_as_it_is_or_not_at_all() {
+    fn a_command_is_quoted_or_rejected() {
         for (command, expected) in [
             (&["acme", "login", "--print"][..], Some("acme login --print")),
             (&["sh", "-c", "echo 'a' | b"], Some(r"sh -c 'echo '\''a'\'' | b'")),
@@ -111,7 +112,7 @@ mod tests {
             (&["lоgin"], None),
         ] {
             let command: Vec<_> = command.iter().map(|word| (*word).to_owned()).collect();
-            assert_eq!(shown(&command).as_deref(), expected, "{command:?}");
+            assert_eq!(quote(&command).as_deref(), expected, "{command:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Asking whoever writes the lines.
+//! Asks an interactive user for permissions and answers.
 
 use std::io::Write as _;
 
@@ -9,67 +9,67 @@ use super::Lines;
 use crate::clean::{clean, clean_line};
 use crate::style::Style;
 
-/// How many patterns are named.
+/// How many patterns are listed.
 const MAX_PATTERNS: usize = 20;
 
-/// Asks for leave; the end of the input refuses.
+/// Asks for permission. The end of the input rejects.
 pub(super) async fn permission(
     lines: &mut Lines,
     request: &PermissionRequest,
 ) -> anyhow::Result<PermissionReply> {
     let meta = |key: &str| request.metadata.get(key).and_then(Value::as_str).unwrap_or_default();
-    let mut told = format!("\n! permission for {}\n", clean_line(&request.permission));
-    for text in [meta("command"), meta("diff")].into_iter().filter(|text| !text.is_empty()) {
-        told.push_str(&format!("{}\n", clean(text).trim_end()));
+    let mut text = format!("\n! permission for {}\n", clean_line(&request.permission));
+    for detail in [meta("command"), meta("diff")].into_iter().filter(|detail| !detail.is_empty()) {
+        text.push_str(&format!("{}\n", clean(detail).trim_end()));
     }
     for pattern in request.patterns.iter().take(MAX_PATTERNS) {
-        told.push_str(&format!("  {}\n", clean_line(pattern)));
+        text.push_str(&format!("  {}\n", clean_line(pattern)));
     }
     let always = request.always.iter().map(|pattern| clean_line(pattern)).collect::<Vec<_>>().join(", ");
     if !always.is_empty() {
-        told.push_str(&format!("  always would allow: {always}\n"));
+        text.push_str(&format!("  \"always\" allows: {always}\n"));
     }
     loop {
-        say(&format!("{told}allow once [y], always [a], or not [n]? "));
+        print_prompt(&format!("{text}Allow once [y], always [a], or reject [n]? "));
         let Some(answer) = lines.next_line().await? else { return Ok(PermissionReply::Reject) };
         match answer.trim().to_lowercase().as_str() {
             "y" | "yes" | "once" => return Ok(PermissionReply::Once),
             "a" | "always" => return Ok(PermissionReply::Always),
             "n" | "no" | "reject" => return Ok(PermissionReply::Reject),
-            _ => told.clear(),
+            _ => text.clear(),
         }
     }
 }
 
-/// Asks questions; none if the user would not answer.
+/// Asks questions. Returns `None` if the user dismisses them.
 pub(super) async fn questions(
     lines: &mut Lines,
     request: &QuestionRequest,
 ) -> anyhow::Result<Option<Vec<Vec<String>>>> {
     let mut answers = Vec::new();
     for question in &request.questions {
-        say(&written(question));
+        print_prompt(&question_text(question));
         let Some(answer) = lines.next_line().await? else { return Ok(None) };
         if answer.trim().is_empty() {
             return Ok(None);
         }
-        answers.push(read(question, &answer));
+        answers.push(parse_answer(question, &answer));
     }
     Ok(Some(answers))
 }
 
-fn written(question: &Question) -> String {
-    let mut told = format!("\n? {}\n", clean(&question.question).trim_end());
+fn question_text(question: &Question) -> String {
+    let mut text = format!("\n? {}\n", clean(&question.question).trim_end());
     for (at, option) in question.options.iter().enumerate() {
         let (label, about) = (clean_line(&option.label), clean_line(&option.description));
-        told.push_str(&format!("  {}. {label} {about}\n", at + 1));
+        text.push_str(&format!("  {}. {label} {about}\n", at + 1));
     }
-    let many = if question.multiple.unwrap_or(false) { "numbers, apart by commas" } else { "a number" };
-    format!("{told}{many}, or your own answer (nothing dismisses the question): ")
+    let many = if question.multiple.unwrap_or(false) { "Numbers, separated by commas" } else { "A number" };
+    format!("{text}{many}, or your own answer (empty to dismiss): ")
 }
 
-/// Numbers stand for what may be chosen; anything else is an own answer.
-fn read(question: &Question, answer: &str) -> Vec<String> {
+/// Parses an answer: numbers select options, anything else is a custom answer.
+fn parse_answer(question: &Question, answer: &str) -> Vec<String> {
     let label = |word: &str| {
         let at = word.trim().parse::<usize>().ok()?.checked_sub(1)?;
         question.options.get(at).map(|option| option.label.clone())
@@ -80,9 +80,9 @@ fn read(question: &Question, answer: &str) -> Vec<String> {
     labels.unwrap_or_else(|| vec![answer.trim().to_owned()])
 }
 
-fn say(text: &str) {
+fn print_prompt(text: &str) {
     let mut stderr = std::io::stderr();
-    // Nobody is left to be told when this fails.
+    // If standard error is closed, there is no other way to report this.
     drop(write!(stderr, "{}", Style::stderr().yellow(text)));
     drop(stderr.flush());
 }
@@ -92,16 +92,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stand_for_choices_and_words_for_themselves() {
+    fn numbers_select_options_and_other_text_is_a_custom_answer() {
         let option = |label: &str| serde_json::json!({"label": label, "description": ""});
         let json = serde_json::json!({
             "question": "q", "header": "h", "multiple": true, "options": [option("A"), option("B")],
         });
         let mut question: Question = serde_json::from_value(json).unwrap();
-        assert_eq!(read(&question, "2, 1"), ["B", "A"]);
-        assert_eq!(read(&question, "2, 9"), ["2, 9"]);
+        assert_eq!(parse_answer(&question, "2, 1"), ["B", "A"]);
+        assert_eq!(parse_answer(&question, "2, 9"), ["2, 9"]);
         question.multiple = None;
-        assert_eq!(read(&question, "1"), ["A"]);
-        assert_eq!(read(&question, " something else "), ["something else"]);
+        assert_eq!(parse_answer(&question, "1"), ["A"]);
+        assert_eq!(parse_answer(&question, " something else "), ["something else"]);
     }
 }

@@ -1,8 +1,7 @@
-//! One JSON object a line, for programs.
+//! The output of `run --format json`: one JSON object per line.
 //!
-//! `{type, timestamp, sessionID, part}` with the types `step_start`, `text`,
-//! `reasoning` (only when asked for), `tool_use` and `step_finish`, and
-//! `{type: "error", timestamp, sessionID, error}`. Parts come whole, once each.
+//! `{type, timestamp, sessionID, part}` with the types `step_start`, `text`, `reasoning` (with `--thinking`), `tool_use`
+//! and `step_finish`, and `{type: "error", timestamp, sessionID, error}`. A part is printed once, when it is complete.
 
 use std::collections::HashSet;
 use std::io::Write as _;
@@ -13,18 +12,18 @@ use codewright_proto::{
 };
 use serde_json::{Value, json};
 
-use super::{Output, people};
+use super::{Output, text};
 
-pub(super) struct Json {
+pub(super) struct JsonOutput {
     thinking: bool,
     clock: Clock,
-    /// Messages of users, whose parts are not printed.
+    /// The user's messages, whose parts are not printed.
     prompts: HashSet<MessageId>,
-    /// Parts that were printed; each is printed once.
+    /// The parts that were printed.
     printed: HashSet<PartId>,
 }
 
-impl Json {
+impl JsonOutput {
     pub(super) fn new(thinking: bool) -> Self {
         Self { thinking, clock: Clock::system(), prompts: HashSet::new(), printed: HashSet::new() }
     }
@@ -37,14 +36,14 @@ impl Json {
         stdout.flush()
     }
 
-    /// The type of line for a part, once it is whole.
+    /// The line type of a complete part.
     fn kind(&self, part: &Part) -> Option<&'static str> {
         match &part.body {
             PartBody::StepStart { .. } => Some("step_start"),
             PartBody::StepFinish(_) => Some("step_finish"),
             PartBody::Text(text) => {
-                let whole = text.time.is_some_and(|time| time.end.is_some()) && !text.text.is_empty();
-                whole.then_some("text")
+                let is_complete = text.time.is_some_and(|time| time.end.is_some()) && !text.text.is_empty();
+                is_complete.then_some("text")
             }
             PartBody::Reasoning { text, time, .. } => {
                 (self.thinking && time.end.is_some() && !text.is_empty()).then_some("reasoning")
@@ -61,7 +60,7 @@ impl Json {
     }
 }
 
-impl Output for Json {
+impl Output for JsonOutput {
     fn notice(&mut self, notice: &Notice) -> std::io::Result<()> {
         match &notice.fact {
             Fact::Event(Event::MessageUpdated { info: Message::User(prompt), .. }) => {
@@ -83,12 +82,12 @@ impl Output for Json {
     }
 
     fn permission(&mut self, request: &PermissionRequest, allowed: bool) -> std::io::Result<()> {
-        people::tell_permission(request, allowed);
+        text::warn_permission(request, allowed);
         Ok(())
     }
 
     fn question(&mut self, request: &QuestionRequest) -> std::io::Result<()> {
-        people::tell_question(request);
+        text::warn_question(request);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! What is asked: the words of the command line, standard input and attached files.
+//! The prompt of `run`: arguments, standard input and attached files.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
@@ -12,18 +12,18 @@ use crate::cli::RunArgs;
 use crate::connection::working_directory;
 use crate::style;
 
-/// What is read of standard input at most.
+/// The longest standard input that is read.
 const MAX_STDIN_BYTES: u64 = 16 * 1024 * 1024;
-/// After this long without the end of standard input the user is told what is waited for.
+/// After this time without the end of standard input, a note says what the program waits for.
 const STDIN_NOTICE: Duration = Duration::from_secs(3);
-/// Then the prompt goes without it.
+/// After this time the command fails.
 const STDIN_DEADLINE: Duration = Duration::from_secs(10 * 60);
 
-/// What is asked for a turn that broke off when nothing else is.
-pub(super) const GO_ON: &str = "Go on with the work where it broke off. Calls that are marked as uncertain \
-                                may have taken effect: look before you repeat one.";
+/// The prompt that resumes an interrupted turn if the user gives no other.
+pub(super) const RESUME: &str = "Continue the work where it stopped. Calls marked as uncertain may have taken \
+                                 effect: check before you repeat one.";
 
-/// The message, with standard input behind it; empty only if a session is to be continued.
+/// The message followed by standard input. Empty only if a session is continued or a command is run.
 pub(super) async fn text(args: &RunArgs) -> anyhow::Result<String> {
     let message = join(&args.message);
     let piped = if std::io::stdin().is_terminal() { String::new() } else { stdin().await? };
@@ -39,7 +39,7 @@ pub(super) async fn text(args: &RunArgs) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// One argument is the message as it is; of several, those with blanks are quoted to stay apart.
+/// Joins the arguments with spaces. A single argument is used as it is; of several, those with spaces are quoted.
 fn join(words: &[String]) -> String {
     if let [message] = words {
         return message.clone();
@@ -59,7 +59,7 @@ async fn stdin() -> anyhow::Result<String> {
     let done = match tokio::time::timeout(STDIN_NOTICE, &mut read).await {
         Ok(done) => done,
         Err(_) => {
-            style::warning("waiting for the end of standard input; use </dev/null if there is none");
+            style::warning("waiting for the end of standard input; use </dev/null if there is no input");
             match tokio::time::timeout(STDIN_DEADLINE, read).await {
                 Ok(done) => done,
                 Err(_) => {
@@ -75,7 +75,7 @@ async fn stdin() -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The parts of the prompt: files first, as their text explains what follows.
+/// The parts of the prompt. Files are first, because the text refers to them.
 pub(super) fn parts(args: &RunArgs, text: String) -> anyhow::Result<Vec<PartInput>> {
     let base = working_directory(None)?;
     let mut parts =
@@ -93,12 +93,12 @@ fn file(path: &Path) -> anyhow::Result<PartInput> {
     Ok(PartInput::File { id: None, mime: mime.to_owned(), filename, url, source: None })
 }
 
-/// Escapes what would end the path of an address.
+/// Escapes characters that would end the path of a URL.
 fn escape(path: &str) -> String {
     path.replace('%', "%25").replace('?', "%3F").replace('#', "%23").replace(' ', "%20")
 }
 
-/// A title made of the prompt's first line.
+/// The prompt's first line, shortened to a title.
 pub(super) fn title(parts: &[PartInput]) -> String {
     let text = parts.iter().find_map(|part| match part {
         PartInput::Text { text, .. } => Some(text.as_str()),
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_argument_is_the_message_and_several_stay_apart() {
+    fn one_argument_is_unchanged_and_several_are_quoted() {
         let words = |words: &[&str]| join(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
         assert_eq!(words(&["fix the \"test\""]), "fix the \"test\"");
         assert_eq!(words(&["fix", "this"]), "fix this");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_is_the_beginning_of_the_prompt() {
+    fn a_title_is_the_start_of_the_prompt() {
         assert_eq!(title(&[PartInput::text("short\nmore")]), "short");
         assert_eq!(title(&[PartInput::text("x".repeat(80))]).chars().count(), MAX_TITLE_CHARS + 1);
     }

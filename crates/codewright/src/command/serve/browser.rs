@@ -1,30 +1,31 @@
-//! The user's browser, asked to show an address.
+//! Opens an address in the user's browser.
 //!
-//! It is started and left to itself: nobody waits for it, and that there is none is no error.
+//! The browser is started and not waited for. A missing browser is not an error.
 
 use std::process::Stdio;
 
 use codewright_config::{Env, env};
 use tokio::process::Command;
 
-/// What opens an address where the user names no browser.
+/// The programs that open an address if `BROWSER` is not set.
 const OPENERS: [&str; 5] = ["xdg-open", "open", "wslview", "sensible-browser", "x-www-browser"];
-/// What stands for the address in a command of the user's.
-const PLACE: &str = "%s";
+/// The placeholder for the address in `BROWSER`.
+const PLACEHOLDER: &str = "%s";
 
-/// Shows an address, if anything here can; says whether something was started.
+/// Opens an address. Returns whether a program was started.
 pub(super) fn open(env: &Env, url: &str) -> bool {
     commands(env.filled(env::BROWSER), url).iter().any(|command| start(command))
 }
 
-/// The commands that may show an address, the first one first.
+/// The commands that can open an address, in the order in which they are tried.
 fn commands(browsers: Option<&str>, url: &str) -> Vec<Vec<String>> {
     let Some(browsers) = browsers else {
         return OPENERS.map(|opener| vec![opener.to_owned(), url.to_owned()]).to_vec();
     };
     let of = |browser: &str| {
-        let mut words: Vec<_> = browser.split_whitespace().map(|word| word.replace(PLACE, url)).collect();
-        if !browser.contains(PLACE) && !words.is_empty() {
+        let mut words: Vec<_> =
+            browser.split_whitespace().map(|word| word.replace(PLACEHOLDER, url)).collect();
+        if !browser.contains(PLACEHOLDER) && !words.is_empty() {
             words.push(url.to_owned());
         }
         words
@@ -34,7 +35,7 @@ fn commands(browsers: Option<&str>, url: &str) -> Vec<Vec<String>> {
 
 fn start(command: &[String]) -> bool {
     let Some((program, args)) = command.split_first() else { return false };
-    // A group of its own: an interrupt ends the server and not the user's browser.
+    // In a separate process group, so that an interrupt ends the server but not the browser.
     let mut command = Command::new(program);
     command.args(args).process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     for (variable, _) in env::OWN {
@@ -48,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_browser_of_the_users_gets_the_address_where_it_wants_it() {
+    fn the_address_replaces_the_placeholder_or_is_appended() {
         let of =
             |browsers| commands(Some(browsers), "http://x/").iter().map(|words| words.join(" ")).collect();
         for (browsers, expected) in [

@@ -1,7 +1,7 @@
-//! `session undo` and `session redo`: a prompt back, a prompt forth.
+//! `session undo` and `session redo`: undo or redo one prompt.
 //!
-//! What is taken back stays with the session until its next prompt, so that everything can be
-//! taken forth again. Files that were changed since are named and left alone.
+//! The session keeps undone prompts until its next prompt, so they can be redone. Files that were changed in the
+//! meantime are listed and not overwritten.
 
 use std::process::ExitCode;
 
@@ -13,41 +13,39 @@ use codewright_proto::{
 
 use crate::clean::clean_line;
 use crate::cli::UndoArgs;
-use crate::connection::explained;
-use crate::output::{Output, ended};
+use crate::connection::engine_error;
+use crate::output::{Output, exit_code};
 
-/// How much of a prompt is shown.
+/// The longest excerpt of a prompt.
 const PROMPT_CHARS: usize = 60;
 
-/// Takes the last prompt back.
+/// Undoes the last prompt.
 pub(super) async fn undo(engine: &Engine, args: &UndoArgs) -> anyhow::Result<ExitCode> {
-    let session = wanted(engine, args).await?;
+    let session = find_session(engine, args).await?;
     let prompts = prompts(engine, &session).await?;
-    let at = position(&session, &prompts);
+    let at = active_count(&session, &prompts);
     let Some(prompt) = at.checked_sub(1).map(|at| &prompts[at]) else {
-        bail!("there is nothing to take back in the session `{}`", session.id);
+        bail!("the session `{}` has nothing to undo", session.id);
     };
     let session = revert(engine, &session.id, prompt, args.force).await?;
     let kept = session.revert.map(|revert| revert.kept).unwrap_or_default();
-    let diffs = engine.diff(&session.id, None).await.map_err(explained)?;
+    let diffs = engine.diff(&session.id, None).await.map_err(engine_error)?;
     let mut output = Output::new();
-    let mut said = format!("Took back: {}\n", shown(prompt));
-    said.push_str(&changes(&diffs, "brought back", "removed"));
-    said.push_str(&left(&kept, "undo", args.force));
-    said.push_str(
-        "The next prompt makes it final; until then `codewright session redo` takes it forth again.\n",
-    );
-    ended(output.write(&said).and_then(|()| output.finish()))
+    let mut text = format!("Undone: {}\n", excerpt(prompt));
+    text.push_str(&changes(&diffs));
+    text.push_str(&kept_files(&kept, "undo", args.force));
+    text.push_str("`codewright session redo` redoes it until the next prompt of the session.\n");
+    exit_code(output.write(&text).and_then(|()| output.finish()))
 }
 
-/// Takes one prompt forth again.
+/// Redoes the prompt that was undone last.
 pub(super) async fn redo(engine: &Engine, args: &UndoArgs) -> anyhow::Result<ExitCode> {
-    let session = wanted(engine, args).await?;
+    let session = find_session(engine, args).await?;
     if session.revert.is_none() {
-        bail!("nothing is taken back in the session `{}`", session.id);
+        bail!("the session `{}` has nothing to redo", session.id);
     }
     let prompts = prompts(engine, &session).await?;
-    let at = position(&session, &prompts);
+    let at = active_count(&session, &prompts);
     let kept = match prompts.get(at + 1) {
         Some(next) => {
             let session = revert(engine, &session.id, next, args.force).await?;
@@ -55,50 +53,50 @@ pub(super) async fn redo(engine: &Engine, args: &UndoArgs) -> anyhow::Result<Exi
         }
         None => {
             let input = UnrevertInput { force: args.force.then_some(true) };
-            engine.unrevert(&session.id, input).await.map_err(explained)?.kept
+            engine.unrevert(&session.id, input).await.map_err(engine_error)?.kept
         }
     };
-    let diffs = engine.diff(&session.id, None).await.map_err(explained)?;
-    let mut said = format!("Took forth: {}\n", prompts.get(at).map(shown).unwrap_or_default());
-    said.push_str(&left(&kept, "redo", args.force));
+    let diffs = engine.diff(&session.id, None).await.map_err(engine_error)?;
+    let mut text = format!("Redone: {}\n", prompts.get(at).map(excerpt).unwrap_or_default());
+    text.push_str(&kept_files(&kept, "redo", args.force));
     if prompts.len() > at + 1 {
-        said.push_str("Still taken back:\n");
-        said.push_str(&changes(&diffs, "brought back", "removed"));
+        text.push_str("Still undone:\n");
+        text.push_str(&changes(&diffs));
     }
     let mut output = Output::new();
-    ended(output.write(&said).and_then(|()| output.finish()))
+    exit_code(output.write(&text).and_then(|()| output.finish()))
 }
 
-/// The session that is named, else the last one of the directory.
-async fn wanted(engine: &Engine, args: &UndoArgs) -> anyhow::Result<Session> {
+/// The session of the arguments, or the last one of the directory.
+async fn find_session(engine: &Engine, args: &UndoArgs) -> anyhow::Result<Session> {
     if let Some(id) = &args.session {
-        return engine.session(&SessionId::parse(id)?).await.map_err(explained);
+        return engine.session(&SessionId::parse(id)?).await.map_err(engine_error);
     }
     let directory = Some(engine.default_directory().to_string_lossy().into_owned());
     let filter = SessionFilter { directory, roots: true, limit: Some(1), ..SessionFilter::default() };
-    let mut found = engine.sessions(filter).await.map_err(explained)?;
+    let mut found = engine.sessions(filter).await.map_err(engine_error)?;
     found.pop().context("there is no session in this directory")
 }
 
-/// What a person asked for in a session, oldest first.
+/// The user's prompts of a session, oldest first.
 async fn prompts(engine: &Engine, session: &Session) -> anyhow::Result<Vec<MessageWithParts>> {
-    let messages = engine.messages(&session.id, None).await.map_err(explained)?;
-    let asks = |message: &MessageWithParts| {
-        let by_person = |body: &PartBody| match body {
+    let messages = engine.messages(&session.id, None).await.map_err(engine_error)?;
+    let is_prompt = |message: &MessageWithParts| {
+        let is_by_user = |body: &PartBody| match body {
             PartBody::Text(text) => text.synthetic != Some(true),
             PartBody::Compaction { .. } => false,
             _ => true,
         };
-        matches!(message.info, Message::User(_)) && message.parts.iter().any(|part| by_person(&part.body))
+        matches!(message.info, Message::User(_)) && message.parts.iter().any(|part| is_by_user(&part.body))
     };
-    Ok(messages.into_iter().filter(asks).collect())
+    Ok(messages.into_iter().filter(is_prompt).collect())
 }
 
-/// How many of the prompts count at this moment.
-fn position(session: &Session, prompts: &[MessageWithParts]) -> usize {
+/// The number of prompts that are not undone.
+fn active_count(session: &Session, prompts: &[MessageWithParts]) -> usize {
     let Some(revert) = &session.revert else { return prompts.len() };
-    let behind = |message: &MessageWithParts| *message.info.id() >= revert.message_id;
-    prompts.iter().position(behind).unwrap_or(prompts.len())
+    let is_undone = |message: &MessageWithParts| *message.info.id() >= revert.message_id;
+    prompts.iter().position(is_undone).unwrap_or(prompts.len())
 }
 
 async fn revert(
@@ -109,10 +107,11 @@ async fn revert(
 ) -> anyhow::Result<Session> {
     let message_id = prompt.info.id().clone();
     let input = RevertInput { message_id, part_id: None, force: force.then_some(true) };
-    engine.revert(id, input).await.map_err(explained)
+    engine.revert(id, input).await.map_err(engine_error)
 }
 
-fn shown(prompt: &MessageWithParts) -> String {
+/// The start of a prompt.
+fn excerpt(prompt: &MessageWithParts) -> String {
     let text = prompt.parts.iter().find_map(|part| match &part.body {
         PartBody::Text(text) if text.synthetic != Some(true) => Some(clean_line(&text.text)),
         _ => None,
@@ -124,28 +123,25 @@ fn shown(prompt: &MessageWithParts) -> String {
     text.chars().take(PROMPT_CHARS - 1).chain(['\u{2026}']).collect()
 }
 
-/// A line a file; what was added is gone now, and the other way round.
-fn changes(diffs: &[FileDiff], deleted: &str, added: &str) -> String {
+/// A line per undone change of a file: an added file was removed, a deleted one restored.
+fn changes(diffs: &[FileDiff]) -> String {
     let line = |diff: &FileDiff| {
         let file = clean_line(diff.file.as_deref().unwrap_or("?"));
-        let what = match diff.status.as_deref() {
-            Some("added") => added,
-            Some("deleted") => deleted,
-            _ => "restored",
-        };
-        format!("  {what:<12}  {file}\n")
+        let verb = if diff.status.as_deref() == Some("added") { "removed" } else { "restored" };
+        format!("  {verb:<8}  {file}\n")
     };
     diffs.iter().map(line).collect()
 }
 
-fn left(kept: &[KeptFile], command: &str, force: bool) -> String {
+/// The files that were not changed, each with the reason.
+fn kept_files(kept: &[KeptFile], command: &str, force: bool) -> String {
     let line = |kept: &KeptFile| {
-        format!("  {:<12}  {}: {}\n", "left alone", clean_line(&kept.file), clean_line(&kept.reason))
+        format!("  {:<8}  {}: {}\n", "kept", clean_line(&kept.file), clean_line(&kept.reason))
     };
     let mut text: String = kept.iter().map(line).collect();
     if !kept.is_empty() && !force {
         text.push_str(&format!(
-            "`codewright session {command} --force` changes files even if they were changed since.\n"
+            "`codewright session {command} --force` overwrites files that were changed in the meantime.\n"
         ));
     }
     text

@@ -1,7 +1,6 @@
-//! The plain client: a line is a prompt, and what comes of it is printed below.
+//! The plain client: reads a prompt per line and prints the answer below it.
 //!
-//! For terminals that cannot draw, and for pipes: nothing is cleared, moved or coloured that a
-//! plain text would not have.
+//! For terminals that cannot position the cursor, and for pipes. It only appends text.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -16,20 +15,20 @@ use crate::command::run::{self, Lines, Signals};
 use crate::connection::{Connection, client_error, interrupted};
 use crate::style;
 
-const HELP: &str = "a line is a prompt; /new begins another session, /exit leaves; ctrl+c stops a turn";
+const HELP: &str = "each line is a prompt; /new starts another session, /exit quits, ctrl+c stops a turn";
 const SIGTERM: u8 = 15;
 
-/// What a line asks for.
+/// A line of input.
 #[derive(Debug, PartialEq, Eq)]
-enum Asked<'a> {
-    Nothing,
+enum Input<'a> {
+    Empty,
     Help,
     New,
     Exit,
     Prompt(&'a str),
 }
 
-/// Reads prompts until there are no more.
+/// Reads and runs prompts until the input ends.
 pub(super) async fn converse(
     connection: &Connection,
     open: &OpenArgs,
@@ -41,14 +40,14 @@ pub(super) async fn converse(
     } else {
         run::warn_and_dismiss_trust(&connection.client).await;
     }
-    let mut session = first(connection, open).await?;
+    let mut session = first_session(connection, open).await?;
     let mut signals = Signals::new()?;
     let mut lines: Lines = tokio::io::BufReader::new(tokio::io::stdin()).lines();
     let mut code = ExitCode::SUCCESS;
     let mut given = args.message.pop();
     loop {
         if is_terminal && given.is_none() {
-            // Nobody is left to be told when this fails.
+            // If standard error is closed, there is no other way to report this.
             drop(write!(std::io::stderr(), "\n› "));
         }
         let line = match given.take() {
@@ -59,12 +58,12 @@ pub(super) async fn converse(
             },
         };
         let Some(line) = line else { break };
-        match asked(&line) {
-            Asked::Nothing => {}
-            Asked::Help => style::note(HELP),
-            Asked::New => session = None,
-            Asked::Exit => break,
-            Asked::Prompt(text) => {
+        match parse_line(&line) {
+            Input::Empty => {}
+            Input::Help => style::note(HELP),
+            Input::New => session = None,
+            Input::Exit => break,
+            Input::Prompt(text) => {
                 let id = match session.take() {
                     Some(id) => id,
                     None => {
@@ -83,7 +82,7 @@ pub(super) async fn converse(
                     Ok(ended) if ended == interrupted(SIGTERM) => return Ok(ended),
                     Ok(ended) if ended == ExitCode::SUCCESS => {}
                     Ok(_) => code = ExitCode::FAILURE,
-                    // The conversation goes on; what went wrong is told, and remembered by the exit code.
+                    // The conversation continues. The exit code reports the failure too.
                     Err(error) => {
                         style::error(&error);
                         code = ExitCode::FAILURE;
@@ -98,18 +97,18 @@ pub(super) async fn converse(
     Ok(code)
 }
 
-fn asked(line: &str) -> Asked<'_> {
+fn parse_line(line: &str) -> Input<'_> {
     match line.trim() {
-        "" => Asked::Nothing,
-        "/help" => Asked::Help,
-        "/new" | "/clear" => Asked::New,
-        "/exit" | "/quit" | "/q" | "exit" | "quit" => Asked::Exit,
-        text => Asked::Prompt(text),
+        "" => Input::Empty,
+        "/help" => Input::Help,
+        "/new" | "/clear" => Input::New,
+        "/exit" | "/quit" | "/q" | "exit" | "quit" => Input::Exit,
+        text => Input::Prompt(text),
     }
 }
 
-/// The session that the flags name.
-async fn first(connection: &Connection, open: &OpenArgs) -> anyhow::Result<Option<SessionId>> {
+/// The session that the flags select.
+async fn first_session(connection: &Connection, open: &OpenArgs) -> anyhow::Result<Option<SessionId>> {
     let client = &connection.client;
     let found = match (&open.session, open.continue_last) {
         (Some(id), _) => match SessionId::parse(id) {
@@ -133,16 +132,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_a_prompt_or_one_of_a_few_words() {
+    fn a_line_is_a_prompt_or_a_command() {
         for (line, expected) in [
-            ("  ", Asked::Nothing),
-            (" /exit ", Asked::Exit),
-            ("/new", Asked::New),
-            ("/help", Asked::Help),
-            ("fix it ", Asked::Prompt("fix it")),
-            ("/init now", Asked::Prompt("/init now")),
+            ("  ", Input::Empty),
+            (" /exit ", Input::Exit),
+            ("/new", Input::New),
+            ("/help", Input::Help),
+            ("fix it ", Input::Prompt("fix it")),
+            ("/init now", Input::Prompt("/init now")),
         ] {
-            assert_eq!(asked(line), expected, "{line:?}");
+            assert_eq!(parse_line(line), expected, "{line:?}");
         }
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn told(messages: &[&MessageWithParts], budget: usize) -> String {
         last.push(block.clone());
     }
     let missing = rest.len() - last.len();
-    let gap = if missing == 0 { String::new() } else { format!("({missing} messages are left out here)\n") };
+    let gap = if missing == 0 { String::new() } else { format!("({missing} messages omitted)\n") };
     last.push(gap);
     last.push(first);
     last.reverse();
@@ -53,7 +53,7 @@ fn block(message: &MessageWithParts) -> Option<String> {
     if lines.is_empty() {
         return None;
     }
-    let speaker = if is_summary { "Summary of what came before" } else { speaker };
+    let speaker = if is_summary { "Summary of earlier messages" } else { speaker };
     Some(format!("[{speaker}]\n{}\n", lines.join("\n")))
 }
 
@@ -67,7 +67,7 @@ fn line(body: &PartBody) -> Option<String> {
         }
         PartBody::Tool(call) => Some(match &call.state {
             ToolState::Pending { .. } | ToolState::Running { .. } => {
-                format!("(call of {}, cut off)", call.tool)
+                format!("(call of {}, interrupted)", call.tool)
             }
             ToolState::Completed { input, output, time, .. } => {
                 let result = if time.compacted.is_some() {
@@ -79,14 +79,12 @@ fn line(body: &PartBody) -> Option<String> {
             }
             ToolState::Error { input, error, .. } => {
                 let input = cut(&input.to_string(), MAX_INPUT);
-                format!(
-                    "(call of {}: {input}; it failed)\n{}",
-                    call.tool,
-                    cut(&neutralize(error), MAX_OUTPUT)
-                )
+                format!("(call of {}: {input}; failed)\n{}", call.tool, cut(&neutralize(error), MAX_OUTPUT))
             }
         }),
-        PartBody::Subtask { description, agent, .. } => Some(format!("(handed to {agent}: {description})")),
+        PartBody::Subtask { description, agent, .. } => {
+            Some(format!("(delegated to {agent}: {description})"))
+        }
         PartBody::Reasoning { .. }
         | PartBody::Agent { .. }
         | PartBody::StepStart { .. }
@@ -111,7 +109,7 @@ fn cut(text: &str, limit: usize) -> String {
     while !text.is_char_boundary(tail) {
         tail += 1;
     }
-    format!("{}\n({} bytes are left out here)\n{}", &text[..head], tail - head, &text[tail..])
+    format!("{}\n({} bytes omitted)\n{}", &text[..head], tail - head, &text[tail..])
 }
 
 #[cfg(test)]
@@ -163,7 +161,7 @@ mod tests {
             (0..20).map(|n| says("user", &format!("number {n} {}", "x".repeat(80)))).collect();
         let text = told(&messages.iter().collect::<Vec<_>>(), 500);
         assert!(text.len() < 600, "{}", text.len());
-        for expected in ["number 0 ", "number 19 ", "messages are left out here"] {
+        for expected in ["number 0 ", "number 19 ", "messages omitted"] {
             assert!(text.contains(expected), "{text}");
         }
         assert!(!text.contains("number 9 "));
@@ -173,7 +171,7 @@ mod tests {
     fn one_message_beyond_all_measure_is_cut_between_characters() {
         let (first, last) = (says("user", "wish"), says("assistant", &"\u{e4}".repeat(40_000)));
         let text = told(&[&first, &last], 3_001);
-        assert!(text.len() < 3_300 && text.contains("wish") && text.contains("bytes are left out"));
+        assert!(text.len() < 3_300 && text.contains("wish") && text.contains("bytes omitted"));
         assert_eq!(told(&[], 10), "");
         assert!(told(&[&last], 400).len() < 500);
     }

@@ -1,0 +1,46 @@
+//! The arguments of `serve` and `web`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Common;
+
+/// The address of a server, and the web origins that may use it.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ListenArgs {
+    /// The port. Default, and for 0: `server.port` of the global configuration, or 4096 if it is free, or any free port
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// The address to listen on [default: `server.hostname`, or 127.0.0.1]. Other machines need a password
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) hostname: Option<String>,
+    /// An origin whose web pages may use the server; can be repeated
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) cors: Vec<String>,
+    /// Announce the server in the local network; listens on all addresses unless --hostname is given
+    #[arg(long)]
+    pub(crate) mdns: bool,
+    /// The announced host name [default: `server.mdnsDomain`, or opencode.local]
+    #[arg(long, value_name = "DOMAIN")]
+    pub(crate) mdns_domain: Option<String>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
+    /// Listen on a socket file that only your user can open, instead of an address
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["port", "hostname", "mdns"])]
+    pub(crate) socket: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WebArgs {
+    #[command(flatten)]
+    pub(crate) listen: ListenArgs,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}

@@ -1,0 +1,114 @@
+//! The arguments of `permissions`, `trust` and `debug`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{Common, ListFormat};
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PermissionsArgs {
+    #[command(subcommand)]
+    pub(crate) command: PermissionsCommand,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum PermissionsCommand {
+    /// List the saved permissions of this project, oldest first
+    List {
+        /// List the saved permissions of all projects
+        #[arg(long)]
+        all: bool,
+        /// Print a table or JSON
+        #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+        format: ListFormat,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Revoke a saved permission; running servers ask again for the next call
+    #[command(group = clap::ArgGroup::new("which").required(true))]
+    Revoke {
+        /// The id, from `permissions list`
+        #[arg(value_name = "ID", group = "which")]
+        id: Option<String>,
+        /// Revoke all saved permissions of this project
+        #[arg(long, group = "which")]
+        all: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    #[command(subcommand)]
+    pub(crate) command: TrustCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TrustCommand {
+    /// List the trust decisions
+    List(TrustListArgs),
+    /// Show which actions a directory's configuration requests
+    Show(TrustDirectoryArgs),
+    /// Trust a directory until one of its control files changes
+    Add(TrustDirectoryArgs),
+    /// Remove the decision about a directory
+    Remove(TrustDirectoryArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustListArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustDirectoryArgs {
+    /// The directory; the current one by default
+    pub(crate) directory: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DebugArgs {
+    #[command(subcommand)]
+    pub(crate) command: DebugCommand,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum DebugCommand {
+    /// Print the directories the program uses
+    Paths(Common),
+    /// Print the effective configuration of this directory, without secrets
+    Config {
+        /// Print every value with the file that sets it
+        #[arg(long)]
+        origins: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Print the available skills with their texts
+    Skill(Common),
+    /// Print the effective definition of an agent
+    Agent {
+        /// The agent
+        name: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Print the parts of the system prompt with their sizes and sources
+    Prompt {
+        /// The agent
+        #[arg(long, value_name = "NAME")]
+        agent: Option<String>,
+        /// The model, as provider/model
+        #[arg(short, long, value_name = "PROVIDER/MODEL")]
+        model: Option<String>,
+        /// Print JSON, including the texts
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+}

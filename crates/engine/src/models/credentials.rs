@@ -1,0 +1,106 @@
+//! The credentials of providers: stored keys, and sign-ins that replace a key.
+
+use codewright_config::Env;
+use codewright_llm::gitlab::Who;
+use codewright_llm::oauth::{SignIn, is_known};
+use codewright_llm::vault::{Credential, Stored};
+use codewright_llm::{Auth, Cost, Model};
+
+use super::vendor::{self, Subscription};
+
+/// The stored credentials of all providers.
+#[derive(Default)]
+pub(crate) struct Credentials {
+    pub(crate) stored: Stored,
+    /// Without it, stored sign-ins are not used.
+    pub(crate) sign_in: Option<SignIn>,
+}
+
+/// The two places that keys are read from.
+#[derive(Clone, Copy)]
+pub(crate) struct Access<'a> {
+    pub(crate) credentials: &'a Credentials,
+    pub(crate) env: &'a Env,
+}
+
+/// A sign-in that authorizes requests to a provider.
+#[derive(Debug, Clone)]
+pub(super) struct SignedIn {
+    sign_in: SignIn,
+    provider: String,
+    /// The address that belongs to the sign-in.
+    url: Option<String>,
+}
+
+impl Credentials {
+    /// The stored key of a provider.
+    pub(super) fn key(&self, provider: &str) -> Option<String> {
+        match self.stored.get(provider)? {
+            Credential::Api { key, .. } => Some(key.expose().to_owned()),
+            Credential::OAuth(_) | Credential::WellKnown { .. } => None,
+        }
+    }
+
+    /// A setting that is stored with a key or a sign-in, such as an account.
+    ///
+    /// The first of `sign_in_fields` with a text is used for a sign-in.
+    pub(super) fn note(&self, provider: &str, key_field: &str, sign_in_fields: &[&str]) -> Option<String> {
+        let note = match self.stored.get(provider)? {
+            Credential::Api { extra, .. } => extra.get("metadata")?.get(key_field)?.as_str(),
+            Credential::OAuth(tokens) => sign_in_fields.iter().find_map(|field| tokens.text(field)),
+            Credential::WellKnown { .. } => None,
+        };
+        note.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
+    }
+
+    /// The sign-in of a provider, if it can authorize requests.
+    pub(super) fn sign_in(&self, provider: &str) -> Option<SignedIn> {
+        let Some(Credential::OAuth(tokens)) = self.stored.get(provider) else { return None };
+        let sign_in = self.sign_in.clone().filter(|_| is_known(provider))?;
+        let url = vendor::subscription(provider).map(|subscription| (subscription.url)(tokens));
+        Some(SignedIn { sign_in, provider: provider.to_owned(), url })
+    }
+
+    /// Whether the provider has a key or a sign-in.
+    pub(super) fn has(&self, provider: &str) -> bool {
+        self.key(provider).is_some() || self.sign_in(provider).is_some()
+    }
+}
+
+impl SignedIn {
+    /// The user, for GitLab's gateway.
+    pub(super) fn who(self) -> Who {
+        Who::SignedIn(self.sign_in, self.provider)
+    }
+
+    /// Authorizes requests to a provider with the sign-in. A configured address is kept.
+    pub(super) fn apply(&self, template: &mut Model, is_address_configured: bool) {
+        if let Some(url) = self.url.as_ref().filter(|_| !is_address_configured) {
+            template.base_url.clone_from(url);
+        }
+        template.api_key = None;
+        template.auth = Auth::SignIn { sign_in: self.sign_in.clone(), provider: self.provider.clone() };
+    }
+}
+
+/// Adapts one model to the subscription that pays for it.
+pub(super) fn adapt(model: &mut Model) {
+    let Some(subscription) = subscription(model) else { return };
+    (model.cost, model.long_cost) = (Cost::default(), None);
+    if let Some(protocol) = (subscription.protocol)(&model.api_id) {
+        model.protocol = protocol;
+    }
+}
+
+/// The subscription that pays for a model.
+pub(super) fn subscription(model: &Model) -> Option<Subscription> {
+    match &model.auth {
+        Auth::SignIn { provider, .. } => vendor::subscription(provider),
+        Auth::Protocol
+        | Auth::Bearer
+        | Auth::Header(_)
+        | Auth::Aws(_)
+        | Auth::Google(_)
+        | Auth::GitLab(_) => None,
+    }
+}
