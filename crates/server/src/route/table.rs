@@ -52,7 +52,10 @@ fn delete<T: 'static>(path: &'static str, handler: impl Handler<T, App>, operati
 
 /// All routes.
 pub(super) fn table() -> Vec<Route> {
-    [instances(), sessions(), files(), experimental(), clients(), v2()].into_iter().flatten().collect()
+    [instances(), sessions(), files(), experimental(), clients(), v2(), v2_sessions()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// The server, instances, configuration, trust and MCP servers.
@@ -92,12 +95,12 @@ fn instances() -> Vec<Route> {
         get("/formatter", experimental::nothing, "formatter.status"),
         get("/mcp", mcp::status, "mcp.status"),
         post("/mcp", mcp::add, "mcp.add"),
-        post("/mcp/{name}/auth", mcp::one, "mcp.auth.start"),
-        delete("/mcp/{name}/auth", mcp::one, "mcp.auth.remove"),
-        post("/mcp/{name}/auth/callback", mcp::one, "mcp.auth.callback"),
-        post("/mcp/{name}/auth/authenticate", mcp::one, "mcp.auth.authenticate"),
-        post("/mcp/{name}/connect", mcp::one, "mcp.connect"),
-        post("/mcp/{name}/disconnect", mcp::one, "mcp.disconnect"),
+        post("/mcp/{name}/auth", mcp::server, "mcp.auth.start"),
+        delete("/mcp/{name}/auth", mcp::server, "mcp.auth.remove"),
+        post("/mcp/{name}/auth/callback", mcp::server, "mcp.auth.callback"),
+        post("/mcp/{name}/auth/authenticate", mcp::server, "mcp.auth.authenticate"),
+        post("/mcp/{name}/connect", mcp::server, "mcp.connect"),
+        post("/mcp/{name}/disconnect", mcp::server, "mcp.disconnect"),
     ]
 }
 
@@ -239,7 +242,7 @@ fn clients() -> Vec<Route> {
     ]
 }
 
-/// The v2 API: its routes that clients call.
+/// The v2 API without its sessions. Only the routes that clients call exist.
 fn v2() -> Vec<Route> {
     vec![
         get("/api/health", api::health, "v2.health.get"),
@@ -277,8 +280,24 @@ fn v2() -> Vec<Route> {
         get("/api/event", event::v2, "v2.event.subscribe").without_deadline(),
         get("/api/permission/request", waiting::permissions, "v2.permission.request.list"),
         get("/api/permission/saved", waiting::saved, "v2.permission.saved.list"),
-        delete("/api/permission/saved/{id}", waiting::forget, "v2.permission.saved.remove"),
+        delete("/api/permission/saved/{id}", waiting::revoke, "v2.permission.saved.remove"),
         get("/api/question/request", waiting::questions, "v2.question.request.list"),
+        get("/api/pty", terminal::list, "v2.pty.list"),
+        post("/api/pty", terminal::create, "v2.pty.create"),
+        get("/api/pty/{ptyID}", terminal::read, "v2.pty.get"),
+        put("/api/pty/{ptyID}", terminal::update, "v2.pty.update"),
+        delete("/api/pty/{ptyID}", terminal::remove, "v2.pty.remove"),
+        post("/api/pty/{ptyID}/connect-token", terminal::ticket, "v2.pty.connectToken"),
+        get("/api/pty/{ptyID}/connect", pty::connect, "v2.pty.connect").without_deadline(),
+        get("/api/fs/list", file::api_list, "v2.fs.list"),
+        get("/api/fs/find", file::api_find, "v2.fs.find"),
+        get("/api/fs/read/{*path}", file::api_read, "v2.fs.read"),
+    ]
+}
+
+/// The sessions of the v2 API.
+fn v2_sessions() -> Vec<Route> {
+    vec![
         get("/api/session", api::sessions, "v2.session.list"),
         post("/api/session", api::session::create, "v2.session.create"),
         get("/api/session/active", api::active, "v2.session.active"),
@@ -301,7 +320,11 @@ fn v2() -> Vec<Route> {
             .without_deadline(),
         post("/api/session/{sessionID}/revert/commit", revert::commit, "v2.session.revert.commit")
             .without_deadline(),
-        post("/api/session/{sessionID}/permission", waiting::want, "v2.session.permission.create"),
+        post(
+            "/api/session/{sessionID}/permission",
+            waiting::request_permission,
+            "v2.session.permission.create",
+        ),
         get("/api/session/{sessionID}/permission", waiting::permissions_of, "v2.session.permission.list"),
         get(
             "/api/session/{sessionID}/permission/{requestID}",
@@ -310,7 +333,7 @@ fn v2() -> Vec<Route> {
         ),
         post(
             "/api/session/{sessionID}/permission/{requestID}/reply",
-            waiting::allow,
+            waiting::reply_permission,
             "v2.session.permission.reply",
         ),
         get("/api/session/{sessionID}/question", waiting::questions_of, "v2.session.question.list"),
@@ -324,15 +347,5 @@ fn v2() -> Vec<Route> {
             waiting::reject,
             "v2.session.question.reject",
         ),
-        get("/api/pty", terminal::list, "v2.pty.list"),
-        post("/api/pty", terminal::create, "v2.pty.create"),
-        get("/api/pty/{ptyID}", terminal::read, "v2.pty.get"),
-        put("/api/pty/{ptyID}", terminal::update, "v2.pty.update"),
-        delete("/api/pty/{ptyID}", terminal::remove, "v2.pty.remove"),
-        post("/api/pty/{ptyID}/connect-token", terminal::ticket, "v2.pty.connectToken"),
-        get("/api/pty/{ptyID}/connect", pty::connect, "v2.pty.connect").without_deadline(),
-        get("/api/fs/list", file::api_list, "v2.fs.list"),
-        get("/api/fs/find", file::api_find, "v2.fs.find"),
-        get("/api/fs/read/{*path}", file::api_read, "v2.fs.read"),
     ]
 }
