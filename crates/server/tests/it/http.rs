@@ -193,9 +193,9 @@ async fn what_makes_no_sense_has_the_recorded_names_and_statuses() {
         )
     };
     let id = malformed("ses");
-    let method = "`/session` does not take `PUT`";
+    let method = "`/session` does not support `PUT`";
     let prefix = "Expected a string starting with \"msg\", got \"bad\"\n  at [\"messageID\"]";
-    let share = "sharing a session is not offered by this version";
+    let share = "sharing a session is not supported by this version";
     let own = |rest: &str| format!("/session/{session}{rest}");
     let rows = [
         ("POST", "/permission/per_nope/reply", r#"{"reply":"zzz"}"#, 400, bad(reply, "Payload")),
