@@ -1,77 +1,77 @@
-//! What can go wrong between a client and its server.
+//! The errors of a client.
 
 use std::time::Duration;
 
 use codewright_proto::ApiError;
 use http::StatusCode;
 
-/// Whatever a transport or a body failed with.
+/// The error of a transport or a body.
 pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a call has no answer.
+/// The reason why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address cannot be used; it has to be written differently.
-    #[error("`{url}` is not an address of a server: {reason}")]
+    /// The URL of the server is invalid.
+    #[error("`{url}` is not a server URL: {reason}")]
     Address {
-        /// The address, without credentials.
+        /// The URL, without credentials.
         url: String,
-        /// What is wrong with it.
+        /// Why it is invalid.
         reason: &'static str,
     },
-    /// No server answers there, or the connection broke.
+    /// No server answers, or the connection broke.
     #[error("cannot reach the server at `{url}`")]
     Unreachable {
         /// The server.
         url: String,
-        /// What the operating system or the connection said.
+        /// The error of the operating system or the connection.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The server wants other credentials.
-    #[error("the server refused the user name or the password")]
+    /// The server rejected the credentials.
+    #[error("the server rejected the user name or the password")]
     Unauthorized,
-    /// The server understood and refused.
+    /// The server answered with an error.
     #[error("{}", .error.message())]
     Api {
         /// The HTTP status.
         status: StatusCode,
-        /// What the server said.
+        /// The server's error.
         error: ApiError,
     },
-    /// What answered does not speak this API.
-    #[error("the server at `{url}` gave an answer that is not understood: {reason}")]
+    /// The answer does not follow the API, so another program may be listening.
+    #[error("invalid answer from the server at `{url}`: {reason}")]
     Protocol {
         /// The server.
         url: String,
-        /// What was wrong with the answer.
+        /// Why the answer is invalid.
         reason: String,
     },
-    /// The server is there and stays silent.
+    /// The server did not answer in time.
     #[error("the server at `{url}` did not answer within {} s", .after.as_secs())]
     Timeout {
         /// The server.
         url: String,
-        /// How long was waited.
+        /// The time limit.
         after: Duration,
     },
 }
 
 impl Error {
-    /// What the user may try.
+    /// Returns advice for the user.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         match self {
-            Self::Address { .. } => Some("give an address like `http://127.0.0.1:4096`"),
-            Self::Unreachable { .. } => Some("check that the server runs and that the address is right"),
-            Self::Unauthorized => Some("give the password that the server was started with"),
-            Self::Protocol { .. } => Some("check that the address belongs to a codewright server"),
+            Self::Address { .. } => Some("use a URL like `http://127.0.0.1:4096`"),
+            Self::Unreachable { .. } => Some("check that the server is running and that the URL is correct"),
+            Self::Unauthorized => Some("use the password that the server was started with"),
+            Self::Protocol { .. } => Some("check that the URL belongs to a codewright server"),
             Self::Timeout { .. } => Some("check that the server is not stopped or overloaded"),
             Self::Api { error, .. } => error.data.get("hint")?.as_str(),
         }
     }
 
-    /// Whether the server says that the thing asked for does not exist.
+    /// Whether the server reported that the requested object does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Api { status, .. } if *status == StatusCode::NOT_FOUND)

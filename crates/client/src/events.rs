@@ -1,7 +1,7 @@
-//! What happens on a server, as it happens.
+//! The event stream of a server.
 //!
-//! The server's heartbeats come every ten seconds, so silence for a minute
-//! means that it is gone, and is an error. Dropping the stream closes it.
+//! The server sends a heartbeat every ten seconds, so a minute of silence means that the connection is
+//! lost and is an error. Dropping the stream closes it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 use tokio::time::timeout;
 
 use crate::Error;
-use crate::client::Server;
+use crate::exchange::Server;
 use crate::frames::Frames;
 use crate::transport::Body;
 
@@ -27,7 +27,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// Waits until the server says that from now on nothing is missed.
+    /// Waits for the first event, which shows that the server has subscribed the stream.
     pub(crate) async fn open(server: Arc<Server>, body: Body) -> Result<Self, Error> {
         let mut events = Self { server, body, frames: Frames::default(), position: None };
         match events.next().await? {
@@ -37,9 +37,9 @@ impl Events {
         }
     }
 
-    /// The next notice; `None` when the server has ended the stream.
+    /// Returns the next notice, or `None` if the server has ended the stream.
     ///
-    /// Notices of unknown types are skipped. Giving up the wait loses nothing.
+    /// Notices of unknown types are skipped. Cancelling this call loses no notice.
     pub async fn next(&mut self) -> Result<Option<Notice>, Error> {
         loop {
             let pulled = self.frames.pull().map_err(|bad| self.server.protocol(bad.reason()))?;
@@ -64,7 +64,7 @@ impl Events {
         }
     }
 
-    /// The place in the log up to which events were received, to continue from later.
+    /// Returns the position in the event log of the last notice, from which a later stream can continue.
     #[must_use]
     pub fn position(&self) -> Option<u64> {
         self.position

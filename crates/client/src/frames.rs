@@ -1,9 +1,9 @@
-//! The frames of a server-sent event stream.
+//! Splits a server-sent event stream into frames.
 //!
-//! Bytes go in as they arrive, frames come out whole; where the network cuts
-//! the bytes makes no difference.
+//! Bytes are pushed as they arrive, and complete frames are pulled. The chunks in which the bytes arrive
+//! make no difference.
 
-/// The most bytes one frame may have, and so the most that is ever held back.
+/// The maximum size of a frame, and so of the buffer.
 const MAX_FRAME_BYTES: usize = 64 * 1024 * 1024;
 
 /// One frame.
@@ -15,7 +15,7 @@ pub(crate) struct Frame {
     pub(crate) data: String,
 }
 
-/// A frame that cannot be read.
+/// Why a frame cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BadFrame {
     TooLong,
@@ -25,19 +25,19 @@ pub(crate) enum BadFrame {
 impl BadFrame {
     pub(crate) fn reason(self) -> String {
         match self {
-            Self::TooLong => format!("an event has more than {} MiB", MAX_FRAME_BYTES / 1024 / 1024),
+            Self::TooLong => format!("an event is larger than {} MiB", MAX_FRAME_BYTES / 1024 / 1024),
             Self::NotUtf8 => "an event is not UTF-8".to_owned(),
         }
     }
 }
 
-/// What has arrived and is not yet a whole frame.
+/// Bytes that have arrived and are not yet a complete frame.
 #[derive(Default)]
 pub(crate) struct Frames {
     buffer: Vec<u8>,
-    /// Where the first line that is not yet read begins.
+    /// The start of the first unread line.
     start: usize,
-    /// Up to where it is known to hold no newline.
+    /// The buffer has no newline between `start` and this position.
     scanned: usize,
     frame: Frame,
     has_data: bool,
@@ -56,7 +56,7 @@ impl Frames {
         Ok(())
     }
 
-    /// The next frame with data, if it has arrived whole.
+    /// Returns the next frame with data if it has arrived completely.
     pub(crate) fn pull(&mut self) -> Result<Option<Frame>, BadFrame> {
         while let Some(length) = self.buffer[self.scanned..].iter().position(|byte| *byte == b'\n') {
             let end = self.scanned + length;
@@ -90,7 +90,7 @@ fn read_line(line: &str, frame: &mut Frame, has_data: &mut bool) {
             frame.data.push_str(value);
         }
         "id" => frame.id = Some(value.to_owned()),
-        // Comments keep the line alive; names and delays are not used by this API.
+        // Comments are heartbeats. Event names and retry delays are not used by this API.
         _ => {}
     }
 }
@@ -136,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_text_is_refused() {
+    fn invalid_utf8_is_rejected() {
         let mut frames = Frames::default();
         frames.push(b"data: \xff\n\n").unwrap();
         assert_eq!(frames.pull(), Err(BadFrame::NotUtf8));
     }
 
     #[test]
-    fn a_frame_without_end_is_refused() {
+    fn an_endless_frame_is_rejected() {
         let mut frames = Frames::default();
         let chunk = vec![b'x'; MAX_FRAME_BYTES / 2];
         assert_eq!(frames.push(&chunk), Ok(()));

@@ -1,14 +1,14 @@
-//! The API as Rust functions, over a socket or in process.
+//! A client of the server's API, over a socket or in process.
 //!
-//! A [`Client`] promises that every call either gives the value the server sent
-//! or says in words what went wrong, and that none of them waits for ever.
-//! [`Events`] delivers what happens from the moment it was opened.
+//! Every function of a [`Client`] returns the value that the server sent, or an error that describes
+//! the failure. No call waits forever. [`Events`] is the stream of events from the moment it was opened.
 
 #![warn(missing_docs)]
 
 mod client;
 mod error;
 mod events;
+mod exchange;
 mod frames;
 mod query;
 mod transport;

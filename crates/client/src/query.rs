@@ -1,26 +1,26 @@
-//! What a request says in its address.
+//! The query of a request.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// Everything but the unreserved characters of RFC 3986, as `encodeURIComponent` does.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// Which sessions are listed; the default is all of the directory, newest first.
+/// Selects sessions. The default selects all sessions of the directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionQuery {
-    /// Sessions of this directory alone; else those of the client's directory or the server's.
+    /// Only sessions of this directory. The default is the client's directory, or else the server's.
     pub directory: Option<String>,
-    /// Leave out sessions that were started by another.
+    /// Exclude sessions that were started by another session.
     pub roots: bool,
-    /// All sessions of the project, wherever in it they work.
+    /// Include all sessions of the project, in every directory.
     pub whole_project: bool,
-    /// Sessions in this directory or below it, relative to the worktree.
+    /// Only sessions in this directory or below it, relative to the worktree.
     pub path: Option<String>,
-    /// Changed at or after, in milliseconds since 1970.
+    /// Only sessions that changed at or after this time, in milliseconds since 1970.
     pub start: Option<u64>,
-    /// Whose title holds this text.
+    /// Only sessions whose title contains this text.
     pub search: Option<String>,
-    /// At most so many.
+    /// The maximum number of sessions.
     pub limit: Option<usize>,
 }
 
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_is_escaped_and_leaves_out_what_is_absent() {
+    fn a_query_is_escaped_and_omits_missing_values() {
         let query = SessionQuery {
             directory: Some("/a b/ä&c".to_owned()),
             roots: true,

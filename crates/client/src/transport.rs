@@ -1,4 +1,4 @@
-//! How a request reaches its server: through a socket, or by calling it.
+//! Sends a request to a server, through a socket or by calling the server in process.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -15,18 +15,18 @@ use tower::{Service, ServiceExt};
 use crate::Error;
 use crate::error::Cause;
 
-/// How long a connection may take to be made.
+/// The time limit for connecting.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
-/// How long an unused connection is kept: less than a server does, so that no
-/// request is sent into a connection that is just being closed.
+/// How long an unused connection is kept. It is shorter than a server's limit, so that no request is
+/// sent on a connection that the server is closing.
 const IDLE_CONNECTION: Duration = Duration::from_secs(10);
-/// After how much silence the other machine is asked whether it is still there.
+/// The silence after which TCP checks that the other machine is alive.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
-/// The body of an answer, wherever it comes from.
+/// The body of an answer of either transport.
 pub(crate) type Body = UnsyncBoxBody<Bytes, Cause>;
 
-/// The way to one server.
+/// A transport to one server.
 #[derive(Clone)]
 pub(crate) enum Transport {
     Http(Box<hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>>),
@@ -77,25 +77,25 @@ impl Transport {
     }
 }
 
-/// Checks the address of a server and brings it into the form that paths are appended to.
+/// Checks the URL of a server and returns it without a trailing slash, so that paths can be appended.
 pub(crate) fn base(url: &str) -> Result<String, Error> {
-    // Credentials in an address would end up in messages and logs, so it is not repeated.
-    let refused = |reason| {
-        let url = if url.contains('@') { "the given address" } else { url };
+    // A URL with credentials is not repeated, because errors appear on screens and in logs.
+    let invalid = |reason| {
+        let url = if url.contains('@') { "the given URL" } else { url };
         Error::Address { url: url.to_owned(), reason }
     };
-    let parsed: Uri = url.trim().parse().map_err(|_| refused("it is not a URL"))?;
+    let parsed: Uri = url.trim().parse().map_err(|_| invalid("it is not a URL"))?;
     match parsed.scheme_str() {
         Some("http") => {}
-        Some("https") => return Err(refused("only `http` is supported for now, not `https`")),
-        _ => return Err(refused("it does not start with `http://`")),
+        Some("https") => return Err(invalid("only `http` is supported for now, not `https`")),
+        _ => return Err(invalid("it does not start with `http://`")),
     }
-    let authority = parsed.authority().ok_or_else(|| refused("it names no host"))?;
+    let authority = parsed.authority().ok_or_else(|| invalid("it has no host"))?;
     if authority.as_str().contains('@') {
-        return Err(refused("user name and password are given separately"));
+        return Err(invalid("the user name and the password must be given separately"));
     }
     if parsed.query().is_some() {
-        return Err(refused("it has a query"));
+        return Err(invalid("it has a query"));
     }
     Ok(format!("http://{authority}{}", parsed.path().trim_end_matches('/')))
 }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unusable_address_is_refused_with_its_reason() {
+    fn an_invalid_url_is_rejected_with_its_reason() {
         for (url, reason) in [
             ("https://host", "https"),
             ("host:80", "http://"),

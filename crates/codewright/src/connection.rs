@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use codewright_client::Client;
 use codewright_config::{Dirs, Env, Trust, env};
-use codewright_engine::{Engine, Level, Options, Place};
+use codewright_engine::{Engine, Instance, Level, Options};
 use codewright_proto::{Clock, TrustStatus};
 use codewright_workspace::Confinement;
 
@@ -21,7 +21,7 @@ pub(crate) struct Connection {
     pub(crate) client: Client,
     engine: Option<Engine>,
     /// The directory of the engine in this process, and the number of its warnings that were shown.
-    warned: Option<(Arc<Place>, usize)>,
+    warned: Option<(Arc<Instance>, usize)>,
 }
 
 /// Credentials for a server.
@@ -48,15 +48,15 @@ impl Connection {
     ) -> anyhow::Result<(Self, Vec<String>)> {
         let engine = open_engine(env, directory).await?;
         // The directory is opened immediately, so that errors of its configuration are reported first.
-        let place = match engine.place(engine.default_directory()).await {
-            Ok(place) => place,
+        let instance = match engine.instance(engine.default_directory()).await {
+            Ok(instance) => instance,
             Err(error) => return Err(engine_error(error)),
         };
-        set_log_level(&engine, place.config_json()["logLevel"].as_str());
-        let warnings = place.warnings();
+        set_log_level(&engine, instance.config_json()["logLevel"].as_str());
+        let warnings = instance.warnings();
         let options = codewright_server::Options::default();
         let client = Client::in_process(codewright_server::router(engine.clone(), options));
-        let connection = Self { client, engine: Some(engine), warned: Some((place, warnings.len())) };
+        let connection = Self { client, engine: Some(engine), warned: Some((instance, warnings.len())) };
         Ok((connection, warnings))
     }
 
@@ -85,7 +85,7 @@ impl Connection {
             .engine
             .as_ref()
             .zip(self.warned.as_ref())
-            .map(|(engine, (place, _))| engine.trust(place).status);
+            .map(|(engine, (instance, _))| engine.trust(instance).status);
         if status == Some(TrustStatus::Trusted) { Trust::Full } else { Trust::Inert }
     }
 
@@ -99,8 +99,8 @@ impl Connection {
     /// Prints new warnings and closes the engine in this process.
     pub(crate) async fn close(self) {
         let Some(engine) = self.engine else { return };
-        if let Some((place, shown)) = self.warned {
-            for warning in place.warnings().iter().skip(shown) {
+        if let Some((instance, shown)) = self.warned {
+            for warning in instance.warnings().iter().skip(shown) {
                 crate::style::warning(warning);
             }
         }

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 use crate::engine::Inner;
-use crate::place::Place;
+use crate::instance::Instance;
 use crate::run::message;
 use crate::toolbox;
 
@@ -35,7 +35,7 @@ pub(crate) async fn admit(
     session: &Session,
     input: PromptInput,
 ) -> Result<MessageId, Error> {
-    let place = inner.place(std::path::Path::new(&session.directory)).await?;
+    let instance = inner.instance(std::path::Path::new(&session.directory)).await?;
     if input.parts.is_empty() {
         return Err(Error::invalid("a prompt needs at least one part"));
     }
@@ -45,8 +45,8 @@ pub(crate) async fn admit(
             input.parts.len()
         )));
     }
-    let agent = place.agent_name(input.agent.as_deref().or(session.agent.as_deref()))?;
-    let model = choose_model(&place, session, &input, &agent)?;
+    let agent = instance.agent_name(input.agent.as_deref().or(session.agent.as_deref()))?;
+    let model = choose_model(&instance, session, &input, &agent)?;
     // Where the clock was set back, a prompt must still stand behind what it follows.
     if let Some(newest) = inner.store.messages(&session.id, Some(1)).await?.pop() {
         inner.clock.raise(newest.info.created().saturating_add(1));
@@ -68,7 +68,7 @@ pub(crate) async fn admit(
     };
     let mut parts = Vec::new();
     for part in input.parts {
-        expand(inner, &place, part, &mut parts).await?;
+        expand(inner, &instance, part, &mut parts).await?;
     }
     inner
         .update_session(&session.id, |session| {
@@ -109,7 +109,7 @@ fn tool_rules(tools: Option<&BTreeMap<String, bool>>) -> Vec<Rule> {
 
 /// The prompt's model, else the agent's, the session's, or the configured one.
 pub(crate) fn choose_model(
-    place: &Place,
+    instance: &Instance,
     session: &Session,
     input: &PromptInput,
     agent: &str,
@@ -118,17 +118,17 @@ pub(crate) fn choose_model(
     let own = |model: &PromptModel| (model.provider_id.clone(), model.model_id.clone());
     let (provider_id, model_id) = match &input.model {
         Some(model) => (model.provider_id.clone(), model.model_id.clone()),
-        None => match place.agent(agent)?.model.as_ref().map(own).or(of_session) {
+        None => match instance.agent(agent)?.model.as_ref().map(own).or(of_session) {
             Some(model) => model,
-            None => place.models.default_model()?,
+            None => instance.models.default_model()?,
         },
     };
-    place.models.find(&provider_id, &model_id)?;
+    instance.models.find(&provider_id, &model_id)?;
     let variant =
         input.variant.clone().or_else(|| input.model.as_ref().and_then(|model| model.variant.clone()));
     // The agent's variant is one of the agent's own model.
     let of_agent = || {
-        let agent = place.agent(agent).ok()?;
+        let agent = instance.agent(agent).ok()?;
         let own = agent.model.as_ref()?;
         let same = own.provider_id == provider_id && own.model_id == model_id;
         agent.variant.clone().filter(|_| same)
@@ -141,7 +141,7 @@ type Parts = Vec<(Option<PartId>, PartBody)>;
 
 async fn expand(
     inner: &Arc<Inner>,
-    place: &Arc<Place>,
+    instance: &Arc<Instance>,
     input: PartInput,
     parts: &mut Parts,
 ) -> Result<(), Error> {
@@ -152,11 +152,11 @@ async fn expand(
         }
         PartInput::File { id, mime, filename, url, source } => {
             let attached = Attached { mime: &mime, filename: filename.as_deref(), url };
-            let url = expand_file(inner, place, attached, parts).await?;
+            let url = expand_file(inner, instance, attached, parts).await?;
             parts.push((id, PartBody::File { mime, filename, url, source }));
         }
         PartInput::Agent { id, name, source } => {
-            place.agent(&name)?;
+            instance.agent(&name)?;
             let text = format!(
                 "The user names the agent `{name}`: call the task tool with it, and put into its prompt what it \
                  needs of what is said here."
@@ -165,7 +165,7 @@ async fn expand(
             parts.push(synthetic(text));
         }
         PartInput::Subtask { id, prompt, description, agent, model, command } => {
-            place.agent(&agent)?;
+            instance.agent(&agent)?;
             parts.push((id, PartBody::Subtask { prompt, description, agent, model, command }));
         }
     }
@@ -182,7 +182,7 @@ struct Attached<'a> {
 /// Adds what a file says before it; the address the file is stored with.
 async fn expand_file(
     inner: &Arc<Inner>,
-    place: &Arc<Place>,
+    instance: &Arc<Instance>,
     file: Attached<'_>,
     parts: &mut Parts,
 ) -> Result<String, Error> {
@@ -201,7 +201,7 @@ async fn expand_file(
     if is_text {
         let input = read_input(&path, query);
         parts.push(synthetic(announce(&input)));
-        let output = match toolbox::read(inner, place, input, &CancellationToken::new()).await {
+        let output = match toolbox::read(inner, instance, input, &CancellationToken::new()).await {
             Ok(output) => output,
             Err(reason) => format!("The file could not be read: {reason}"),
         };

@@ -21,9 +21,9 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::{Engine, Inner};
+use crate::instance::Instance;
 use crate::permission::gate::Asker;
-use crate::permission::law::law;
-use crate::place::Place;
+use crate::permission::rules::rules;
 use crate::toolbox::check_command;
 use crate::{Error, prompts};
 use template::Piece;
@@ -137,13 +137,13 @@ pub(crate) fn of_skills(skills: &[Skill], known: &[Command]) -> Vec<Command> {
     let is_new = |skill: &&Skill| known.iter().all(|known| known.name != skill.name);
     let called = |skill: &Skill| {
         let folder = skill.location.as_deref().and_then(Path::parent);
-        let place = folder.map(|folder| {
+        let instance = folder.map(|folder| {
             format!(
                 "\n\nThis is a skill. Its directory is {}, from which its relative paths start.",
                 folder.display()
             )
         });
-        let text = format!("{}{}", skill.content.trim(), place.unwrap_or_default());
+        let text = format!("{}{}", skill.content.trim(), instance.unwrap_or_default());
         let command = Command::new(&skill.name, skill.description.clone(), SKILL, text);
         // A skill is read as it is written, so it has no places for arguments.
         Command { hints: Vec::new(), ..command }
@@ -155,15 +155,15 @@ impl Engine {
     /// Runs a command in a session and waits for the end of the turn; the last answer.
     pub async fn command(&self, id: &SessionId, input: CommandInput) -> Result<MessageWithParts, Error> {
         let session = self.0.session_in_use(id).await?;
-        let place = self.0.place(Path::new(&session.directory)).await?;
-        let known = place.commands.iter().find(|command| command.name == input.command);
+        let instance = self.0.instance(Path::new(&session.directory)).await?;
+        let known = instance.commands.iter().find(|command| command.name == input.command);
         let Some(command) = known.cloned() else {
-            let names = place.commands.iter().map(|command| command.name.as_str());
+            let names = instance.commands.iter().map(|command| command.name.as_str());
             let names = names.collect::<Vec<_>>().join(", ");
             return Err(Error::invalid(format!("command `{}` not found; there are {names}", input.command)));
         };
         let (name, arguments) = (input.command.clone(), input.arguments.clone());
-        let prompt = self.prompt_of(&place, &session, (command, input)).await?;
+        let prompt = self.prompt_of(&instance, &session, (command, input)).await?;
         let answer = self.prompt(id, prompt).await?;
         let message_id = answer.info.id().clone();
         self.0.store.signal(Signal::CommandExecuted { session_id: id.clone(), name, arguments, message_id });
@@ -173,12 +173,12 @@ impl Engine {
     /// The prompt that a command becomes.
     async fn prompt_of(
         &self,
-        place: &Place,
+        instance: &Instance,
         session: &Session,
         (command, input): (Command, CommandInput),
     ) -> Result<PromptInput, Error> {
         let agent = command.agent.as_deref().or(input.agent.as_deref()).or(session.agent.as_deref());
-        let agent = place.agent(&place.agent_name(agent)?)?.clone();
+        let agent = instance.agent(&instance.agent_name(agent)?)?.clone();
         let parsed = |written: &str| {
             parse_model(written)
                 .ok_or_else(|| Error::invalid(format!("the model `{written}` is not written provider/model")))
@@ -195,12 +195,12 @@ impl Engine {
             SKILL => vec![PartInput::text(asked_of(&command.template, &input.arguments))],
             _ => {
                 let asker = Template { session, agent: &agent.name, command: &command };
-                self.parts(place, asker, &input.arguments).await?
+                self.parts(instance, asker, &input.arguments).await?
             }
         };
         let is_subagent = agent.mode == codewright_config::AgentMode::Subagent;
         if (is_subagent && command.subtask != Some(false)) || command.subtask == Some(true) {
-            return Ok(self.subtask(place, session, (command, &agent.name), (parts, model, variant)));
+            return Ok(self.subtask(instance, session, (command, &agent.name), (parts, model, variant)));
         }
         parts.extend(input.parts);
         Ok(PromptInput {
@@ -216,7 +216,7 @@ impl Engine {
     /// A prompt that hands the command to an agent in a session of its own.
     fn subtask(
         &self,
-        place: &Place,
+        instance: &Instance,
         session: &Session,
         (command, agent): (Command, &str),
         (parts, model, variant): (Vec<PartInput>, Option<PromptModel>, Option<String>),
@@ -231,7 +231,7 @@ impl Engine {
             variant: None,
         };
         let model = model.or_else(|| session.model.as_ref().map(of_session)).or_else(|| {
-            let (provider_id, model_id) = place.models.default_model().ok()?;
+            let (provider_id, model_id) = instance.models.default_model().ok()?;
             Some(PromptModel { provider_id, model_id, variant: None })
         });
         let part = PartInput::Subtask {
@@ -249,7 +249,7 @@ impl Engine {
     /// The text of a filled template, and the files and agents that it names.
     async fn parts(
         &self,
-        place: &Place,
+        instance: &Instance,
         asker: Template<'_>,
         arguments: &str,
     ) -> Result<Vec<PartInput>, Error> {
@@ -270,8 +270,8 @@ impl Engine {
                     text.push_str(&piece);
                 }
                 Piece::Shell(command) => {
-                    self.check_template(place, asker, &command).await?;
-                    let output = shell(&self.0, place, command, (&parameters, arguments)).await;
+                    self.check_template(instance, asker, &command).await?;
+                    let output = shell(&self.0, instance, command, (&parameters, arguments)).await;
                     text.push_str(&neutralize(&output));
                 }
             }
@@ -284,7 +284,9 @@ impl Engine {
             }
             // What the user wrote is the user's; a repository's template names only files of its worktree.
             let is_users = !asker.command.is_of_repository || arguments.contains(&format!("@{name}"));
-            parts.extend(referred(&self.0, place, &name).filter(|part| is_users || is_inside(place, part)));
+            parts.extend(
+                referred(&self.0, instance, &name).filter(|part| is_users || is_inside(instance, part)),
+            );
             seen.push(name);
         }
         Ok(parts)
@@ -295,15 +297,20 @@ impl Engine {
     /// # Errors
     ///
     /// If a rule or the user forbids it.
-    async fn check_template(&self, place: &Place, asker: Template<'_>, command: &str) -> Result<(), Error> {
+    async fn check_template(
+        &self,
+        instance: &Instance,
+        asker: Template<'_>,
+        command: &str,
+    ) -> Result<(), Error> {
         if !asker.command.is_of_repository {
             return Ok(());
         }
-        let law = law(&self.0, place, asker.session, asker.agent).await?;
+        let rules = rules(&self.0, instance, asker.session, asker.agent).await?;
         let cancel = self.0.cancel.child_token();
         let for_session =
-            Asker { session_id: &asker.session.id, place, law: &law, tool: None, cancel: &cancel };
-        let checked = check_command((&self.0, place), &for_session, command).await;
+            Asker { session_id: &asker.session.id, instance, rules: &rules, tool: None, cancel: &cancel };
+        let checked = check_command((&self.0, instance), &for_session, command).await;
         checked.map_err(|why| {
             Error::invalid(format!(
                 "the command `{}` runs `{command}`, which is not allowed: {why}",
@@ -322,10 +329,10 @@ struct Template<'a> {
 }
 
 /// Whether a file that a template names lies inside the worktree, after links are resolved.
-fn is_inside(place: &Place, part: &PartInput) -> bool {
+fn is_inside(instance: &Instance, part: &PartInput) -> bool {
     let PartInput::File { url, .. } = part else { return true };
     let path = url::Url::parse(url).ok().and_then(|url| url.to_file_path().ok());
-    let root = if place.worktree.git { &place.worktree.root } else { &place.directory };
+    let root = if instance.worktree.git { &instance.worktree.root } else { &instance.directory };
     let real = path.and_then(|path| path.canonicalize().ok());
     real.zip(root.canonicalize().ok()).is_some_and(|(real, root)| real.starts_with(root))
 }
@@ -339,16 +346,17 @@ fn asked_of(skill: &str, arguments: &str) -> String {
 }
 
 /// The file or the agent of a name; nothing if there is neither.
-fn referred(inner: &Inner, place: &Place, name: &str) -> Option<PartInput> {
-    let root = if place.worktree.root.parent().is_none() { &place.directory } else { &place.worktree.root };
+fn referred(inner: &Inner, instance: &Instance, name: &str) -> Option<PartInput> {
+    let root =
+        if instance.worktree.root.parent().is_none() { &instance.directory } else { &instance.worktree.root };
     let path = match name.strip_prefix("~/") {
         Some(below) => inner.dirs.home.join(below),
         None => root.join(name),
     };
     // A command is written for the worktree, but users also mean the directory they are in.
-    let path = [path, place.directory.join(name)].into_iter().find(|path| path.exists());
+    let path = [path, instance.directory.join(name)].into_iter().find(|path| path.exists());
     let Some(path) = path else {
-        let agent = place.agent(name).ok()?;
+        let agent = instance.agent(name).ok()?;
         return Some(PartInput::Agent { id: None, name: agent.name.clone(), source: None });
     };
     let mime = if path.is_dir() { "application/x-directory" } else { media_type(&path.to_string_lossy()) };
@@ -378,7 +386,7 @@ fn file_url(path: &Path) -> String {
 /// What a shell command of a template prints; why it printed nothing otherwise.
 async fn shell(
     inner: &Inner,
-    place: &Place,
+    instance: &Instance,
     command: String,
     (parameters, arguments): (&[String], &str),
 ) -> String {
@@ -388,7 +396,7 @@ async fn shell(
     let program = Program {
         program: PathBuf::from("/bin/sh"),
         args: fixed.iter().chain(parameters).map(Into::into).collect(),
-        directory: place.directory.clone(),
+        directory: instance.directory.clone(),
         env,
         env_remove: inner.child_env.remove.clone(),
         confinement: inner.confinement.clone(),
@@ -412,7 +420,7 @@ async fn shell(
     }
 }
 
-impl Place {
+impl Instance {
     /// The commands, as `GET /command` lists them.
     #[must_use]
     pub fn commands_json(&self) -> Value {

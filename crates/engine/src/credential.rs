@@ -48,9 +48,9 @@ pub fn vault(dirs: &Dirs, env: &Env) -> Vault {
 pub fn sign_in(client: Client, dirs: &Dirs, env: &Env, clock: &Clock) -> SignIn {
     let clock = clock.clone();
     let mut endpoints = Endpoints::default();
-    let set = |place: &mut String, name: &str| {
+    let set = |field: &mut String, name: &str| {
         if let Some(written) = env.filled(name) {
-            written.clone_into(place);
+            written.clone_into(field);
         }
     };
     set(&mut endpoints.gitlab, codewright_config::env::GITLAB_INSTANCE_URL);
@@ -91,7 +91,7 @@ impl Engine {
     pub async fn remove_credential(&self, provider: &str) -> Result<(), Error> {
         let (vault, name) = (self.0.sign_in.vault().clone(), provider.to_owned());
         blocking(move || vault.remove(&name).map(drop)).await?;
-        self.0.forget_places().await;
+        self.0.forget_instances().await;
         Ok(())
     }
 
@@ -170,14 +170,14 @@ impl Engine {
             })
         });
         named.await??;
-        self.0.forget_places().await;
+        self.0.forget_instances().await;
         Ok(())
     }
 
     pub(crate) async fn store_credential(&self, provider: &str, credential: Credential) -> Result<(), Error> {
         let (vault, name) = (self.0.sign_in.vault().clone(), provider.to_owned());
         blocking(move || vault.set(&name, &credential)).await?;
-        self.0.forget_places().await;
+        self.0.forget_instances().await;
         Ok(())
     }
 }

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::Error;
 use crate::engine::{Engine, Inner};
-use crate::permission::law::Law;
-use crate::place::{self, Place};
+use crate::instance::{self, Instance};
+use crate::permission::rules::PermissionRules;
 use crate::prompts::Family;
 use crate::redact;
 use crate::request::system;
@@ -95,24 +95,24 @@ impl Engine {
     /// What a new conversation of an agent with a model begins with; without names, the configured ones.
     pub async fn prompt_report(
         &self,
-        place: &Arc<Place>,
+        instance: &Arc<Instance>,
         agent: Option<&str>,
         model: Option<&str>,
     ) -> Result<PromptReport, Error> {
-        let agent = place.agent(&place.agent_name(agent)?)?.clone();
-        let model = chosen(place, &agent, model)?;
+        let agent = instance.agent(&instance.agent_name(agent)?)?.clone();
+        let model = chosen(instance, &agent, model)?;
         let prompt = prompt(&self.0, &agent, &model);
-        let law = Law::of_agent(&agent, &[]);
-        let (tools, _) = step::offer(&self.0, place, (&model, &law), &prompt);
+        let rules = PermissionRules::of_agent(&agent, &[]);
+        let (tools, _) = step::offer(&self.0, instance, (&model, &rules), &prompt);
         let tools = if model.capabilities.tool_call { tools } else { Vec::new() };
-        let found = place.instructions(&self.0).await;
+        let found = instance.instructions(&self.0).await;
         let now = self.0.clock.now_ms();
-        let blocks = step::system_blocks(place, (&prompt, now), (&model, &tools), &found, &law)?;
+        let blocks = step::system_blocks(instance, (&prompt, now), (&model, &tools), &found, &rules)?;
         let text = system::joined(&blocks);
         // Files are remembered after the first time; what a step pays is the second.
         let begun = Instant::now();
-        let again = place.instructions(&self.0).await;
-        drop(step::system_blocks(place, (&prompt, now), (&model, &tools), &again, &law)?);
+        let again = instance.instructions(&self.0).await;
+        drop(step::system_blocks(instance, (&prompt, now), (&model, &tools), &again, &rules)?);
         let assembly_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         let tool_sizes: Vec<_> = tools.iter().map(|tool| Size::new(&tool.name, tool_bytes(tool))).collect();
         let tools_bytes: usize = tool_sizes.iter().map(|size| size.bytes).sum();
@@ -121,8 +121,8 @@ impl Engine {
         let families = Family::ALL.map(|(family, name)| {
             let (tools, _) = step::offer(
                 &self.0,
-                place,
-                (&Model { api_id: family.sample().to_owned(), ..(*model).clone() }, &law),
+                instance,
+                (&Model { api_id: family.sample().to_owned(), ..(*model).clone() }, &rules),
                 &prompt,
             );
             let has = |tool: &str| tools.iter().any(|offered| offered.name == tool);
@@ -132,7 +132,7 @@ impl Engine {
         Ok(PromptReport {
             agent: agent.name.clone(),
             model: format!("{}/{}", model.provider_id, model.id),
-            family: place.family(&model).name(),
+            family: instance.family(&model).name(),
             parts: system::parts(&blocks),
             blocks: blocks.into_iter().map(BlockReport::new).collect(),
             tools: tool_sizes,
@@ -159,7 +159,11 @@ fn tool_bytes(tool: &ToolSpec) -> usize {
 }
 
 /// The wanted model, else the agent's, else the configured one.
-pub(crate) fn chosen(place: &Place, agent: &AgentSpec, wanted: Option<&str>) -> Result<Arc<Model>, Error> {
+pub(crate) fn chosen(
+    instance: &Instance,
+    agent: &AgentSpec,
+    wanted: Option<&str>,
+) -> Result<Arc<Model>, Error> {
     let own = || agent.model.as_ref().map(|model| (model.provider_id.clone(), model.model_id.clone()));
     let (provider, id) = match wanted {
         Some(written) => parse_model(written)
@@ -167,10 +171,10 @@ pub(crate) fn chosen(place: &Place, agent: &AgentSpec, wanted: Option<&str>) -> 
             .ok_or_else(|| Error::invalid(format!("the model `{written}` is not written provider/model")))?,
         None => match own() {
             Some(own) => own,
-            None => place.models.default_model()?,
+            None => instance.models.default_model()?,
         },
     };
-    place.models.find(&provider, &id)
+    instance.models.find(&provider, &id)
 }
 
 /// The prompt of a conversation that has not begun.
@@ -192,11 +196,11 @@ fn prompt(inner: &Inner, agent: &AgentSpec, model: &Model) -> UserMessage {
     }
 }
 
-impl Place {
+impl Instance {
     /// One agent, as it is shown to clients.
     pub fn agent_json(&self, name: &str) -> Result<Value, Error> {
         let mut agent = json!(self.agent(name)?);
-        place::hide_options(&mut agent);
+        instance::hide_options(&mut agent);
         Ok(agent)
     }
 

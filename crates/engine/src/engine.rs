@@ -1,7 +1,7 @@
 //! The engine: one door in, one door out.
 //!
 //! Requests are its methods; facts come out of [`Engine::subscribe`]. It serves any
-//! number of directories, each opened as a [`Place`] when it is first needed.
+//! number of directories, each opened as a [`Instance`] when it is first needed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -29,13 +29,13 @@ use tokio_util::task::TaskTracker;
 use crate::attempt::Attempts;
 use crate::credential::{SignIns, sign_in};
 use crate::error::Resource;
+use crate::instance::Instance;
+use crate::instance::head::{Following, Heads};
 use crate::journal::Journal;
 use crate::known::Known;
 use crate::models::source::Source;
 use crate::outputs::Outputs;
 use crate::permission::gate::Gate;
-use crate::place::Place;
-use crate::place::head::{Following, Heads};
 use crate::pty::Terminals;
 use crate::question::Questions;
 use crate::request::system::civil;
@@ -50,7 +50,7 @@ use crate::{Error, admit, session, telemetry};
 /// What a session is called until it has a title.
 pub(crate) const DEFAULT_TITLE: &str = "New session - ";
 /// Directories held open at once; the one used longest ago is put away for another.
-const MAX_PLACES: usize = 64;
+const MAX_INSTANCES: usize = 64;
 /// How long background work, such as naming a session, may hold up the end of the program.
 const CLOSE_GRACE: Duration = Duration::from_secs(3);
 /// How long a stopped turn may take to end before the caller is answered anyway.
@@ -88,7 +88,7 @@ pub struct Options {
 pub struct Engine(pub(crate) Arc<Inner>);
 
 /// A directory that is open, or being opened.
-type PlaceCell = Arc<tokio::sync::OnceCell<Arc<Place>>>;
+type InstanceCell = Arc<tokio::sync::OnceCell<Arc<Instance>>>;
 
 /// Credentials as they were when somebody last looked.
 #[derive(Default)]
@@ -134,8 +134,8 @@ pub(crate) struct Inner {
     pub(crate) tasks: TaskTracker,
     directory: PathBuf,
     heads: Arc<Heads>,
-    places: tokio::sync::Mutex<HashMap<PathBuf, (u64, PlaceCell)>>,
-    /// The credentials that the places were opened with.
+    instances: tokio::sync::Mutex<HashMap<PathBuf, (u64, InstanceCell)>>,
+    /// The credentials that the instances were opened with.
     seen: Mutex<Seen>,
     /// Session rows are read, changed and written whole; one change at a time.
     pub(crate) sessions: tokio::sync::Mutex<()>,
@@ -206,7 +206,7 @@ impl Engine {
             tasks: TaskTracker::new(),
             directory,
             heads: Arc::default(),
-            places: tokio::sync::Mutex::default(),
+            instances: tokio::sync::Mutex::default(),
             seen: Mutex::default(),
             sessions: tokio::sync::Mutex::default(),
         })))
@@ -225,8 +225,8 @@ impl Engine {
     }
 
     /// A directory with its configuration, opened if it is not yet.
-    pub async fn place(&self, directory: &Path) -> Result<Arc<Place>, Error> {
-        self.0.place(directory).await
+    pub async fn instance(&self, directory: &Path) -> Result<Arc<Instance>, Error> {
+        self.0.instance(directory).await
     }
 
     /// Everything that happens from now on.
@@ -272,17 +272,21 @@ impl Engine {
     }
 
     /// Makes a session in a directory.
-    pub async fn create_session(&self, place: &Arc<Place>, input: SessionInput) -> Result<Session, Error> {
+    pub async fn create_session(
+        &self,
+        instance: &Arc<Instance>,
+        input: SessionInput,
+    ) -> Result<Session, Error> {
         if let Some(parent) = &input.parent_id {
             self.0.session(parent).await?;
         }
-        session::create(&self.0, place, input).await
+        session::create(&self.0, instance, input).await
     }
 
     /// Makes a session under an id that the client chose; one that is there already is left as it is.
     pub async fn create_session_as(
         &self,
-        place: &Arc<Place>,
+        instance: &Arc<Instance>,
         id: SessionId,
         input: SessionInput,
     ) -> Result<Session, Error> {
@@ -294,7 +298,7 @@ impl Engine {
         if !self.0.store.events_of(&id, 0, 1).await?.is_empty() {
             return Err(Error::invalid(format!("`{id}` was the id of a session that has been deleted")));
         }
-        session::create_as(&self.0, place, (id, input)).await
+        session::create_as(&self.0, instance, (id, input)).await
     }
 
     /// One session.
@@ -636,17 +640,17 @@ impl Inner {
     }
 
     /// Opened by the first who needs it; others wait for that directory only.
-    pub(crate) async fn place(&self, directory: &Path) -> Result<Arc<Place>, Error> {
+    pub(crate) async fn instance(&self, directory: &Path) -> Result<Arc<Instance>, Error> {
         self.notice_credentials().await;
         if self.trust.has_changed() {
-            self.forget_places().await;
+            self.forget_instances().await;
         }
-        let cell = self.place_cell(directory).await;
+        let cell = self.instance_cell(directory).await;
         let open = async {
             // Rare and large: it must not take room in the future of everything that needs a directory.
-            let place = Box::pin(Place::open(self, directory)).await?;
-            self.heads.open(&place).await;
-            Ok(Arc::new(place))
+            let instance = Box::pin(Instance::open(self, directory)).await?;
+            self.heads.open(&instance).await;
+            Ok(Arc::new(instance))
         };
         cell.get_or_try_init(|| open).await.cloned()
     }
@@ -668,7 +672,7 @@ impl Inner {
             changed
         };
         if changed {
-            self.forget_places().await;
+            self.forget_instances().await;
         }
     }
 
@@ -678,41 +682,41 @@ impl Inner {
     }
 
     /// Opens directories anew from now on; whoever holds one keeps it as it was.
-    pub(crate) async fn forget_places(&self) {
-        let mut places = self.places.lock().await;
-        places.clear();
+    pub(crate) async fn forget_instances(&self) {
+        let mut instances = self.instances.lock().await;
+        instances.clear();
         self.heads.put_all_away();
     }
 
     /// Opens one directory anew from now on.
-    pub(crate) async fn forget_place(&self, directory: &Path) {
-        let mut places = self.places.lock().await;
+    pub(crate) async fn forget_instance(&self, directory: &Path) {
+        let mut instances = self.instances.lock().await;
         // It may have been named by other paths too.
-        places.retain(|named, cell| {
+        instances.retain(|named, cell| {
             let (_, cell) = cell;
-            named != directory && cell.get().is_none_or(|place| place.directory != directory)
+            named != directory && cell.get().is_none_or(|instance| instance.directory != directory)
         });
         self.heads.put_away(&directory.to_string_lossy());
     }
 
-    async fn place_cell(&self, directory: &Path) -> PlaceCell {
-        let mut places = self.places.lock().await;
+    async fn instance_cell(&self, directory: &Path) -> InstanceCell {
+        let mut instances = self.instances.lock().await;
         let now = self.clock.now_ms();
-        if let Some((used, cell)) = places.get_mut(directory) {
+        if let Some((used, cell)) = instances.get_mut(directory) {
             *used = now;
             return cell.clone();
         }
-        if places.len() >= MAX_PLACES
+        if instances.len() >= MAX_INSTANCES
             && let Some(oldest) =
-                places.iter().min_by_key(|(_, (used, _))| *used).map(|(path, _)| path.clone())
+                instances.iter().min_by_key(|(_, (used, _))| *used).map(|(path, _)| path.clone())
         {
-            let put_away = places.remove(&oldest);
-            if let Some(place) = put_away.as_ref().and_then(|(_, cell)| cell.get()) {
-                self.heads.put_away(&place.path().directory);
+            let put_away = instances.remove(&oldest);
+            if let Some(instance) = put_away.as_ref().and_then(|(_, cell)| cell.get()) {
+                self.heads.put_away(&instance.path().directory);
             }
         }
-        let cell = PlaceCell::default();
-        places.insert(directory.to_owned(), (now, cell.clone()));
+        let cell = InstanceCell::default();
+        instances.insert(directory.to_owned(), (now, cell.clone()));
         cell
     }
 }

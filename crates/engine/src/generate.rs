@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::debug::chosen;
 use crate::engine::Engine;
-use crate::place::Place;
+use crate::instance::Instance;
 use crate::{Error, prompts, request};
 
 const DEADLINE: Duration = Duration::from_secs(180);
@@ -35,7 +35,7 @@ impl Engine {
     /// Has a model write an agent; the configured model without a name.
     pub async fn generate_agent(
         &self,
-        place: &Arc<Place>,
+        instance: &Arc<Instance>,
         description: &str,
         model: Option<&str>,
     ) -> Result<Generated, Error> {
@@ -43,8 +43,8 @@ impl Engine {
         if description.is_empty() || description.len() > MAX_DESCRIPTION_BYTES {
             return Err(Error::invalid("describe the agent in a few sentences: what it does and when"));
         }
-        let model = chosen(place, place.agent(&place.agent_name(None)?)?, model)?;
-        let taken: Vec<_> = place.agents.iter().map(|agent| agent.name.as_str()).collect();
+        let model = chosen(instance, instance.agent(&instance.agent_name(None)?)?, model)?;
+        let taken: Vec<_> = instance.agents.iter().map(|agent| agent.name.as_str()).collect();
         let text = format!("Names already used: {}\n\nThe agent:\n{description}", taken.join(", "));
         let request = Request {
             system: prompts::GENERATE.trim_end().to_owned(),

@@ -5,6 +5,6 @@ pub(crate) mod control;
 pub(crate) mod evaluate;
 pub(crate) mod gate;
 pub(crate) mod implied;
-pub(crate) mod law;
 pub(crate) mod reading;
+pub(crate) mod rules;
 pub(crate) mod wanted;

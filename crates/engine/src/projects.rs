@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::error::Resource;
 use crate::session::fork::UNFINISHED;
-use crate::{Engine, Error, Place};
+use crate::{Engine, Error, Instance};
 
 /// How long git may take to make a repository.
 const INIT_DEADLINE: Duration = Duration::from_secs(10);
@@ -42,9 +42,9 @@ impl Engine {
     }
 
     /// The project of a directory as it is stored now.
-    pub async fn stored_project(&self, place: &Place) -> Result<Project, Error> {
-        let stored = self.0.store.project_of(&place.path().worktree).await?;
-        Ok(stored.unwrap_or_else(|| place.project()))
+    pub async fn stored_project(&self, instance: &Instance) -> Result<Project, Error> {
+        let stored = self.0.store.project_of(&instance.path().worktree).await?;
+        Ok(stored.unwrap_or_else(|| instance.project()))
     }
 
     /// Changes what people see of a project.
@@ -76,31 +76,31 @@ impl Engine {
     }
 
     /// Makes a directory a repository, if it lies in none.
-    pub async fn init_git(&self, place: &Arc<Place>) -> Result<Project, Error> {
-        if place.worktree.git {
-            return self.stored_project(place).await;
+    pub async fn init_git(&self, instance: &Arc<Instance>) -> Result<Project, Error> {
+        if instance.worktree.git {
+            return self.stored_project(instance).await;
         }
-        let made = place.git.init(&place.directory, INIT_DEADLINE).await;
+        let made = instance.git.init(&instance.directory, INIT_DEADLINE).await;
         made.map_err(|error| Error::machine(format!("git could not make a repository: {error}")))?;
-        let directory = place.path().directory;
-        self.dispose(place).await;
-        let place = self.place(Path::new(&directory)).await?;
-        let project = place.project();
+        let directory = instance.path().directory;
+        self.dispose(instance).await;
+        let instance = self.instance(Path::new(&directory)).await?;
+        let project = instance.project();
         self.0.store.signal(Signal::ProjectUpdated(project.clone()));
         Ok(project)
     }
 
     /// Puts a directory away; its next request opens it anew, with its files as they are then.
-    pub async fn dispose(&self, place: &Place) {
-        self.0.jobs.end_in(&place.directory);
-        self.0.forget_place(&place.directory).await;
-        self.0.store.signal(Signal::InstanceDisposed { directory: place.path().directory });
+    pub async fn dispose(&self, instance: &Instance) {
+        self.0.jobs.end_in(&instance.directory);
+        self.0.forget_instance(&instance.directory).await;
+        self.0.store.signal(Signal::InstanceDisposed { directory: instance.path().directory });
     }
 
     /// Puts all directories away.
     pub async fn dispose_all(&self) {
         self.0.jobs.end_all();
-        self.0.forget_places().await;
+        self.0.forget_instances().await;
         self.0.store.signal(Signal::GlobalDisposed {});
     }
 }

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Error;
 use crate::engine::{Engine, Inner};
 use crate::error::Resource;
-use crate::place::Place;
+use crate::instance::Instance;
 
 /// Terminals open at once.
 const MAX_OPEN: usize = 64;
@@ -92,24 +92,25 @@ impl Engine {
 
     /// The terminals of a directory.
     #[must_use]
-    pub fn terminals(&self, place: &Place) -> Vec<Pty> {
+    pub fn terminals(&self, instance: &Instance) -> Vec<Pty> {
         let open = self.0.terminals.lock();
-        open.values().filter(|one| one.directory == place.directory).map(|one| one.info()).collect()
+        open.values().filter(|one| one.directory == instance.directory).map(|one| one.info()).collect()
     }
 
     /// Starts a program in a new terminal.
-    pub fn open_terminal(&self, place: &Place, input: PtyInput) -> Result<Pty, Error> {
+    pub fn open_terminal(&self, instance: &Instance, input: PtyInput) -> Result<Pty, Error> {
         if self.0.terminals.lock().len() >= MAX_OPEN {
             return Err(Error::too_many(format!("there are {MAX_OPEN} terminals already")));
         }
         let id = self.0.ids.pty();
-        let shell = place.settled.shell.as_ref().unwrap_or(&self.0.shell);
+        let shell = instance.settled.shell.as_ref().unwrap_or(&self.0.shell);
         let program = input.command.unwrap_or_else(|| shell.to_string_lossy().into_owned());
         let mut args = input.args.unwrap_or_default();
         if program.ends_with("sh") {
             args.push("-l".to_owned());
         }
-        let directory = input.cwd.map_or_else(|| place.directory.clone(), |cwd| place.directory.join(cwd));
+        let directory =
+            input.cwd.map_or_else(|| instance.directory.clone(), |cwd| instance.directory.join(cwd));
         let mut env: Vec<_> = input.env.into_iter().flatten().collect();
         env.push(("TERM".to_owned(), "xterm-256color".to_owned()));
         env.push(("OPENCODE_TERMINAL".to_owned(), "1".to_owned()));
@@ -139,7 +140,7 @@ impl Engine {
         };
         let terminal = Arc::new(Terminal {
             info: Mutex::new(info.clone()),
-            directory: place.directory.clone(),
+            directory: instance.directory.clone(),
             screen,
             text: Mutex::default(),
             grown: watch::Sender::new(()),
@@ -234,9 +235,9 @@ impl Attached {
         }
     }
 
-    /// The place up to which this has read.
+    /// The position up to which this has read.
     #[must_use]
-    pub fn place(&self) -> u64 {
+    pub fn position(&self) -> u64 {
         self.at
     }
 
@@ -346,8 +347,8 @@ impl Text {
     }
 
     /// What stands behind a place, or all that is left of it, and where it ends.
-    fn since(&self, place: u64) -> (&str, u64) {
-        let mut skip = place.saturating_sub(self.start);
+    fn since(&self, position: u64) -> (&str, u64) {
+        let mut skip = position.saturating_sub(self.start);
         let at = self.kept.char_indices().find(|(_, c)| {
             let is_there = skip == 0;
             skip = skip.saturating_sub(c.len_utf16() as u64);
@@ -388,10 +389,10 @@ mod tests {
             text.push(&[byte]);
         }
         assert_eq!(text.end(), 5);
-        for (place, rest) in
+        for (position, rest) in
             [(0, "a\u{e4}\u{1f600}b"), (1, "\u{e4}\u{1f600}b"), (2, "\u{1f600}b"), (4, "b"), (5, ""), (9, "")]
         {
-            assert_eq!(text.since(place), (rest, 5), "{place}");
+            assert_eq!(text.since(position), (rest, 5), "{position}");
         }
         text.push(b"\xff\xc3");
         assert_eq!(text.since(5), ("\u{fffd}", 6));

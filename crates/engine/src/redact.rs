@@ -168,10 +168,10 @@ fn restore(items: &mut [Value], own: &Value, path: &str) -> Result<(), Error> {
     let mut from = 0;
     for item in items.iter_mut().filter(|item| has_hidden(item, path)) {
         let rest = was_shown.get(from..).unwrap_or_default();
-        let place = rest.iter().position(|shown| shown == item).ok_or_else(|| unknown(path))?;
-        let place = from + place;
-        *item = own.get(place).cloned().ok_or_else(|| unknown(path))?;
-        from = place + 1;
+        let instance = rest.iter().position(|shown| shown == item).ok_or_else(|| unknown(path))?;
+        let instance = from + instance;
+        *item = own.get(instance).cloned().ok_or_else(|| unknown(path))?;
+        from = instance + 1;
     }
     Ok(())
 }

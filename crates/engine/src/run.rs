@@ -336,8 +336,8 @@ impl Run {
             return Ok(WhenRefused::Ends);
         }
         let session = self.inner.session(&self.id).await?;
-        let place = self.inner.place(Path::new(&session.directory)).await?;
-        Ok(if place.settled.goes_on_when_refused { WhenRefused::GoesOn } else { WhenRefused::Ends })
+        let instance = self.inner.instance(Path::new(&session.directory)).await?;
+        Ok(if instance.settled.goes_on_when_refused { WhenRefused::GoesOn } else { WhenRefused::Ends })
     }
 
     fn report(&self, error: &Error) {

@@ -15,7 +15,7 @@ use codewright_proto::{Event, Session, SessionId, SessionInput, SessionTime, Tok
 
 use crate::Error;
 use crate::engine::{DEFAULT_TITLE, Inner};
-use crate::place::Place;
+use crate::instance::Instance;
 use crate::request::system::civil;
 
 const FIRST_WORDS: [&str; 24] = [
@@ -33,33 +33,37 @@ const SECOND_WORDS: [&str; 24] = [
 const DEFAULT_CHILD_TITLE: &str = "Child session - ";
 
 /// Makes a session and stores it.
-pub(crate) async fn create(inner: &Inner, place: &Arc<Place>, input: SessionInput) -> Result<Session, Error> {
-    create_as(inner, place, (inner.ids.session(), input)).await
+pub(crate) async fn create(
+    inner: &Inner,
+    instance: &Arc<Instance>,
+    input: SessionInput,
+) -> Result<Session, Error> {
+    create_as(inner, instance, (inner.ids.session(), input)).await
 }
 
 /// Makes a session under an id that nobody has.
 pub(crate) async fn create_as(
     inner: &Inner,
-    place: &Arc<Place>,
+    instance: &Arc<Instance>,
     (id, input): (SessionId, SessionInput),
 ) -> Result<Session, Error> {
-    let session = Session { id, ..new(inner, place, input) };
+    let session = Session { id, ..new(inner, instance, input) };
     let event = Event::SessionCreated { session_id: session.id.clone(), info: session.clone() };
     inner.store.append(vec![event]).await?;
     Ok(session)
 }
 
 /// A session as it begins, not stored yet.
-fn new(inner: &Inner, place: &Place, input: SessionInput) -> Session {
+fn new(inner: &Inner, instance: &Instance, input: SessionInput) -> Session {
     let now = inner.clock.now_ms();
     let untitled = if input.parent_id.is_some() { DEFAULT_CHILD_TITLE } else { DEFAULT_TITLE };
     Session {
         id: inner.ids.session(),
         slug: slug(inner.ids.random()),
-        project_id: place.project.id.clone(),
+        project_id: instance.project.id.clone(),
         workspace_id: None,
-        directory: place.directory_text(),
-        path: Some(relative(&place.directory, &place.worktree.root)),
+        directory: instance.directory_text(),
+        path: Some(relative(&instance.directory, &instance.worktree.root)),
         parent_id: input.parent_id,
         summary: None,
         cost: 0.0,
@@ -82,9 +86,12 @@ fn slug(random: u64) -> String {
 }
 
 /// The file that holds a session's plan: beside the project's configuration, or with our data.
-pub(crate) fn plan_file(inner: &Inner, place: &Place, session: &Session) -> PathBuf {
-    let directory =
-        if place.worktree.git { place.worktree.root.join(".opencode/plans") } else { inner.dirs.plans() };
+pub(crate) fn plan_file(inner: &Inner, instance: &Instance, session: &Session) -> PathBuf {
+    let directory = if instance.worktree.git {
+        instance.worktree.root.join(".opencode/plans")
+    } else {
+        inner.dirs.plans()
+    };
     directory.join(format!("{}-{}.md", session.time.created, session.slug))
 }
 

@@ -1,7 +1,7 @@
 //! Work that one session hands to another.
 //!
 //! A subagent is an ordinary session with a parent, so it streams, is stored and can be looked at
-//! like any other. It works under the law of the call that handed it the work, ends with that call,
+//! like any other. It works under the permission rules of its call, ends with that call,
 //! and never stops whoever waits for it: stopping goes downwards only.
 
 mod handover;

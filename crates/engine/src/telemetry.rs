@@ -27,9 +27,9 @@ impl Deliver for Collector {
         Box::pin(async move {
             let Batch { address, body } = batch;
             match codewright_llm::web::post(&self.0, &address.url, &address.headers, body).await {
-                Ok(200..=299) => Delivered::Taken,
-                Ok(408 | 429 | 502..=504) | Err(_) => Delivered::Later,
-                Ok(_) => Delivered::Refused,
+                Ok(200..=299) => Delivered::Accepted,
+                Ok(408 | 429 | 502..=504) | Err(_) => Delivered::Retry,
+                Ok(_) => Delivered::Rejected,
             }
         })
     }
@@ -43,8 +43,8 @@ pub(crate) fn open(
 ) -> (Tracer, Option<String>) {
     match Settings::read(&env.of(env::TELEMETRY), version) {
         Ok(Some(mut settings)) if !is_switched_off(env, dirs) => {
-            let left_aside = settings.left_aside.take();
-            (Tracer::new(settings, version, clock, Collector(llm.clone())), left_aside)
+            let warning = settings.warning.take();
+            (Tracer::new(settings, version, clock, Collector(llm.clone())), warning)
         }
         Ok(_) => (Tracer::default(), None),
         Err(why) => (Tracer::default(), Some(format!("nothing is told to a collector: {why}"))),
@@ -70,7 +70,7 @@ impl Engine {
         // A client may invent methods; what is told has the known ones alone.
         let method = METHODS.into_iter().find(|known| *known == method).unwrap_or("_OTHER");
         let parent = parent.and_then(Context::parse).map(|parent| tracer.adopt(parent));
-        let mut span = tracer.span_below(&format!("{method} {route}"), Kind::Server, parent);
+        let mut span = tracer.child_span(&format!("{method} {route}"), Kind::Server, parent);
         span.set("http.request.method", method);
         span.set("http.route", route);
         span
@@ -88,7 +88,7 @@ impl Inner {
     pub(crate) async fn tell_the_rest(&self) {
         let counts = self.tracer.close().await;
         if counts.dropped + counts.lost > 0 {
-            let about = json!({ "told": counts.told, "dropped": counts.dropped, "lost": counts.lost });
+            let about = json!({ "told": counts.exported, "dropped": counts.dropped, "lost": counts.lost });
             self.note(Level::Warn, "telemetry", "the collector does not have all", Some(about)).await;
         }
     }
@@ -96,7 +96,7 @@ impl Inner {
 
 /// Begins to tell of a request to a model.
 pub(crate) fn request(inner: &Inner, model: &Model) -> Span {
-    let mut span = inner.tracer.span_of("chat", &model.id, Kind::Client);
+    let mut span = inner.tracer.span_on("chat", &model.id, Kind::Client);
     span.set("gen_ai.operation.name", "chat");
     span.set("gen_ai.provider.name", model.provider_id.as_str());
     span.set("gen_ai.request.model", model.id.as_str());

@@ -11,7 +11,7 @@ use std::path::Path;
 use codewright_proto::{Project, SessionId};
 
 use crate::engine::{Engine, Inner};
-use crate::{Error, place};
+use crate::{Error, instance};
 
 mod document;
 mod export;
@@ -44,7 +44,7 @@ impl Engine {
     /// The project that a directory belongs to, without opening the directory.
     pub async fn project_of(&self, directory: &Path) -> Result<Project, Error> {
         let directory = resolved(directory)?;
-        place::project(&self.0, &codewright_config::find_worktree(&directory)).await
+        instance::project(&self.0, &codewright_config::find_worktree(&directory)).await
     }
 
     /// Imports one exported session into the project of a directory, all of it or nothing.
@@ -62,7 +62,7 @@ impl Engine {
 
     /// Imports a published session by its address, like [`Engine::import_session`].
     pub async fn import_share(&self, directory: &Path, address: &str) -> Result<Imported, Error> {
-        let config = self.place(directory).await?.config_json();
+        let config = self.instance(directory).await?.config_json();
         let text = share::fetch(&self.0, config["enterprise"]["url"].as_str(), address).await?;
         self.import_session(directory, address, text).await
     }

@@ -20,7 +20,7 @@ use codewright_proto::{
 
 use crate::Error;
 use crate::engine::Engine;
-use crate::place::Place;
+use crate::instance::Instance;
 use decisions::{Decision, Decisions, Stamp};
 pub(crate) use question::ask;
 
@@ -211,14 +211,14 @@ impl Standing {
 impl Engine {
     /// The trust of a directory.
     #[must_use]
-    pub fn trust(&self, place: &Place) -> TrustReply {
-        place.trust.reply()
+    pub fn trust(&self, instance: &Instance) -> TrustReply {
+        instance.trust.reply()
     }
 
     /// One sentence about the parts of a directory's configuration that wait for trust; `None` if none does.
     #[must_use]
-    pub fn trust_notice(&self, place: &Place) -> Option<String> {
-        place.trust.notice()
+    pub fn trust_notice(&self, instance: &Instance) -> Option<String> {
+        instance.trust.notice()
     }
 
     /// Stores the user's decision about a directory, which is opened from scratch afterwards.
@@ -226,12 +226,12 @@ impl Engine {
     /// # Errors
     ///
     /// If the control files are not those that the user was shown, or the decision cannot be stored.
-    pub async fn decide_trust(&self, place: &Place, input: TrustInput) -> Result<TrustReply, Error> {
+    pub async fn decide_trust(&self, instance: &Instance, input: TrustInput) -> Result<TrustReply, Error> {
         let inner = &self.0;
         // The files may have changed since the directory was opened.
-        inner.forget_place(&place.directory).await;
-        let place = inner.place(&place.directory).await?;
-        let standing = &place.trust;
+        inner.forget_instance(&instance.directory).await;
+        let instance = inner.instance(&instance.directory).await?;
+        let standing = &instance.trust;
         if standing.fingerprint != input.fingerprint {
             return Err(Error::stale(STALE));
         }
@@ -248,10 +248,10 @@ impl Engine {
         };
         inner.trust.decisions.add(decision).await?;
         // Work that goes on keeps the directory as it was until its next step.
-        inner.forget_place(&place.directory).await;
-        inner.store.signal(Signal::InstanceDisposed { directory: place.path().directory });
+        inner.forget_instance(&instance.directory).await;
+        inner.store.signal(Signal::InstanceDisposed { directory: instance.path().directory });
         inner.trust.settle(&standing.root);
-        Ok(inner.place(&place.directory).await?.trust.reply())
+        Ok(inner.instance(&instance.directory).await?.trust.reply())
     }
 
     /// Notes that the user was asked about a directory and did not decide: no session of this process asks
@@ -260,20 +260,21 @@ impl Engine {
     /// # Errors
     ///
     /// If the control files are not those that the user was shown.
-    pub fn dismiss_trust(&self, place: &Place, dismissal: &TrustDismissal) -> Result<(), Error> {
-        if place.trust.fingerprint != dismissal.fingerprint {
+    pub fn dismiss_trust(&self, instance: &Instance, dismissal: &TrustDismissal) -> Result<(), Error> {
+        if instance.trust.fingerprint != dismissal.fingerprint {
             return Err(Error::stale(STALE));
         }
-        self.0.trust.dismiss(&place.trust);
-        self.0.trust.settle(&place.trust.root);
+        self.0.trust.dismiss(&instance.trust);
+        self.0.trust.settle(&instance.trust.root);
         Ok(())
     }
 
     /// Keeps a directory trusted whose user has just changed one of its control files through this program.
-    pub(crate) async fn keep_trust(&self, before: &Place, changed: &Path) -> Result<(), Error> {
+    pub(crate) async fn keep_trust(&self, before: &Instance, changed: &Path) -> Result<(), Error> {
         let had_trust = matches!(before.trust.status, TrustStatus::Trusted | TrustStatus::Unneeded);
-        let place = self.0.place(&before.directory).await?;
-        let shown = changed.strip_prefix(&place.trust.root).unwrap_or(changed).to_string_lossy().into_owned();
+        let instance = self.0.instance(&before.directory).await?;
+        let shown =
+            changed.strip_prefix(&instance.trust.root).unwrap_or(changed).to_string_lossy().into_owned();
         let others = |standing: &Standing| -> BTreeMap<String, String> {
             // Git's files are looked at only once there is something to decide.
             let is_other =
@@ -281,11 +282,11 @@ impl Engine {
             let files = standing.files.iter().filter(|(path, _)| is_other(path));
             files.map(|(path, digest)| (path.clone(), digest.clone())).collect()
         };
-        let is_only_change = others(&before.trust) == others(&place.trust);
-        if had_trust && is_only_change && place.trust.status == TrustStatus::Undecided {
-            let fingerprint = place.trust.fingerprint.clone();
+        let is_only_change = others(&before.trust) == others(&instance.trust);
+        if had_trust && is_only_change && instance.trust.status == TrustStatus::Undecided {
+            let fingerprint = instance.trust.fingerprint.clone();
             let input = TrustInput { decision: TrustChoice::Trust, fingerprint };
-            self.decide_trust(&place, input).await?;
+            self.decide_trust(&instance, input).await?;
         }
         Ok(())
     }
@@ -298,7 +299,7 @@ impl Engine {
     /// Removes the decision about a directory; whether there was one.
     pub async fn remove_trust(&self, path: &str) -> Result<bool, Error> {
         let removed = self.0.trust.decisions.remove(path).await?;
-        self.0.forget_places().await;
+        self.0.forget_instances().await;
         self.0.store.signal(Signal::GlobalDisposed {});
         Ok(removed)
     }

@@ -7,7 +7,7 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use codewright_engine::Place;
+use codewright_engine::Instance;
 use codewright_proto::{MessageId, ParseIdError, PartId, PermissionId, PtyId, QuestionId, SessionId};
 use http::Uri;
 use http::request::Parts;
@@ -29,7 +29,7 @@ const MAX_DIRECTORY_BYTES: usize = 4096;
 
 /// The instance that a request works in. Its directory comes from the query, then the header, then the server's default.
 pub(crate) struct Location {
-    pub(crate) place: Arc<Place>,
+    pub(crate) instance: Arc<Instance>,
     /// Whether the query contains the directory.
     pub(crate) in_query: bool,
 }
@@ -69,7 +69,7 @@ impl FromRequestParts<App> for Location {
         if long || directory.as_os_str().as_encoded_bytes().contains(&0) {
             return Err(Error::query("`directory` is not the path of a directory"));
         }
-        Ok(Self { place: app.engine.place(&directory).await?, in_query })
+        Ok(Self { instance: app.engine.instance(&directory).await?, in_query })
     }
 }
 

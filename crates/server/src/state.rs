@@ -67,7 +67,7 @@ impl Server {
         all: impl IntoIterator<Item = T>,
         session: impl Fn(&T) -> &SessionId,
     ) -> Vec<T> {
-        let directory = location.place.path().directory;
+        let directory = location.instance.path().directory;
         let mut kept = Vec::new();
         for item in all {
             let home = self.directories.of(&self.engine, session(&item)).await;

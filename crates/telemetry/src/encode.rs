@@ -1,4 +1,4 @@
-//! Spans as a collector reads them: OTLP in JSON.
+//! Encodes finished spans as an OTLP export request in JSON.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -6,32 +6,33 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::Kind;
-use crate::span::{Ended, Fact};
+use crate::span::{AttributeValue, FinishedSpan};
 
-/// When the program's own time began, by the clock and by the watch.
+/// The time at which the tracer was created, on the wall clock and on the monotonic clock.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Began {
+pub(crate) struct Epoch {
     pub(crate) unix_ms: u64,
     pub(crate) instant: Instant,
 }
 
-impl Began {
+impl Epoch {
     fn unix_ns(self, at: Instant) -> String {
         let since = at.saturating_duration_since(self.instant).as_nanos();
-        // Numbers of 64 bits are texts in this notation.
+        // OTLP/JSON writes 64-bit integers as strings.
         (u128::from(self.unix_ms) * 1_000_000 + since).to_string()
     }
 }
 
-/// One request's worth of spans.
+/// Returns the body of an export request with the given spans.
 pub(crate) fn encode(
-    spans: &[Ended],
+    spans: &[FinishedSpan],
     resource: &BTreeMap<String, String>,
-    (began, version): (Began, &str),
+    epoch: Epoch,
+    version: &str,
 ) -> Vec<u8> {
     let resource: Vec<_> =
-        resource.iter().map(|(name, value)| attribute(name, &Fact::Text(value.clone()))).collect();
-    let spans: Vec<_> = spans.iter().map(|span| encoded(span, began)).collect();
+        resource.iter().map(|(name, value)| attribute(name, &AttributeValue::Text(value.clone()))).collect();
+    let spans: Vec<_> = spans.iter().map(|span| encode_span(span, epoch)).collect();
     let scope = json!({ "name": "codewright", "version": version });
     let all = json!({
         "resourceSpans": [{
@@ -42,20 +43,20 @@ pub(crate) fn encode(
     all.to_string().into_bytes()
 }
 
-fn encoded(span: &Ended, began: Began) -> Value {
+fn encode_span(span: &FinishedSpan, epoch: Epoch) -> Value {
     let kind = match span.kind {
         Kind::Internal => 1,
         Kind::Server => 2,
         Kind::Client => 3,
     };
-    let attributes: Vec<_> = span.facts.iter().map(|(name, fact)| attribute(name, fact)).collect();
+    let attributes: Vec<_> = span.attributes.iter().map(|(name, value)| attribute(name, value)).collect();
     let mut encoded = json!({
         "traceId": format!("{:032x}", span.context.trace),
         "spanId": format!("{:016x}", span.context.span),
         "name": span.name,
         "kind": kind,
-        "startTimeUnixNano": began.unix_ns(span.began),
-        "endTimeUnixNano": began.unix_ns(span.ended),
+        "startTimeUnixNano": epoch.unix_ns(span.began),
+        "endTimeUnixNano": epoch.unix_ns(span.ended),
         "attributes": attributes,
         "status": if span.has_failed { json!({ "code": 2 }) } else { json!({}) },
     });
@@ -65,10 +66,10 @@ fn encoded(span: &Ended, began: Began) -> Value {
     encoded
 }
 
-fn attribute(name: &str, fact: &Fact) -> Value {
-    let value = match fact {
-        Fact::Text(text) => json!({ "stringValue": text }),
-        Fact::Number(number) => json!({ "intValue": number.to_string() }),
+fn attribute(name: &str, value: &AttributeValue) -> Value {
+    let value = match value {
+        AttributeValue::Text(text) => json!({ "stringValue": text }),
+        AttributeValue::Number(number) => json!({ "intValue": number.to_string() }),
     };
     json!({ "key": name, "value": value })
 }

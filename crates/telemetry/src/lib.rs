@@ -1,9 +1,9 @@
-//! What took how long, told to a collector of OpenTelemetry when one is named.
+//! OpenTelemetry tracing: measures how long work takes and exports the spans to a collector.
 //!
-//! A [`Span`] is one piece of work with its beginning, its end and a few facts; it is told when it is
-//! dropped. Facts are names and numbers of our own: no text of a user, a model, a file or a command
-//! ever becomes one. Whoever works never waits for the collector: what does not fit into the queue
-//! is dropped and counted. Without a collector a span is nothing at all.
+//! A [`Span`] is one piece of work with a start, an end and a few attributes. It is exported after it
+//! is dropped. Attributes are names and numbers that the program defines itself; they never contain
+//! text of a user, a model, a file or a command. Traced code never waits for the collector: spans that
+//! do not fit into the queue are dropped and counted. If no collector is configured, spans do nothing.
 
 mod encode;
 mod settings;

@@ -1,4 +1,4 @@
-//! Where spans go, as the usual variables say it.
+//! The export settings, read from the `OTEL_*` environment variables.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,45 +7,44 @@ use http::{HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-/// How long the collector may take to answer, unless a variable says otherwise.
+/// The default time limit of an export request.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest that a variable may let it take.
+/// The largest time limit that a variable can set.
 const MAX_TIMEOUT: Duration = Duration::from_secs(60);
-/// What is added to an address that is meant for all kinds of signals.
+/// The path that is appended to an endpoint that is shared by all kinds of signals.
 const TRACES_PATH: &str = "v1/traces";
-/// Attributes of the resource that a variable may name.
+/// The maximum number of resource attributes that are read from the environment.
 const MAX_ATTRIBUTES: usize = 64;
-/// The name of the program, unless a variable says otherwise.
+/// The default `service.name`.
 const SERVICE: &str = "codewright";
 
-/// How it is decided what is told, unless a variable says otherwise.
+/// The default sampler.
 const SAMPLER: &str = "parentbased_always_on";
-/// How the names begin of ways that leave it to whoever asks.
-const OF_PARENTS: &str = "parentbased_";
+/// The prefix of samplers that follow the decision of an incoming `traceparent` header.
+const PARENT_BASED: &str = "parentbased_";
 
-/// Where spans go.
+/// Where spans are exported, and which of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// The collector.
     pub address: Address,
-    /// What is told about the program itself.
+    /// Attributes that describe the program itself.
     pub resource: BTreeMap<String, String>,
-    /// Which part of the traces is told, from 0 to 1.
+    /// The sampled share of all traces, from 0 to 1.
     pub share: f64,
-    /// Whether whoever asks us decides for what it asks.
-    pub heeds_parents: bool,
-    /// What a variable says that is not understood and left aside, if there is one.
-    pub left_aside: Option<String>,
+    /// Whether an incoming `traceparent` header decides sampling.
+    pub honors_parents: bool,
+    /// The warning about a variable that was ignored because its value is invalid.
+    pub warning: Option<String>,
 }
 
-/// A collector and how it is asked.
+/// The address of a collector, with the parameters of its requests.
 #[derive(Clone, PartialEq)]
 pub struct Address {
-    /// Where to.
+    /// The URL that spans are posted to.
     pub url: Url,
-    /// What goes with every request; it may hold credentials.
+    /// The headers of every request. They may contain credentials.
     pub headers: Vec<(String, String)>,
-    /// How long it may take.
+    /// The time limit of a request.
     pub timeout: Duration,
 }
 
@@ -56,7 +55,10 @@ impl std::fmt::Debug for Address {
 }
 
 impl Settings {
-    /// What the variables want; nothing unless they name a collector. What is wrong with them is said.
+    /// Reads the settings from environment variables. Returns `None` if they name no collector.
+    ///
+    /// # Errors
+    /// Fails with a description of the first invalid variable.
     pub fn read(variables: &BTreeMap<String, String>, version: &str) -> Result<Option<Self>, String> {
         let get =
             |name: &str| variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
@@ -75,12 +77,12 @@ impl Settings {
         if let Some((variable, protocol)) = of("PROTOCOL")
             && !protocol.starts_with("http/")
         {
-            return Err(format!("{variable}: `{protocol}` is not spoken here, only `http/json`"));
+            return Err(format!("{variable}: protocol `{protocol}` is not supported, only `http/json`"));
         }
-        // The value itself may hold a password.
+        // The error does not repeat the value because it may contain a password.
         let url = Url::parse(endpoint).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let mut url =
-            url.ok_or_else(|| format!("{variable} is no address that begins with http:// or https://"))?;
+            url.ok_or_else(|| format!("{variable} is not a URL that starts with http:// or https://"))?;
         if !variable.contains("TRACES") {
             let path = format!("{}/{TRACES_PATH}", url.path().trim_end_matches('/'));
             url.set_path(&path);
@@ -89,36 +91,35 @@ impl Settings {
             Some((variable, list)) => headers(&variable, list)?,
             None => Vec::new(),
         };
-        // No limit, which is written as 0, is our own.
-        let (timeout, left_aside) = match of("TIMEOUT").map(|(variable, ms)| (variable, ms.parse())) {
+        // 0 means no limit; the maximum is used instead.
+        let (timeout, warning) = match of("TIMEOUT").map(|(variable, ms)| (variable, ms.parse())) {
             Some((_, Ok(0))) => (MAX_TIMEOUT, None),
             Some((_, Ok(ms))) => (Duration::from_millis(ms).min(MAX_TIMEOUT), None),
             Some((variable, Err(_))) => {
                 let used = TIMEOUT.as_secs();
-                (TIMEOUT, Some(format!("{variable} is no number of milliseconds; {used} s are used")))
+                (TIMEOUT, Some(format!("{variable} is not a number of milliseconds; using {used} s")))
             }
             None => (TIMEOUT, None),
         };
-        let told = get("OTEL_RESOURCE_ATTRIBUTES")
+        let attributes = get("OTEL_RESOURCE_ATTRIBUTES")
             .map(|list| pairs("OTEL_RESOURCE_ATTRIBUTES", list))
             .transpose()?;
         let mut resource = BTreeMap::from([("service.name".to_owned(), SERVICE.to_owned())]);
-        resource.extend(told.unwrap_or_default().into_iter().take(MAX_ATTRIBUTES));
+        resource.extend(attributes.unwrap_or_default().into_iter().take(MAX_ATTRIBUTES));
         resource.extend(get("OTEL_SERVICE_NAME").map(|name| ("service.name".to_owned(), name.to_owned())));
         resource.insert("service.version".to_owned(), version.to_owned());
         let sampler = get("OTEL_TRACES_SAMPLER").unwrap_or(SAMPLER);
         let share = share(sampler, get("OTEL_TRACES_SAMPLER_ARG"))?;
-        let heeds_parents = sampler.starts_with(OF_PARENTS);
+        let honors_parents = sampler.starts_with(PARENT_BASED);
         let address = Address { url, headers, timeout };
-        Ok(Some(Self { address, resource, share, heeds_parents, left_aside }))
+        Ok(Some(Self { address, resource, share, honors_parents, warning }))
     }
 }
 
-/// `name=value` with commas between, values in the escapes of addresses.
+/// Parses a comma-separated list of `name=value` with percent-encoded values.
 fn pairs(variable: &str, list: &str) -> Result<Vec<(String, String)>, String> {
     let entries = list.split(',').map(str::trim).filter(|entry| !entry.is_empty());
     let parsed = entries.map(|entry| {
-        // What is shown is the name alone: the value may be a credential.
         let (name, value) = entry.split_once('=')?;
         let name = name.trim();
         (!name.is_empty())
@@ -126,33 +127,33 @@ fn pairs(variable: &str, list: &str) -> Result<Vec<(String, String)>, String> {
     });
     parsed
         .collect::<Option<_>>()
-        .ok_or_else(|| format!("{variable} is no list of `name=value` with commas between"))
+        .ok_or_else(|| format!("{variable} is not a comma-separated list of `name=value`"))
 }
 
-/// Pairs that can go with a request.
+/// Parses a list of HTTP headers.
 fn headers(variable: &str, list: &str) -> Result<Vec<(String, String)>, String> {
     let pairs = pairs(variable, list)?;
     for (at, (name, value)) in pairs.iter().enumerate() {
-        // Which one is told by its place: what should have been a name may be part of a credential.
+        // Errors give the position of the header, because an invalid name may be part of a credential.
         if HeaderName::try_from(name).is_err() {
-            return Err(format!("{variable}: the name of header {} is none that HTTP knows", at + 1));
+            return Err(format!("{variable}: the name of header {} is not a valid HTTP header name", at + 1));
         }
         if HeaderValue::try_from(value).is_err() {
-            return Err(format!("{variable}: the value of header {} holds control characters", at + 1));
+            return Err(format!("{variable}: the value of header {} contains control characters", at + 1));
         }
     }
     Ok(pairs)
 }
 
 fn share(sampler: &str, argument: Option<&str>) -> Result<f64, String> {
-    match sampler.strip_prefix(OF_PARENTS).unwrap_or(sampler) {
+    match sampler.strip_prefix(PARENT_BASED).unwrap_or(sampler) {
         "always_on" => Ok(1.0),
         "always_off" => Ok(0.0),
         "traceidratio" => {
             let share = argument.unwrap_or("1").parse().ok().filter(|share| (0.0..=1.0).contains(share));
-            share.ok_or_else(|| "OTEL_TRACES_SAMPLER_ARG is no number from 0 to 1".to_owned())
+            share.ok_or_else(|| "OTEL_TRACES_SAMPLER_ARG is not a number from 0 to 1".to_owned())
         }
-        _ => Err(format!("OTEL_TRACES_SAMPLER: `{sampler}` is not known")),
+        _ => Err(format!("OTEL_TRACES_SAMPLER: unknown sampler `{sampler}`")),
     }
 }
 
@@ -174,7 +175,7 @@ mod tests {
     const ENDPOINT: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318");
 
     #[test]
-    fn nothing_is_told_unless_a_collector_is_named() {
+    fn tracing_is_off_unless_a_collector_is_configured() {
         check_url(&[], None);
         check_url(&[("OTEL_SERVICE_NAME", "x")], None);
         check_url(&[ENDPOINT], Some("http://c:4318/v1/traces"));
@@ -206,35 +207,39 @@ mod tests {
             headers.map(|(name, value)| (name.to_owned(), value.to_owned()))
         );
         assert_eq!(settings.address.timeout, Duration::from_millis(2500));
-        let told: Vec<_> = settings.resource.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        assert_eq!(told, ["deployment.environment.name=test", "service.name=mine", "service.version=1.2.3"]);
+        let resource: Vec<_> =
+            settings.resource.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(
+            resource,
+            ["deployment.environment.name=test", "service.name=mine", "service.version=1.2.3"]
+        );
         assert!((settings.share - 0.25).abs() < f64::EPSILON);
     }
 
     #[test]
-    fn a_limit_of_nothing_is_the_longest_there_is() {
+    fn a_timeout_of_zero_is_the_maximum() {
         for (ms, expected) in [("0", MAX_TIMEOUT), ("1", Duration::from_millis(1)), ("99999999", MAX_TIMEOUT)]
         {
             let settings = read(&[ENDPOINT, ("OTEL_EXPORTER_OTLP_TIMEOUT", ms)]).unwrap().unwrap();
-            assert_eq!((settings.address.timeout, settings.left_aside), (expected, None));
+            assert_eq!((settings.address.timeout, settings.warning), (expected, None));
         }
     }
 
     #[test]
-    fn a_limit_that_is_no_number_is_told_by_its_name_and_left_aside() {
+    fn an_invalid_timeout_is_ignored_with_a_warning_that_names_the_variable() {
         for name in ["OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT"] {
             for value in ["5s", "-1", "1e3"] {
                 let settings = read(&[ENDPOINT, (name, value)]).unwrap().unwrap();
-                let told = settings.left_aside.unwrap_or_default();
-                assert!(told.starts_with(&format!("{name} ")) && !told.contains(value), "{told}");
+                let warning = settings.warning.unwrap_or_default();
+                assert!(warning.starts_with(&format!("{name} ")) && !warning.contains(value), "{warning}");
                 assert_eq!(settings.address.timeout, TIMEOUT);
             }
         }
-        assert_eq!(read(&[("OTEL_EXPORTER_OTLP_TIMEOUT", "5s")]), Ok(None), "nothing is told anyway");
+        assert_eq!(read(&[("OTEL_EXPORTER_OTLP_TIMEOUT", "5s")]), Ok(None), "tracing is off anyway");
     }
 
     #[test]
-    fn what_is_wrong_is_said_without_its_secrets() {
+    fn errors_do_not_repeat_secrets() {
         for (name, value) in [
             ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "hunter2"),
             ("OTEL_EXPORTER_OTLP_HEADERS", "hunter2"),
@@ -247,7 +252,7 @@ mod tests {
             let wrong = read(&[ENDPOINT, (name, value)]).unwrap_err();
             assert!(wrong.contains(name) && !wrong.contains("hunter2"), "{wrong}");
         }
-        let shown = format!("{:?}", read(&[ENDPOINT, ("OTEL_EXPORTER_OTLP_HEADERS", "k=hunter2")]));
-        assert!(!shown.contains("hunter2"), "{shown}");
+        let debug = format!("{:?}", read(&[ENDPOINT, ("OTEL_EXPORTER_OTLP_HEADERS", "k=hunter2")]));
+        assert!(!debug.contains("hunter2"), "{debug}");
     }
 }

@@ -1,30 +1,30 @@
-//! One piece of work, and which piece it belongs to.
+//! Spans and their contexts: one piece of work, and the span that is its parent.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::tracer::Shared;
 
-/// The most facts of one span.
-const MAX_FACTS: usize = 24;
-/// The longest text among them.
+/// The maximum number of attributes of a span.
+const MAX_ATTRIBUTES: usize = 24;
+/// The maximum length of names and of text values.
 const MAX_TEXT_BYTES: usize = 200;
 
 tokio::task_local! {
     static CURRENT: Option<Context>;
 }
 
-/// A span as those know it that belong to it.
+/// The identity of a span, for spans that are its children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Context {
     pub(crate) trace: u128,
     pub(crate) span: u64,
-    /// Whether the trace is told.
-    pub(crate) is_told: bool,
+    /// Whether the trace is exported.
+    pub(crate) is_sampled: bool,
 }
 
 impl Context {
-    /// What a client says in the header `traceparent`, if it says it well.
+    /// Parses a `traceparent` header. Returns `None` if it is malformed.
     #[must_use]
     pub fn parse(header: &str) -> Option<Self> {
         let mut parts = header.split('-');
@@ -39,41 +39,41 @@ impl Context {
         let trace = u128::from_str_radix(trace, 16).ok().filter(|trace| *trace != 0)?;
         let span = u64::from_str_radix(span, 16).ok().filter(|span| *span != 0)?;
         let flags = u8::from_str_radix(flags, 16).ok()?;
-        Some(Self { trace, span, is_told: flags & 1 == 1 })
+        Some(Self { trace, span, is_sampled: flags & 1 == 1 })
     }
 }
 
-/// Which side of a conversation a span is.
+/// The role of a span in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Work of our own.
+    /// Work inside the program.
     Internal,
-    /// A request that we answer.
+    /// A request that the program answers.
     Server,
-    /// A request that we send.
+    /// A request that the program sends.
     Client,
 }
 
-/// A fact about a span.
+/// The value of an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fact {
+pub(crate) enum AttributeValue {
     Text(String),
     Number(u64),
 }
 
-impl From<u64> for Fact {
+impl From<u64> for AttributeValue {
     fn from(number: u64) -> Self {
         Self::Number(number)
     }
 }
 
-impl From<u16> for Fact {
+impl From<u16> for AttributeValue {
     fn from(number: u16) -> Self {
         Self::Number(number.into())
     }
 }
 
-impl From<&str> for Fact {
+impl From<&str> for AttributeValue {
     fn from(text: &str) -> Self {
         Self::Text(cut(text).to_owned())
     }
@@ -81,53 +81,53 @@ impl From<&str> for Fact {
 
 /// A span that has ended.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct FinishedSpan {
     pub(crate) context: Context,
     pub(crate) parent: Option<u64>,
     pub(crate) name: String,
     pub(crate) kind: Kind,
     pub(crate) began: Instant,
     pub(crate) ended: Instant,
-    pub(crate) facts: Vec<(&'static str, Fact)>,
+    pub(crate) attributes: Vec<(&'static str, AttributeValue)>,
     pub(crate) has_failed: bool,
 }
 
-/// A piece of work at work; told when it is dropped.
+/// A running piece of work; it is exported after it is dropped. The default span does nothing.
 #[derive(Default)]
 pub struct Span(Option<Box<Open>>);
 
 struct Open {
     shared: Arc<Shared>,
-    ended: Ended,
+    ended: FinishedSpan,
 }
 
 impl Span {
     pub(crate) fn open(shared: &Arc<Shared>, name: &str, kind: Kind, parent: Option<Context>) -> Self {
-        let context = shared.below(parent);
+        let context = shared.child_context(parent);
         let began = Instant::now();
-        let ended = Ended {
+        let ended = FinishedSpan {
             context,
             parent: parent.map(|parent| parent.span),
             name: cut(name).to_owned(),
             kind,
             began,
             ended: began,
-            facts: Vec::new(),
+            attributes: Vec::new(),
             has_failed: false,
         };
         Self(Some(Box::new(Open { shared: Arc::clone(shared), ended })))
     }
 
-    /// Adds a fact: a name or a number of our own, never a text of somebody's.
-    pub fn set(&mut self, name: &'static str, value: impl Into<FactValue>) {
+    /// Adds an attribute. The value must never be text of a user, a model, a file or a command.
+    pub fn set(&mut self, name: &'static str, value: impl Into<SpanValue>) {
         if let Some(open) = &mut self.0
-            && open.ended.facts.len() < MAX_FACTS
+            && open.ended.attributes.len() < MAX_ATTRIBUTES
         {
-            open.ended.facts.push((name, value.into().0));
+            open.ended.attributes.push((name, value.into().0));
         }
     }
 
-    /// Says that the work failed, and in which of our own classes.
+    /// Marks the work as failed, with one of the program's own error classes.
     pub fn fail(&mut self, class: &'static str) {
         self.set("error.type", class);
         if let Some(open) = &mut self.0 {
@@ -135,7 +135,7 @@ impl Span {
         }
     }
 
-    /// The span as its parts know it; nothing when nothing is told.
+    /// Returns the context for children of this span, or `None` if tracing is off.
     #[must_use]
     pub fn context(&self) -> Option<Context> {
         self.0.as_ref().map(|open| open.ended.context)
@@ -147,32 +147,32 @@ impl Drop for Span {
         if let Some(open) = self.0.take() {
             let Open { shared, mut ended } = *open;
             ended.ended = Instant::now();
-            shared.tell(ended);
+            shared.enqueue(ended);
         }
     }
 }
 
-/// What a fact may be.
-pub struct FactValue(Fact);
+/// A value that an attribute can have.
+pub struct SpanValue(AttributeValue);
 
-impl<T: Into<Fact>> From<T> for FactValue {
+impl<T: Into<AttributeValue>> From<T> for SpanValue {
     fn from(value: T) -> Self {
         Self(value.into())
     }
 }
 
-/// The span that the calling task works for.
+/// Returns the context of the span that the calling task works for.
 #[must_use]
 pub fn current() -> Option<Context> {
     CURRENT.try_with(|current| *current).ok().flatten()
 }
 
-/// Works for a span; without one for none.
+/// Runs `work` as part of a span, or of no span.
 pub async fn within<T>(context: Option<Context>, work: impl Future<Output = T>) -> T {
     CURRENT.scope(context, work).await
 }
 
-/// Work that another task will do for the span that this one works for.
+/// Makes `work`, which another task will run, part of the calling task's span.
 pub fn carry<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     CURRENT.scope(current(), work)
 }
@@ -186,15 +186,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_well_made_parents_are_taken() {
+    fn malformed_parents_are_rejected() {
         let (trace, span) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
-        let told = Context::parse(&format!("00-{trace}-{span}-01")).unwrap();
+        let parent = Context::parse(&format!("00-{trace}-{span}-01")).unwrap();
         assert_eq!(
-            (told.trace, told.span),
+            (parent.trace, parent.span),
             (0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c, 0xb7ad_6b71_6920_3331)
         );
-        assert!(told.is_told);
-        assert!(!Context::parse(&format!("00-{trace}-{span}-00")).unwrap().is_told);
+        assert!(parent.is_sampled);
+        assert!(!Context::parse(&format!("00-{trace}-{span}-00")).unwrap().is_sampled);
         assert!(Context::parse(&format!("01-{trace}-{span}-01-more")).is_some(), "later versions add parts");
         for header in [
             "",

@@ -1,4 +1,4 @@
-//! The way to the collector: a queue with a bound, and a task that empties it.
+//! The tracer: creates spans and exports them through a bounded queue and a background task.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::pin::Pin;
@@ -12,79 +12,79 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::encode::{Began, encode};
-use crate::span::Ended;
+use crate::encode::{Epoch, encode};
+use crate::span::FinishedSpan;
 #[cfg(test)]
 use crate::within;
 use crate::{Address, Context, Kind, Settings, Span, current};
 
-/// Spans that wait for the collector; more are dropped.
+/// The maximum number of spans in the queue; further spans are dropped.
 const QUEUE: usize = 2048;
-/// Spans of one request.
+/// The maximum number of spans in an export request.
 const BATCH: usize = 512;
-/// How long spans are gathered before they are sent.
+/// How long spans are collected before they are sent.
 const GATHER: Duration = Duration::from_secs(5);
-/// How often a batch is sent that the collector does not take now.
+/// How often a batch is sent while the collector asks to retry.
 const ATTEMPTS: u32 = 3;
-/// Between two attempts.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long the last spans may hold up the end of the program.
+/// How long the program waits at its end for the last spans to be sent.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
 
-/// What is sent to a collector at once.
+/// An export request.
 #[derive(Debug)]
 pub struct Batch {
-    /// Where to.
+    /// The collector.
     pub address: Address,
     /// The spans, as JSON.
     pub body: Vec<u8>,
 }
 
-/// What became of a batch.
+/// The result of an attempt to send a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivered {
-    /// The collector has it.
-    Taken,
-    /// It may take it later.
-    Later,
-    /// It never will.
-    Refused,
+    /// The collector accepted the batch.
+    Accepted,
+    /// The collector may accept the batch later.
+    Retry,
+    /// The collector will never accept the batch.
+    Rejected,
 }
 
-/// Sends batches; whoever waits sets the time.
+/// Sends batches. The caller applies the time limit.
 pub trait Deliver: Send + Sync + 'static {
-    /// Sends one.
+    /// Sends one batch.
     fn deliver(&self, batch: Batch) -> Pin<Box<dyn Future<Output = Delivered> + Send + '_>>;
 }
 
-/// What became of the spans of a program.
+/// How many spans were exported, dropped and lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Those that the collector has.
-    pub told: u64,
-    /// Those that found the queue full.
+    /// Spans that the collector accepted.
+    pub exported: u64,
+    /// Spans that did not fit into the queue.
     pub dropped: u64,
-    /// Those that the collector did not take.
+    /// Spans that were queued and not accepted.
     pub lost: u64,
 }
 
 #[derive(Debug, Default)]
 struct Counters {
-    told: AtomicU64,
+    exported: AtomicU64,
     dropped: AtomicU64,
     queued: AtomicU64,
 }
 
-/// Makes spans; clones share their queue. One that is off makes none.
+/// Creates spans. Clones share a queue. The default tracer is off: its spans do nothing.
 #[derive(Clone, Default)]
 pub struct Tracer(Option<Arc<Shared>>);
 
 pub(crate) struct Shared {
-    queue: mpsc::Sender<Ended>,
+    queue: mpsc::Sender<FinishedSpan>,
     counters: Arc<Counters>,
-    /// The part of all traces that is told, of 2^64.
+    /// A trace is exported if the low half of its id is below this.
     limit: u64,
-    heeds_parents: bool,
+    honors_parents: bool,
     keys: RandomState,
     given: AtomicU64,
     end: CancellationToken,
@@ -92,19 +92,23 @@ pub(crate) struct Shared {
 }
 
 impl Tracer {
-    /// One that tells a collector.
+    /// Creates a tracer that exports to a collector, and starts its background task.
     #[must_use]
     pub fn new(settings: Settings, version: &str, clock: &Clock, deliver: impl Deliver) -> Self {
         let (queue, ended) = mpsc::channel(QUEUE);
         let (counters, end) = (Arc::new(Counters::default()), CancellationToken::new());
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share is from 0 to 1")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the share is from 0 to 1"
+        )]
         let limit = (settings.share * u64::MAX as f64) as u64;
-        let heeds_parents = settings.heeds_parents;
+        let honors_parents = settings.honors_parents;
         let work = Worker {
             ended,
             counters: counters.clone(),
             end: end.clone(),
-            began: Began { unix_ms: clock.now_ms(), instant: Instant::now() },
+            epoch: Epoch { unix_ms: clock.now_ms(), instant: Instant::now() },
             version: version.to_owned(),
             settings,
             deliver: Box::new(deliver),
@@ -112,84 +116,83 @@ impl Tracer {
         let mut worker = JoinSet::new();
         worker.spawn(work.run());
         let (keys, given, worker) = (RandomState::new(), AtomicU64::new(0), Mutex::new(worker));
-        Self(Some(Arc::new(Shared { queue, counters, limit, heeds_parents, keys, given, end, worker })))
+        Self(Some(Arc::new(Shared { queue, counters, limit, honors_parents, keys, given, end, worker })))
     }
 
-    /// Begins a span below the one that the calling task works for.
+    /// Starts a span as a child of the calling task's span.
     #[must_use]
     pub fn span(&self, name: &str, kind: Kind) -> Span {
-        self.span_below(name, kind, current())
+        self.child_span(name, kind, current())
     }
 
-    /// Begins a span below another, or a trace.
+    /// Starts a span as a child of `parent`, or as the first span of a trace.
     #[must_use]
-    pub fn span_below(&self, name: &str, kind: Kind, parent: Option<Context>) -> Span {
+    pub fn child_span(&self, name: &str, kind: Kind, parent: Option<Context>) -> Span {
         match &self.0 {
             Some(shared) => Span::open(shared, name, kind, parent),
             None => Span::default(),
         }
     }
 
-    /// Begins a span named after what is done and to what.
+    /// Starts a span with the name `operation target`.
     #[must_use]
-    pub fn span_of(&self, name: &str, of: &str, kind: Kind) -> Span {
-        if self.is_on() { self.span(&format!("{name} {of}"), kind) } else { Span::default() }
+    pub fn span_on(&self, operation: &str, target: &str, kind: Kind) -> Span {
+        if self.is_on() { self.span(&format!("{operation} {target}"), kind) } else { Span::default() }
     }
 
-    /// A span of whoever asks us, as ours belong to it.
+    /// Returns the context of a client's span to use as a parent, with the sampling decision applied.
     #[must_use]
     pub fn adopt(&self, parent: Context) -> Context {
         match &self.0 {
-            Some(shared) if !shared.heeds_parents => {
-                Context { is_told: shared.is_told(parent.trace), ..parent }
+            Some(shared) if !shared.honors_parents => {
+                Context { is_sampled: shared.is_sampled(parent.trace), ..parent }
             }
             _ => parent,
         }
     }
 
-    /// Whether spans are told at all.
+    /// Whether spans are exported at all.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Tells what is left, for a moment at most, and what became of all.
+    /// Sends the remaining spans, for two seconds at most, and returns the counts of all spans.
     pub async fn close(&self) -> Counts {
         let Some(shared) = &self.0 else { return Counts::default() };
         shared.end.cancel();
         let worker = std::mem::take(&mut *shared.worker.lock().unwrap_or_else(PoisonError::into_inner));
         let mut worker = worker;
-        // What is not told by then never is.
+        // Spans that are not sent by then are lost.
         drop(timeout(CLOSE_DEADLINE, worker.join_next()).await);
         worker.abort_all();
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let Counters { told, dropped, queued } = &*shared.counters;
-        let (told, queued) = (read(told), read(queued));
-        // What still waits counts as not taken.
-        Counts { told, dropped: read(dropped), lost: queued.saturating_sub(told) }
+        let Counters { exported, dropped, queued } = &*shared.counters;
+        let (exported, queued) = (read(exported), read(queued));
+        Counts { exported, dropped: read(dropped), lost: queued.saturating_sub(exported) }
     }
 }
 
 impl Shared {
-    /// A name for what begins below a parent; whether a trace is told is decided at its beginning.
-    pub(crate) fn below(&self, parent: Option<Context>) -> Context {
+    /// Creates the context of a new span. Whether a trace is exported is decided at its first span.
+    pub(crate) fn child_context(&self, parent: Option<Context>) -> Context {
         let span = self.random();
         match parent {
             Some(parent) => Context { span, ..parent },
             None => {
                 let trace = (u128::from(self.random()) << 64) | u128::from(self.random());
-                Context { trace, span, is_told: self.is_told(trace) }
+                Context { trace, span, is_sampled: self.is_sampled(trace) }
             }
         }
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "one half of a trace's name decides")]
-    fn is_told(&self, trace: u128) -> bool {
+    #[expect(clippy::cast_possible_truncation, reason = "the low half of the trace id decides")]
+    fn is_sampled(&self, trace: u128) -> bool {
         self.limit == u64::MAX || (trace as u64) < self.limit
     }
 
-    pub(crate) fn tell(&self, span: Ended) {
-        if !span.context.is_told {
+    pub(crate) fn enqueue(&self, span: FinishedSpan) {
+        if !span.context.is_sampled {
             return;
         }
         let counters = &self.counters;
@@ -197,17 +200,17 @@ impl Shared {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Never 0, which stands for no name.
+    /// Returns a random number other than 0, which is not a valid id.
     fn random(&self) -> u64 {
         self.keys.hash_one(self.given.fetch_add(1, Ordering::Relaxed)).max(1)
     }
 }
 
 struct Worker {
-    ended: mpsc::Receiver<Ended>,
+    ended: mpsc::Receiver<FinishedSpan>,
     counters: Arc<Counters>,
     end: CancellationToken,
-    began: Began,
+    epoch: Epoch,
     version: String,
     settings: Settings,
     deliver: Box<dyn Deliver>,
@@ -218,7 +221,7 @@ impl Worker {
         let mut batch = Vec::new();
         while !self.end.is_cancelled() {
             let gathered = self.gather(&mut batch);
-            // Cut short, what was gathered is in the batch.
+            // If this is cancelled, the spans received so far are in the batch.
             if gathered.await {
                 break;
             }
@@ -237,11 +240,11 @@ impl Worker {
         }
     }
 
-    /// Gathers spans until there are enough or they have waited long enough; whether it is over.
-    async fn gather(&mut self, batch: &mut Vec<Ended>) -> bool {
+    /// Collects spans until the batch is full or [`GATHER`] has passed. Returns whether the tracer is closing.
+    async fn gather(&mut self, batch: &mut Vec<FinishedSpan>) -> bool {
         let Self { ended, end, .. } = self;
         let gathering = async {
-            // Nothing is woken while nothing happens.
+            // No timer runs while there are no spans.
             let Some(first) = ended.recv().await else { return true };
             batch.push(first);
             let more = async {
@@ -257,22 +260,22 @@ impl Worker {
         end.run_until_cancelled(gathering).await.unwrap_or(true)
     }
 
-    async fn send(&self, spans: Vec<Ended>) {
+    async fn send(&self, spans: Vec<FinishedSpan>) {
         let count = spans.len() as u64;
-        let body = encode(&spans, &self.settings.resource, (self.began, &self.version));
+        let body = encode(&spans, &self.settings.resource, self.epoch, &self.version);
         drop(spans);
         let address = &self.settings.address;
         for attempt in 1..=ATTEMPTS {
             let batch = Batch { address: address.clone(), body: body.clone() };
             let delivered = timeout(address.timeout, self.deliver.deliver(batch)).await;
-            match delivered.unwrap_or(Delivered::Later) {
-                Delivered::Taken => {
-                    self.counters.told.fetch_add(count, Ordering::Relaxed);
+            match delivered.unwrap_or(Delivered::Retry) {
+                Delivered::Accepted => {
+                    self.counters.exported.fetch_add(count, Ordering::Relaxed);
                     return;
                 }
-                Delivered::Refused => return,
-                Delivered::Later if attempt == ATTEMPTS || self.end.is_cancelled() => return,
-                Delivered::Later => {
+                Delivered::Rejected => return,
+                Delivered::Retry if attempt == ATTEMPTS || self.end.is_cancelled() => return,
+                Delivered::Retry => {
                     self.end.run_until_cancelled(sleep(PAUSE)).await;
                 }
             }
@@ -299,7 +302,7 @@ mod tests {
     impl Deliver for Always {
         fn deliver(&self, batch: Batch) -> Pin<Box<dyn Future<Output = Delivered> + Send + '_>> {
             self.0.lock().unwrap().push(String::from_utf8(batch.body).unwrap());
-            Box::pin(std::future::ready(Delivered::Taken))
+            Box::pin(std::future::ready(Delivered::Accepted))
         }
     }
 
@@ -315,12 +318,12 @@ mod tests {
     }
 
     fn tracer(share: &str) -> (Tracer, Arc<Mutex<Vec<String>>>) {
-        let told = Arc::new(Mutex::default());
-        (Tracer::new(settings(share), "1", &Clock::system(), Always(Arc::clone(&told))), told)
+        let bodies = Arc::new(Mutex::default());
+        (Tracer::new(settings(share), "1", &Clock::system(), Always(Arc::clone(&bodies))), bodies)
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_collector_that_never_answers_costs_the_end_two_seconds_and_spans_beyond_the_queue() {
+    async fn a_collector_that_never_answers_delays_the_end_by_two_seconds() {
         let tracer = Tracer::new(settings("1"), "1", &Clock::system(), Never);
         for _ in 0..QUEUE + BATCH + 700 {
             drop(tracer.span("turn", Kind::Internal));
@@ -329,12 +332,12 @@ mod tests {
         let begun = tokio::time::Instant::now();
         let counts = tracer.close().await;
         assert_eq!(begun.elapsed(), CLOSE_DEADLINE);
-        assert_eq!(counts, Counts { told: 0, dropped: 700, lost: (QUEUE + BATCH) as u64 });
+        assert_eq!(counts, Counts { exported: 0, dropped: 700, lost: (QUEUE + BATCH) as u64 });
     }
 
     #[tokio::test(start_paused = true)]
-    async fn spans_belong_to_whoever_begins_them_also_in_other_tasks() {
-        let (tracer, told) = tracer("1");
+    async fn spans_are_children_of_the_span_that_started_them_also_in_other_tasks() {
+        let (tracer, bodies) = tracer("1");
         let outer = tracer.span("outer", Kind::Server);
         let (context, other) = (outer.context(), tracer.clone());
         let mut tasks = JoinSet::new();
@@ -349,9 +352,9 @@ mod tests {
         .await;
         assert_eq!(current(), None);
         drop(outer);
-        assert_eq!(tracer.close().await, Counts { told: 2, dropped: 0, lost: 0 });
-        let told: serde_json::Value = serde_json::from_str(&told.lock().unwrap().concat()).unwrap();
-        let spans = &told["resourceSpans"][0]["scopeSpans"][0]["spans"];
+        assert_eq!(tracer.close().await, Counts { exported: 2, dropped: 0, lost: 0 });
+        let request: serde_json::Value = serde_json::from_str(&bodies.lock().unwrap().concat()).unwrap();
+        let spans = &request["resourceSpans"][0]["scopeSpans"][0]["spans"];
         assert_eq!((&spans[0]["name"], &spans[1]["name"]), (&"inner".into(), &"outer".into()));
         assert_eq!(spans[0]["parentSpanId"], spans[1]["spanId"]);
         assert_eq!(spans[0]["traceId"], spans[1]["traceId"]);
@@ -361,11 +364,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_a_share_of_nothing_nothing_is_told_and_off_is_off() {
-        let (tracer, told) = tracer("0");
+    async fn nothing_is_exported_if_the_share_is_zero_or_tracing_is_off() {
+        let (tracer, bodies) = tracer("0");
         drop(tracer.span("turn", Kind::Internal));
         assert_eq!(tracer.close().await, Counts::default());
-        assert!(told.lock().unwrap().is_empty());
+        assert!(bodies.lock().unwrap().is_empty());
         let off = Tracer::default();
         assert!(!off.is_on() && off.span("turn", Kind::Internal).context().is_none());
         assert_eq!(off.close().await, Counts::default());

@@ -28,6 +28,15 @@ pub(crate) struct View<'a> {
     pub(crate) limit: usize,
 }
 
+/// A line of code in a diff.
+pub(crate) struct CodeLine<'a> {
+    pub(crate) side: Side,
+    /// The line numbers.
+    pub(crate) gutter: &'a str,
+    pub(crate) code: &'a str,
+    pub(crate) language: &'a str,
+}
+
 /// The lines of a diff. `language` is that of the file.
 pub(crate) fn lines(patch: &str, language: &str, view: View<'_>) -> Vec<Line<'static>> {
     let patch = clean_code(patch);
@@ -62,7 +71,8 @@ pub(crate) fn lines(patch: &str, language: &str, view: View<'_>) -> Vec<Line<'st
         new += usize::from(side != Side::Removed);
         if lines.len() < view.limit {
             let gutter = format!("{number:>digits$} ");
-            lines.extend(cell(side, &gutter, (code, language), (view.theme, view.width)));
+            let line = CodeLine { side, gutter: &gutter, code, language };
+            lines.extend(cell(&line, view.theme, view.width));
         } else {
             hidden += 1;
         }
@@ -90,12 +100,8 @@ pub(crate) fn hunk(line: &str) -> Option<(usize, usize)> {
 }
 
 /// A line of code with its numbers and its mark, in as many lines as it takes.
-pub(crate) fn cell(
-    side: Side,
-    gutter: &str,
-    (code, language): (&str, &str),
-    (theme, width): (&Theme, usize),
-) -> Vec<Line<'static>> {
+pub(crate) fn cell(line: &CodeLine<'_>, theme: &Theme, width: usize) -> Vec<Line<'static>> {
+    let CodeLine { side, gutter, code, language } = *line;
     let (mark, colour, back) = match side {
         Side::Added => ('+', theme.diff_added, theme.diff_added_back),
         Side::Removed => ('-', theme.diff_removed, theme.diff_removed_back),

@@ -25,6 +25,7 @@ mod panel;
 mod prompt;
 mod review;
 mod runner;
+mod scroll;
 mod state;
 mod terminal;
 #[cfg(test)]

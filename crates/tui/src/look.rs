@@ -12,7 +12,7 @@ use crate::clean::{clean, clean_line};
 use crate::mirror::Mirror;
 use crate::panel::{SIDES, indented, panel};
 use crate::theme::{self, Theme};
-use crate::transcript::{Draw, Entry, PartEntry, Place, Transcript};
+use crate::transcript::{Body, Draw, Entry, PartEntry, Place, Text, Transcript};
 use crate::zone::Zone;
 use crate::{markdown, wrap};
 
@@ -66,17 +66,14 @@ impl Look<'_> {
     }
 
     fn user(&self, entry: &Entry, info: &UserMessage) -> Vec<Line<'static>> {
-        let compaction = entry.parts.iter().find_map(|part| match &part.part.body {
-            PartBody::Compaction { .. } => Some(()),
-            _ => None,
-        });
-        if compaction.is_some() {
+        let is_compaction = |part: &PartEntry| matches!(part.body, Body::Other(PartBody::Compaction { .. }));
+        if entry.parts.iter().any(is_compaction) {
             return self.rule(" Compaction ");
         }
         let room = self.width.saturating_sub(SIDES).max(8);
         let style = Style::new().fg(self.theme.text);
         let mut lines = Vec::new();
-        let said = clean(&entry.said());
+        let said = clean(&entry.prompt_text());
         for line in said.trim_end().lines() {
             lines.extend(wrap::words(&[Span::styled(wrap::untabbed(line).into_owned(), style)], room));
             if lines.len() > MAX_PROMPT_LINES {
@@ -107,7 +104,8 @@ impl Look<'_> {
     fn chips(&self, entry: &Entry) -> Vec<Span<'static>> {
         let mut spans = Vec::new();
         for part in &entry.parts {
-            let (kind, name) = match &part.part.body {
+            let Body::Other(body) = &part.body else { continue };
+            let (kind, name) = match body {
                 PartBody::File { mime, filename, url, .. } => {
                     let kind = if mime.starts_with("image/") { "Image" } else { "File" };
                     (kind, filename.clone().unwrap_or_else(|| url.chars().take(60).collect()))
@@ -135,12 +133,12 @@ impl Look<'_> {
         Line::from(Span::styled(text, Style::new().fg(self.theme.muted)))
     }
 
-    fn text(&self, part: &PartEntry, block: &Block) -> Vec<Line<'static>> {
-        indented(markdown::block(part.text(), block, self.room(), self.theme), INDENT)
+    fn text(&self, text: &Text, block: &Block) -> Vec<Line<'static>> {
+        indented(markdown::block(&text.text, block, self.room(), self.theme), INDENT)
     }
 
     fn thought(&self, part: &PartEntry, at: usize) -> Vec<Line<'static>> {
-        let PartBody::Reasoning { time, .. } = &part.part.body else { return Vec::new() };
+        let Body::Reasoning { text, time } = &part.body else { return Vec::new() };
         let style = Style::new().fg(self.theme.muted).add_modifier(Modifier::ITALIC);
         if at == 0 {
             let title = match time.end {
@@ -150,7 +148,6 @@ impl Look<'_> {
             let mark = if self.is_open(part) { "- " } else { "+ " };
             return vec![Line::from(Span::styled(format!("{:INDENT$}{mark}{title}", ""), style))];
         }
-        let Some(text) = &part.text else { return Vec::new() };
         let Some(block) = text.blocks.get(at - 1) else { return Vec::new() };
         let lines = markdown::block(&text.text, block, self.room().saturating_sub(2), self.theme);
         let lines = lines.into_iter().map(|line| {
@@ -162,12 +159,12 @@ impl Look<'_> {
 
     /// Whether a part that can be folded is shown whole.
     pub(crate) fn is_open(&self, part: &PartEntry) -> bool {
-        let asked = self.expanded.contains(&part.part.id);
-        let usual = match &part.part.body {
-            PartBody::Reasoning { .. } => self.show.thinking,
-            _ => self.show.outputs,
+        let is_toggled = self.expanded.contains(&part.id);
+        let default = match &part.body {
+            Body::Reasoning { .. } => self.show.thinking,
+            Body::Text { .. } | Body::Tool(_) | Body::Other(_) => self.show.outputs,
         };
-        asked != usual
+        is_toggled != default
     }
 
     /// The end of an answer: what went wrong, and who made it and how long it took.
@@ -236,10 +233,10 @@ impl Draw for Look<'_> {
         let Some(part) = message.parts.get(part) else {
             return usize::from(info.error.is_some() || self.ends_turn(transcript, entry, info));
         };
-        match &part.part.body {
-            PartBody::Text(_) => part.text.as_ref().map_or(0, |text| text.blocks.len()),
-            PartBody::Reasoning { .. } => {
-                let count = part.text.as_ref().map_or(0, |text| text.blocks.len());
+        match &part.body {
+            Body::Text { text, .. } => text.blocks.len(),
+            Body::Reasoning { text, .. } => {
+                let count = text.blocks.len();
                 if count == 0 {
                     0
                 } else if self.is_open(part) {
@@ -248,16 +245,9 @@ impl Draw for Look<'_> {
                     1
                 }
             }
-            PartBody::Tool(tool) => usize::from(self.is_shown(tool)),
-            PartBody::Retry { .. } => 1,
-            PartBody::File { .. }
-            | PartBody::StepStart { .. }
-            | PartBody::StepFinish(_)
-            | PartBody::Snapshot { .. }
-            | PartBody::Patch { .. }
-            | PartBody::Agent { .. }
-            | PartBody::Subtask { .. }
-            | PartBody::Compaction { .. } => 0,
+            Body::Tool(tool) => usize::from(self.is_shown(tool)),
+            Body::Other(PartBody::Retry { .. }) => 1,
+            Body::Other(_) => 0,
         }
     }
 
@@ -270,19 +260,19 @@ impl Draw for Look<'_> {
         let Some(part) = entry.parts.get(place.part) else {
             return self.end(transcript, place.entry, info);
         };
-        match &part.part.body {
-            PartBody::Text(_) => match part.text.as_ref().and_then(|text| text.blocks.get(place.block)) {
-                Some(block) => self.text(part, block),
+        match &part.body {
+            Body::Text { text, .. } => match text.blocks.get(place.block) {
+                Some(block) => self.text(text, block),
                 None => Vec::new(),
             },
-            PartBody::Reasoning { .. } => self.thought(part, place.block),
-            PartBody::Tool(tool) => self.tool(part, tool),
-            PartBody::Retry { attempt, error, .. } => {
+            Body::Reasoning { .. } => self.thought(part, place.block),
+            Body::Tool(tool) => self.tool(part, tool),
+            Body::Other(PartBody::Retry { attempt, error, .. }) => {
                 let text = format!("Attempt {attempt} failed: {}", clean_line(error.message()));
                 let style = Style::new().fg(self.theme.warning);
                 indented(wrap::words(&[Span::styled(text, style)], self.room()), INDENT)
             }
-            _ => Vec::new(),
+            Body::Other(_) => Vec::new(),
         }
     }
 
@@ -294,15 +284,11 @@ impl Draw for Look<'_> {
             }
             // Whether a turn ends here depends on what comes behind it.
             (Message::Assistant(_), None) => return None,
-            (Message::Assistant(_), Some(part)) => match &part.part.body {
-                PartBody::Text(_)
-                    if part.text.as_ref().is_some_and(|text| text.blocks.is_done(place.block)) =>
-                {
-                    0
-                }
-                PartBody::Reasoning { .. } if place.block == 0 => return None,
-                PartBody::Tool(tool) if tool.state.is_open() => return None,
-                _ => part.version(),
+            (Message::Assistant(_), Some(part)) => match &part.body {
+                Body::Text { text, .. } if text.blocks.is_done(place.block) => 0,
+                Body::Reasoning { .. } if place.block == 0 => return None,
+                Body::Tool(tool) if tool.state.is_open() => return None,
+                Body::Text { .. } | Body::Reasoning { .. } | Body::Tool(_) | Body::Other(_) => part.version(),
             },
         };
         let open = entry.parts.get(place.part).is_some_and(|part| self.is_open(part));
@@ -314,8 +300,8 @@ impl Draw for Look<'_> {
     fn joins(&self, transcript: &Transcript, before: Place, place: Place) -> bool {
         let part = |place: Place| transcript.entries[place.entry].parts.get(place.part);
         let (Some(first), Some(second)) = (part(before), part(place)) else { return false };
-        if first.part.id == second.part.id {
-            if matches!(second.part.body, PartBody::Reasoning { .. }) {
+        if first.id == second.id {
+            if matches!(second.body, Body::Reasoning { .. }) {
                 let at = place.block.saturating_sub(1);
                 return at > 0 && continues(second, at);
             }
@@ -326,7 +312,7 @@ impl Draw for Look<'_> {
 }
 
 fn continues(part: &PartEntry, at: usize) -> bool {
-    part.text.as_ref().and_then(|text| text.blocks.get(at)).is_some_and(|block| block.continues)
+    part.text().and_then(|text| text.blocks.get(at)).is_some_and(|block| block.continues)
 }
 
 /// The colour of an agent: its own, or one by its place in the list.

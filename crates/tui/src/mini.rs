@@ -7,13 +7,13 @@
 
 use std::io::{self, Write};
 
-use codewright_proto::{AssistantMessage, Message, MessageId, PartBody, SessionId};
+use codewright_proto::{AssistantMessage, Message, MessageId, SessionId};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 
 use crate::look::Look;
 use crate::state::State;
-use crate::transcript::{Draw, Entry, Place, Transcript};
+use crate::transcript::{Body, Draw, Entry, Place, Transcript};
 use crate::view;
 
 /// How many of the messages that are printed are remembered: more than are fetched at once.
@@ -256,7 +256,7 @@ fn step(look: &Look<'_>, transcript: &Transcript, place: Place) -> Option<Done> 
     if place.part < entry.parts.len() {
         let all = is_part_done(entry, place.part);
         if place.block < count {
-            let text = entry.parts[place.part].text.as_ref();
+            let text = entry.parts[place.part].text();
             let done = all
                 || text.is_some_and(|text| text.blocks.is_done(place.block)) && is_text(entry, place.part);
             return done.then_some(Done { is_shown: true, next: Place { block: place.block + 1, ..place } });
@@ -273,7 +273,7 @@ fn step(look: &Look<'_>, transcript: &Transcript, place: Place) -> Option<Done> 
 }
 
 fn is_text(entry: &Entry, part: usize) -> bool {
-    matches!(entry.parts[part].part.body, PartBody::Text(_))
+    matches!(entry.parts[part].body, Body::Text { .. })
 }
 
 fn is_part_done(entry: &Entry, part: usize) -> bool {
@@ -281,19 +281,11 @@ fn is_part_done(entry: &Entry, part: usize) -> bool {
     if info.time.completed.is_some() {
         return true;
     }
-    match &entry.parts[part].part.body {
-        PartBody::Text(text) => text.time.is_some_and(|time| time.end.is_some()),
-        PartBody::Reasoning { time, .. } => time.end.is_some(),
-        PartBody::Tool(tool) => !tool.state.is_open(),
-        PartBody::File { .. }
-        | PartBody::StepStart { .. }
-        | PartBody::StepFinish(_)
-        | PartBody::Snapshot { .. }
-        | PartBody::Patch { .. }
-        | PartBody::Agent { .. }
-        | PartBody::Subtask { .. }
-        | PartBody::Compaction { .. }
-        | PartBody::Retry { .. } => true,
+    match &entry.parts[part].body {
+        Body::Text { is_complete, .. } => *is_complete,
+        Body::Reasoning { time, .. } => time.end.is_some(),
+        Body::Tool(tool) => !tool.state.is_open(),
+        Body::Other(_) => true,
     }
 }
 

@@ -10,6 +10,7 @@ use crate::keys::{ACTIONS, Action};
 use crate::layer::{self, Layer};
 use crate::msg::{Cmd, Msg};
 use crate::state::{Link, Route, State};
+use crate::transcript::Body;
 use crate::trust;
 
 mod act;
@@ -82,7 +83,7 @@ fn connected(state: &mut State) -> Vec<Cmd> {
     let mut cmds = vec![start(state), Cmd::LoadServers];
     if let Some(id) = state.session_id().cloned() {
         if let Some(transcript) = state.mirror.transcripts.get_mut(&id) {
-            transcript.fetch();
+            transcript.begin_fetch();
         }
         let load = [Cmd::LoadSession(id.clone()), Cmd::LoadMessages(id.clone()), Cmd::LoadTodos(id)];
         cmds.extend(load);
@@ -246,7 +247,7 @@ pub(crate) fn open(state: &mut State, id: SessionId) -> Vec<Cmd> {
         && !transcript.loaded
         && !transcript.fetching
     {
-        transcript.fetch();
+        transcript.begin_fetch();
         cmds.extend([Cmd::LoadMessages(id.clone()), Cmd::LoadTodos(id.clone())]);
     }
     if state.session_id() != Some(&id) {
@@ -337,19 +338,19 @@ fn clicked(state: &mut State, column: u16, row: u16) -> Vec<Cmd> {
     let Some(id) = state.session_id().cloned() else { return Vec::new() };
     let Some(transcript) = state.mirror.transcripts.get(&id) else { return Vec::new() };
     let part = transcript.entries.get(place.entry).and_then(|entry| entry.parts.get(place.part));
-    let Some(part) = part.map(|part| &part.part) else { return Vec::new() };
+    let Some(part) = part else { return Vec::new() };
     match &part.body {
-        codewright_proto::PartBody::Tool(tool) if tool.tool == "task" => match act::child_of(tool) {
+        Body::Tool(tool) if tool.tool == "task" => match act::child_of(tool) {
             Some(child) => open(state, child),
             None => Vec::new(),
         },
-        codewright_proto::PartBody::Tool(_) | codewright_proto::PartBody::Reasoning { .. } => {
+        Body::Tool(_) | Body::Reasoning { .. } => {
             let part = part.id.clone();
             if !state.expanded.remove(&part) {
                 state.expanded.insert(part);
             }
             Vec::new()
         }
-        _ => Vec::new(),
+        Body::Text { .. } | Body::Other(_) => Vec::new(),
     }
 }

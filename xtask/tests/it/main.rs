@@ -7,6 +7,7 @@ mod arrows;
 mod bench;
 mod files;
 mod git;
+mod layers;
 mod links;
 mod measuring;
 mod pictures;

@@ -23,12 +23,12 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// Generous, for a loaded machine.
+/// A generous time limit, for a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A server that hands out what it was asked and answers with the same.
+/// Returns a server that answers every request with a description of it, and a channel of these descriptions.
 fn echo() -> (Router, mpsc::UnboundedReceiver<Value>) {
-    let (asked, heard) = mpsc::unbounded_channel();
+    let (sender, requests) = mpsc::unbounded_channel();
     let router = Router::new().fallback(async move |request: Request| {
         let (head, body) = request.into_parts();
         let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
@@ -42,10 +42,10 @@ fn echo() -> (Router, mpsc::UnboundedReceiver<Value>) {
             "type": header("content-type"),
             "body": String::from_utf8(body.to_vec()).unwrap(),
         });
-        asked.send(seen.clone()).unwrap();
+        sender.send(seen.clone()).unwrap();
         Json(seen)
     });
-    (router, heard)
+    (router, requests)
 }
 
 async fn listen(router: Router) -> (String, JoinSet<()>) {
@@ -56,7 +56,7 @@ async fn listen(router: Router) -> (String, JoinSet<()>) {
     (url, tasks)
 }
 
-/// Serves one connection after another, as plainly as possible.
+/// Serves connections until it is dropped.
 async fn axum_serve(listener: TcpListener, router: Router) {
     let mut connections = JoinSet::new();
     loop {
@@ -67,7 +67,7 @@ async fn axum_serve(listener: TcpListener, router: Router) {
                 tower::ServiceExt::oneshot(router.clone(), request.map(Body::new))
             });
             let io = hyper_util::rt::TokioIo::new(socket);
-            // A client that goes away is the test's own doing.
+            // Connections fail when a test drops its client.
             drop(hyper::server::conn::http1::Builder::new().serve_connection(io, service).await);
         });
     }
@@ -95,47 +95,47 @@ fn event_stream(chunks: Vec<String>, endless: bool) -> Response<Body> {
 }
 
 #[tokio::test]
-async fn the_directory_travels_in_the_query_or_in_the_header() {
-    let (router, mut heard) = echo();
+async fn the_directory_is_sent_in_the_query_or_in_a_header() {
+    let (router, mut requests) = echo();
     let client = Client::in_process(router).in_directory("/a b");
     let read = client.config().await.unwrap();
     assert_eq!(read["uri"], "/config?directory=%2Fa%20b");
     assert_eq!(read["host"], "localhost");
     assert_eq!(read["directory"], Value::Null);
-    assert_eq!(heard.recv().await, Some(read));
+    assert_eq!(requests.recv().await, Some(read));
 
     let other = SessionQuery { directory: Some("/c".to_owned()), ..SessionQuery::default() };
     assert!(client.sessions(&other).await.is_err(), "an echo is not a list of sessions");
-    assert_eq!(heard.recv().await.unwrap()["uri"], "/session?directory=%2Fc");
+    assert_eq!(requests.recv().await.unwrap()["uri"], "/session?directory=%2Fc");
 
     assert!(client.abort(&session()).await.is_err(), "an echo is not a yes");
-    let sent = heard.recv().await.unwrap();
+    let sent = requests.recv().await.unwrap();
     assert_eq!(sent["uri"], format!("/session/{}/abort", session()));
     assert_eq!((&sent["directory"], &sent["type"]), (&json!("%2Fa%20b"), &Value::Null));
 }
 
 #[tokio::test]
-async fn requests_carry_credentials_and_bodies_over_a_socket() {
-    let (router, mut heard) = echo();
+async fn credentials_and_bodies_are_sent_over_a_socket() {
+    let (router, mut requests) = echo();
     let (url, _tasks) = listen(router).await;
     let auth = Some(("opencode".to_owned(), "päss:word".to_owned()));
     let client = Client::http(&format!("{url}/prefix/"), auth, None).unwrap();
     client.agents().await.unwrap();
-    let sent = heard.recv().await.unwrap();
+    let sent = requests.recv().await.unwrap();
     assert_eq!(sent["uri"], "/prefix/agent");
     assert_eq!(sent["authorization"], "Basic b3BlbmNvZGU6cMOkc3M6d29yZA==");
 
     let answer = PermissionAnswer { reply: PermissionReply::Reject, message: Some("no".to_owned()) };
     let id = Ids::seeded(Clock::stepping(1, 1), 7).permission();
     assert!(client.reply_permission(&id, &answer).await.is_err(), "an echo is not a yes");
-    let sent = heard.recv().await.unwrap();
+    let sent = requests.recv().await.unwrap();
     assert_eq!(sent["uri"], format!("/prefix/permission/{id}/reply"));
     assert_eq!(sent["body"], r#"{"reply":"reject","message":"no"}"#);
     assert_eq!(sent["type"], "application/json");
 }
 
 #[tokio::test]
-async fn a_refusal_keeps_its_status_and_its_words() {
+async fn an_error_keeps_its_status_and_message() {
     let router = Router::new()
         .route(
             "/path",
@@ -156,7 +156,7 @@ async fn a_refusal_keeps_its_status_and_its_words() {
             }),
         )
         .route("/agent", get(async || StatusCode::UNAUTHORIZED))
-        .route("/config", get(async || (StatusCode::BAD_GATEWAY, "upstream is away")))
+        .route("/config", get(async || (StatusCode::BAD_GATEWAY, "upstream is down")))
         .route("/project/current", get(async || axum::response::Html("<p>hi")))
         .route("/session/status", get(async || "{"));
     let client = Client::in_process(router);
@@ -167,7 +167,7 @@ async fn a_refusal_keeps_its_status_and_its_words() {
     assert_eq!(error.to_string(), "gone");
     assert!(matches!(client.agents().await, Err(Error::Unauthorized)));
     let error = client.config().await.unwrap_err();
-    assert_eq!(error.to_string(), "502 Bad Gateway upstream is away");
+    assert_eq!(error.to_string(), "502 Bad Gateway upstream is down");
     assert!(
         matches!(client.project().await, Err(Error::Protocol { reason, .. }) if reason.contains("web page"))
     );
@@ -185,7 +185,7 @@ async fn statuses_are_keyed_by_session() {
 }
 
 #[tokio::test]
-async fn nobody_listening_is_unreachable_and_noise_is_not_http() {
+async fn a_closed_port_is_unreachable_and_another_protocol_is_a_protocol_error() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -200,7 +200,7 @@ async fn nobody_listening_is_unreachable_and_noise_is_not_http() {
         let mut request = [0; 16];
         socket.read_exact(&mut request).await.unwrap();
         socket.write_all(b"SSH-2.0-OpenSSH\r\n\r\n").await.unwrap();
-        // Held open until the client has read it.
+        // The connection stays open until the client has read the line.
         std::future::pending::<()>().await;
     });
     let error = Client::http(&url, None, None).unwrap().health().await.unwrap_err();
@@ -208,7 +208,7 @@ async fn nobody_listening_is_unreachable_and_noise_is_not_http() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_server_is_given_up() {
+async fn a_silent_server_times_out() {
     let router = Router::new()
         .route("/global/health", get(async || std::future::pending::<String>().await))
         .route("/event", get(async || event_stream(vec![CONNECTED.to_owned()], true)))
@@ -222,7 +222,7 @@ async fn a_silent_server_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompt_waits_as_long_as_the_server_shows_life() {
+async fn a_prompt_waits_while_the_server_sends_heartbeats() {
     let late = |last: Value| {
         let beats = stream::unfold(0, move |beat| {
             let last = last.to_string();
@@ -281,7 +281,7 @@ async fn events_are_read_in_order_and_unknown_ones_are_skipped() {
 }
 
 #[tokio::test]
-async fn a_stream_that_does_not_begin_as_agreed_is_refused() {
+async fn a_stream_with_a_wrong_beginning_is_rejected() {
     let streams = [
         (event_stream(vec![notice(1, "early")], true), "does not begin"),
         (event_stream(vec![], false), "ended before"),
@@ -291,7 +291,7 @@ async fn a_stream_that_does_not_begin_as_agreed_is_refused() {
     for (response, reason) in streams {
         let response = std::sync::Arc::new(std::sync::Mutex::new(Some(response)));
         let router = Router::new()
-            .route("/event", get(async move || response.lock().unwrap().take().expect("asked once")));
+            .route("/event", get(async move || response.lock().unwrap().take().expect("one request")));
         let Err(error) = Client::in_process(router).events().await else { panic!("{reason}") };
         assert!(matches!(&error, Error::Protocol { .. }), "{error}");
         assert!(error.to_string().contains(reason), "{error}");
@@ -300,25 +300,25 @@ async fn a_stream_that_does_not_begin_as_agreed_is_refused() {
 
 #[tokio::test]
 async fn dropping_the_events_ends_them_on_the_server() {
-    struct Told(Option<tokio::sync::oneshot::Sender<()>>);
-    impl Drop for Told {
+    struct OnDrop(Option<tokio::sync::oneshot::Sender<()>>);
+    impl Drop for OnDrop {
         fn drop(&mut self) {
             // The test may have failed already.
             let _ = self.0.take().expect("dropped once").send(());
         }
     }
-    let (told, ended) = tokio::sync::oneshot::channel();
-    let told = std::sync::Arc::new(std::sync::Mutex::new(Some(Told(Some(told)))));
+    let (dropped, ended) = tokio::sync::oneshot::channel();
+    let on_drop = std::sync::Arc::new(std::sync::Mutex::new(Some(OnDrop(Some(dropped)))));
     let router = Router::new().route(
         "/event",
         get(async move || {
-            let told = told.lock().unwrap().take().expect("asked once");
-            let beats = stream::unfold((told, true), |(told, first)| async move {
+            let on_drop = on_drop.lock().unwrap().take().expect("one request");
+            let beats = stream::unfold((on_drop, true), |(on_drop, first)| async move {
                 if !first {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
                 let chunk = if first { CONNECTED } else { ": beat\n\n" };
-                Some((Ok::<_, Infallible>(Bytes::from_static(chunk.as_bytes())), (told, false)))
+                Some((Ok::<_, Infallible>(Bytes::from_static(chunk.as_bytes())), (on_drop, false)))
             });
             Response::builder()
                 .header("content-type", "text/event-stream")

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use codewright_config::Env;
-use codewright_engine::{Engine, Generated, Place};
+use codewright_engine::{Engine, Generated, Instance};
 use serde_json::Value;
 
 use crate::cli::{AgentArgs, AgentCommand, CreateAgentArgs};
@@ -24,21 +24,21 @@ pub(crate) fn main(args: &AgentArgs) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let engine = open_engine(Env::from_process(), &working_directory(None)?).await?;
-        let place = engine.place(engine.default_directory()).await.map_err(engine_error)?;
-        for warning in place.warnings() {
+        let instance = engine.instance(engine.default_directory()).await.map_err(engine_error)?;
+        for warning in instance.warnings() {
             style::warning(&warning);
         }
         let done = match &args.command {
-            AgentCommand::List(_) => list(&place),
-            AgentCommand::Create(args) => create(&engine, &place, args).await,
+            AgentCommand::List(_) => list(&instance),
+            AgentCommand::Create(args) => create(&engine, &instance, args).await,
         };
         engine.close().await?;
         done
     })
 }
 
-fn list(place: &Place) -> anyhow::Result<ExitCode> {
-    let agents = place.agents_json();
+fn list(instance: &Instance) -> anyhow::Result<ExitCode> {
+    let agents = instance.agents_json();
     let mut output = Output::new();
     let mut write = || {
         for agent in agents.as_array().into_iter().flatten() {
@@ -53,7 +53,7 @@ fn list(place: &Place) -> anyhow::Result<ExitCode> {
 
 async fn create(
     engine: &Engine,
-    place: &std::sync::Arc<Place>,
+    instance: &std::sync::Arc<Instance>,
     args: &CreateAgentArgs,
 ) -> anyhow::Result<ExitCode> {
     let denied = denied_tools(args.permissions.as_deref())?;
@@ -63,9 +63,9 @@ async fn create(
     };
     let folder = match &args.path {
         Some(path) => working_directory(Some(path))?,
-        None => PathBuf::from(place.path().directory).join(".opencode"),
+        None => PathBuf::from(instance.path().directory).join(".opencode"),
     };
-    let generated = engine.generate_agent(place, &description, args.model.as_deref()).await;
+    let generated = engine.generate_agent(instance, &description, args.model.as_deref()).await;
     let generated = generated.map_err(engine_error)?;
     let file = folder.join("agent").join(format!("{}.md", generated.identifier));
     std::fs::create_dir_all(folder.join("agent"))

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use codewright_config::{Dirs, Env};
-use codewright_engine::{Engine, Place, PromptReport};
+use codewright_engine::{Engine, Instance, PromptReport};
 
 use crate::cli::{DebugArgs, DebugCommand};
 use crate::connection::{engine_error, open_engine, working_directory};
@@ -16,22 +16,22 @@ pub(crate) fn main(args: &DebugArgs) -> anyhow::Result<ExitCode> {
         DebugCommand::Paths(_) => paths(),
         DebugCommand::Config { origins, .. } => {
             let view = if *origins { ConfigView::Origins } else { ConfigView::Values };
-            in_directory(move |_, place| async move { config(&place, view) })
+            in_directory(move |_, instance| async move { config(&instance, view) })
         }
-        DebugCommand::Skill(_) => in_directory(|_, place| async move {
-            print(&format!("{}\n", serde_json::to_string_pretty(&place.skills_json())?))
+        DebugCommand::Skill(_) => in_directory(|_, instance| async move {
+            print(&format!("{}\n", serde_json::to_string_pretty(&instance.skills_json())?))
         }),
         DebugCommand::Agent { name, .. } => {
             let name = name.clone();
-            in_directory(move |_, place| async move {
-                let agent = place.agent_json(&name).map_err(engine_error)?;
+            in_directory(move |_, instance| async move {
+                let agent = instance.agent_json(&name).map_err(engine_error)?;
                 print(&format!("{}\n", serde_json::to_string_pretty(&agent)?))
             })
         }
         DebugCommand::Prompt { agent, model, json, .. } => {
             let (agent, model, json) = (agent.clone(), model.clone(), *json);
-            in_directory(move |engine, place| async move {
-                let report = engine.prompt_report(&place, agent.as_deref(), model.as_deref()).await;
+            in_directory(move |engine, instance| async move {
+                let report = engine.prompt_report(&instance, agent.as_deref(), model.as_deref()).await;
                 let report = report.map_err(engine_error)?;
                 for warning in &report.warnings {
                     style::warning(warning);
@@ -52,28 +52,30 @@ enum ConfigView {
 }
 
 /// Opens the engine in the working directory, prints its warnings, and runs `work`.
-fn in_directory<F>(work: impl FnOnce(Engine, Arc<Place>) -> F) -> anyhow::Result<ExitCode>
+fn in_directory<F>(work: impl FnOnce(Engine, Arc<Instance>) -> F) -> anyhow::Result<ExitCode>
 where
     F: Future<Output = anyhow::Result<ExitCode>>,
 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let engine = open_engine(Env::from_process(), &working_directory(None)?).await?;
-        let place = engine.place(engine.default_directory()).await.map_err(engine_error)?;
-        for warning in place.warnings() {
+        let instance = engine.instance(engine.default_directory()).await.map_err(engine_error)?;
+        for warning in instance.warnings() {
             style::warning(&warning);
         }
-        let done = work(engine.clone(), place).await;
+        let done = work(engine.clone(), instance).await;
         engine.close().await?;
         done
     })
 }
 
-fn config(place: &Place, view: ConfigView) -> anyhow::Result<ExitCode> {
+fn config(instance: &Instance, view: ConfigView) -> anyhow::Result<ExitCode> {
     match view {
-        ConfigView::Values => print(&format!("{}\n", serde_json::to_string_pretty(&place.config_shown())?)),
+        ConfigView::Values => {
+            print(&format!("{}\n", serde_json::to_string_pretty(&instance.config_shown())?))
+        }
         ConfigView::Origins => {
-            let settings = place.settings();
+            let settings = instance.settings();
             let lines = settings.iter().map(|setting| {
                 let line = format!("{} = {}  ({})", setting.path, setting.value, setting.origin);
                 format!("{}\n", crate::clean::clean_line(&line))

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use codewright_config::{Env, env};
-use codewright_engine::Place;
+use codewright_engine::Instance;
 use serde_json::Value;
 
 use crate::cli::ModelsArgs;
@@ -27,11 +27,11 @@ async fn models(args: &ModelsArgs) -> anyhow::Result<ExitCode> {
         engine.refresh_models().await.map_err(engine_error)?;
         style::note("the model list is up to date");
     }
-    let place = engine.place(engine.default_directory()).await.map_err(engine_error)?;
-    for warning in place.warnings() {
+    let instance = engine.instance(engine.default_directory()).await.map_err(engine_error)?;
+    for warning in instance.warnings() {
         style::warning(&warning);
     }
-    let listed = list(&place, args);
+    let listed = list(&instance, args);
     engine.close().await?;
     match std::io::stdout().write_all(listed?.as_bytes()) {
         Ok(()) => Ok(ExitCode::SUCCESS),
@@ -41,10 +41,10 @@ async fn models(args: &ModelsArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The lines to print, sorted by provider and model.
-fn list(place: &Place, args: &ModelsArgs) -> anyhow::Result<String> {
+fn list(instance: &Instance, args: &ModelsArgs) -> anyhow::Result<String> {
     let mut providers = match &args.provider {
-        Some(id) => vec![place.provider_json(id).map_err(engine_error)?],
-        None => place.usable_providers().map_err(engine_error)?,
+        Some(id) => vec![instance.provider_json(id).map_err(engine_error)?],
+        None => instance.usable_providers().map_err(engine_error)?,
     };
     providers.sort_by(|a, b| text(a, "id").cmp(text(b, "id")));
     let mut lines = String::new();

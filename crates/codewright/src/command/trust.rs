@@ -55,15 +55,15 @@ fn list(engine: &Engine, is_json: bool) -> anyhow::Result<ExitCode> {
 }
 
 async fn show(engine: &Engine) -> anyhow::Result<ExitCode> {
-    let place = engine.place(engine.default_directory()).await.map_err(engine_error)?;
-    exit_code(Output::new().write(&status_text(&engine.trust(&place))))
+    let instance = engine.instance(engine.default_directory()).await.map_err(engine_error)?;
+    exit_code(Output::new().write(&status_text(&engine.trust(&instance))))
 }
 
 async fn add(engine: &Engine) -> anyhow::Result<ExitCode> {
-    let place = engine.place(engine.default_directory()).await.map_err(engine_error)?;
-    let fingerprint = engine.trust(&place).fingerprint;
+    let instance = engine.instance(engine.default_directory()).await.map_err(engine_error)?;
+    let fingerprint = engine.trust(&instance).fingerprint;
     let input = TrustInput { decision: TrustChoice::Trust, fingerprint };
-    let reply = engine.decide_trust(&place, input).await.map_err(engine_error)?;
+    let reply = engine.decide_trust(&instance, input).await.map_err(engine_error)?;
     exit_code(Output::new().write(&status_text(&reply)))
 }
 

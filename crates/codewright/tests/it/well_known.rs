@@ -168,7 +168,7 @@ fn what_is_served_describes_models_and_nothing_that_runs() -> Result<()> {
     fs::write(auth_file(&project), json!({ &office.url: entry }).to_string())?;
     let done = run().finish()?.success()?;
     assert_eq!(done.stdout, "From the office.\n");
-    check_has(&done.stderr, &["serves `mcp`, `permission`, which only your own files may set"]);
+    check_has(&done.stderr, &["sets `mcp`, `permission`, which only your own files can set"]);
     let request = model.main_requests().pop().context("nothing was asked")?;
     // Its own token, and no other key of the user's.
     assert_eq!(request.headers.get("authorization").unwrap_or_default(), "Bearer canary-token");
@@ -205,7 +205,7 @@ fn an_address_that_fails_holds_nobody_up() -> Result<()> {
         drop(fs::remove_dir_all(project.home().join(".cache/codewright/served")));
         let done = program(&project, ["run", "Hi"]).finish()?.success()?;
         assert_eq!(done.stdout, "Here.\n");
-        check_has(&done.stderr, &[&office.url, "left out"]);
+        check_has(&done.stderr, &[&office.url, "is ignored"]);
         assert!(!done.stderr.contains("canary"), "{}", done.stderr);
     }
     Ok(())

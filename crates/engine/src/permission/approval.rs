@@ -17,8 +17,8 @@ use codewright_proto::{Action, PermissionRequest, ProjectId, Rule};
 use codewright_store::SavedPermission;
 
 use super::evaluate::{evaluate, is_named, matches};
-use super::law::Law;
-use crate::place::Place;
+use super::rules::PermissionRules;
+use crate::instance::Instance;
 
 /// A longer pattern is not saved; the same question is put again.
 const MAX_PATTERN_BYTES: usize = 8 * 1024;
@@ -40,10 +40,10 @@ pub(crate) struct Scope {
 
 impl Scope {
     /// The scope of a directory that is open.
-    pub(crate) fn of(place: &Place) -> Self {
-        let root = &place.worktree.root;
-        let directory = if root.parent().is_none() { &place.directory } else { root };
-        Self { project: place.project.id.clone(), directory: directory.clone() }
+    pub(crate) fn of(instance: &Instance) -> Self {
+        let root = &instance.worktree.root;
+        let directory = if root.parent().is_none() { &instance.directory } else { root };
+        Self { project: instance.project.id.clone(), directory: directory.clone() }
     }
 
     /// The directory as it is stored.
@@ -62,23 +62,27 @@ pub(crate) struct AskingRules(BTreeSet<String>);
 
 impl AskingRules {
     /// The rules that ask about one pattern.
-    pub(crate) fn of(law: &Law, (permission, pattern): (&str, &str), is_control: Control) -> Self {
-        let mut rules = BTreeSet::new();
-        for layer in law.layers() {
+    pub(crate) fn of(
+        rules: &PermissionRules,
+        (permission, pattern): (&str, &str),
+        is_control: Control,
+    ) -> Self {
+        let mut asking = BTreeSet::new();
+        for layer in rules.layers() {
             match evaluate(layer.iter(), permission, pattern) {
                 Some(rule) if rule.action == Action::Ask => {
-                    rules.insert(format!("{} {}", rule.permission, rule.pattern));
+                    asking.insert(format!("{} {}", rule.permission, rule.pattern));
                 }
                 Some(_) => {}
                 None => {
-                    rules.insert(NO_RULE.to_owned());
+                    asking.insert(NO_RULE.to_owned());
                 }
             }
         }
         if is_control == Control::Yes {
-            rules.insert(CONTROL.to_owned());
+            asking.insert(CONTROL.to_owned());
         }
-        Self(rules)
+        Self(asking)
     }
 
     pub(crate) fn extend(&mut self, other: Self) {
@@ -168,8 +172,10 @@ pub(crate) fn saved(
 mod tests {
     use super::*;
 
-    fn law(rules: &[(&str, &str, Action)]) -> Law {
-        Law::of(rules.iter().map(|(key, pattern, action)| Rule::new(key, pattern, *action)).collect())
+    fn rules(rules: &[(&str, &str, Action)]) -> PermissionRules {
+        PermissionRules::of(
+            rules.iter().map(|(key, pattern, action)| Rule::new(key, pattern, *action)).collect(),
+        )
     }
 
     fn approved(action: &str, resource: &str, asking: &AskingRules) -> Approvals {
@@ -187,28 +193,28 @@ mod tests {
 
     #[test]
     fn an_approval_answers_for_the_rules_that_asked_and_no_others() {
-        let then = law(&[("edit", "*", Action::Ask)]);
+        let then = rules(&[("edit", "*", Action::Ask)]);
         let asking = AskingRules::of(&then, ("edit", "a.rs"), Control::No);
         let approvals = approved("edit", "*", &asking);
-        let answers = |law: &Law, pattern: &str, control| {
-            let asking = AskingRules::of(law, ("edit", pattern), control);
+        let answers = |rules: &PermissionRules, pattern: &str, control| {
+            let asking = AskingRules::of(rules, ("edit", pattern), control);
             approvals.allow(("edit", pattern), &asking, Name::Optional)
         };
         assert!(answers(&then, "b.rs", Control::No));
-        let now = law(&[("edit", "*", Action::Ask), ("edit", "infra/*", Action::Ask)]);
+        let now = rules(&[("edit", "*", Action::Ask), ("edit", "infra/*", Action::Ask)]);
         assert!(answers(&now, "b.rs", Control::No));
         assert!(!answers(&now, "infra/x", Control::No), "a rule that was written later asks");
-        assert!(!answers(&law(&[]), "b.rs", Control::No), "without rules another reason asks");
+        assert!(!answers(&rules(&[]), "b.rs", Control::No), "without rules another reason asks");
         assert!(!answers(&then, ".git/config", Control::Yes));
     }
 
     #[test]
     fn an_approval_of_a_control_file_is_for_that_file() {
-        let law = law(&[("edit", "*", Action::Allow)]);
-        let asking = AskingRules::of(&law, ("edit", ".git/*"), Control::Yes);
+        let rules = rules(&[("edit", "*", Action::Allow)]);
+        let asking = AskingRules::of(&rules, ("edit", ".git/*"), Control::Yes);
         let approvals = approved("edit", ".git/*", &asking);
         for (pattern, expected) in [(".git/*", true), (".git/config", false), ("src/a", false)] {
-            let asking = AskingRules::of(&law, ("edit", pattern), Control::Yes);
+            let asking = AskingRules::of(&rules, ("edit", pattern), Control::Yes);
             assert_eq!(approvals.allow(("edit", pattern), &asking, Name::Optional), expected, "{pattern}");
         }
     }

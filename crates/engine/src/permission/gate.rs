@@ -20,10 +20,10 @@ use tokio_util::sync::CancellationToken;
 use super::approval::{Approvals, AskingRules, Control, Name, Scope, saved};
 use super::control::Roots;
 use super::evaluate::strictest;
-use super::law::Law;
+use super::rules::PermissionRules;
 use crate::Error;
 use crate::error::Resource;
-use crate::place::Place;
+use crate::instance::Instance;
 
 /// A question that nobody answers is a refusal after this long.
 const ASK_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -56,9 +56,9 @@ pub(crate) enum By {
 pub(crate) struct Asker<'a> {
     pub(crate) session_id: &'a SessionId,
     /// The directory that the session works in.
-    pub(crate) place: &'a Place,
+    pub(crate) instance: &'a Instance,
     /// What holds for it.
-    pub(crate) law: &'a Law,
+    pub(crate) rules: &'a PermissionRules,
     pub(crate) tool: Option<ToolRef>,
     pub(crate) cancel: &'a CancellationToken,
 }
@@ -90,27 +90,27 @@ impl Gate {
 
     /// Decides about one thing a call would do; waits for a user if it has to.
     pub(crate) async fn check(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
-        let (roots, name) = (self.roots(asker.place), needs_name(&ask.metadata));
-        let decide = |pattern: &String| self.decide(asker.law, &roots, (&ask.permission, pattern), name);
+        let (roots, name) = (self.roots(asker.instance), needs_name(&ask.metadata));
+        let decide = |pattern: &String| self.decide(asker.rules, &roots, (&ask.permission, pattern), name);
         let action = strictest(ask.patterns.iter().map(decide));
         let mut implied = Vec::new();
         for one in &ask.implied {
-            let layers = asker.law.user_layers();
-            match roots.decide(asker.law.judge(one), (&one.permission, &one.pattern), layers) {
+            let layers = asker.rules.user_layers();
+            match roots.decide(asker.rules.judge(one), (&one.permission, &one.pattern), layers) {
                 Action::Deny if action != Action::Deny => {
-                    return Ok(Verdict::Denied(asker.law.about(&one.permission)));
+                    return Ok(Verdict::Denied(asker.rules.about(&one.permission)));
                 }
                 Action::Ask => implied.push(one),
                 Action::Allow | Action::Deny => {}
             }
         }
         if action == Action::Deny {
-            return Ok(Verdict::Denied(asker.law.about(&ask.permission)));
+            return Ok(Verdict::Denied(asker.rules.about(&ask.permission)));
         }
         if action == Action::Allow && implied.is_empty() {
             return Ok(Verdict::Granted(By::Rules));
         }
-        let approvals = self.approvals(&Scope::of(asker.place)).await?;
+        let approvals = self.approvals(&Scope::of(asker.instance)).await?;
         let is_open = |pattern: &String| {
             decide(pattern) == Action::Ask
                 && !self.is_approved(&approvals, asker, (&ask.permission, pattern), name)
@@ -153,19 +153,24 @@ impl Gate {
     }
 
     fn is_approved(&self, approvals: &Approvals, asker: &Asker<'_>, asked: (&str, &str), name: Name) -> bool {
-        let asking = self.asking(asker.law, &self.roots(asker.place), asked);
+        let asking = self.asking(asker.rules, &self.roots(asker.instance), asked);
         approvals.allow(asked, &asking, name)
     }
 
     /// The rules that ask about a pattern, the built-in one about control files among them.
-    fn asking(&self, law: &Law, roots: &Roots, (permission, pattern): (&str, &str)) -> AskingRules {
+    fn asking(
+        &self,
+        rules: &PermissionRules,
+        roots: &Roots,
+        (permission, pattern): (&str, &str),
+    ) -> AskingRules {
         let is_control = roots.reason(permission, pattern).is_some();
-        AskingRules::of(law, (permission, pattern), if is_control { Control::Yes } else { Control::No })
+        AskingRules::of(rules, (permission, pattern), if is_control { Control::Yes } else { Control::No })
     }
 
     /// Where the paths of a session's patterns start.
-    fn roots(&self, place: &Place) -> Roots {
-        let (worktree, project) = (place.worktree.root.clone(), Scope::of(place).directory);
+    fn roots(&self, instance: &Instance) -> Roots {
+        let (worktree, project) = (instance.worktree.root.clone(), Scope::of(instance).directory);
         Roots { worktree, project, own: Arc::clone(&self.own) }
     }
 
@@ -289,16 +294,22 @@ impl Gate {
     }
 
     /// What the rules say, the built-in one about control files among them.
-    fn decide(&self, law: &Law, roots: &Roots, (permission, pattern): (&str, &str), name: Name) -> Action {
+    fn decide(
+        &self,
+        rules: &PermissionRules,
+        roots: &Roots,
+        (permission, pattern): (&str, &str),
+        name: Name,
+    ) -> Action {
         let decided = match name {
-            Name::Optional => law.decide(permission, pattern),
-            Name::Required => law.decide_by_name(permission, pattern),
+            Name::Optional => rules.decide(permission, pattern),
+            Name::Required => rules.decide_by_name(permission, pattern),
         };
-        roots.decide(decided, (permission, pattern), law.user_layers())
+        roots.decide(decided, (permission, pattern), rules.user_layers())
     }
 
     async fn ask(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
-        let roots = self.roots(asker.place);
+        let roots = self.roots(asker.instance);
         let reason = ask.patterns.iter().find_map(|pattern| roots.reason(&ask.permission, pattern));
         let mut request = PermissionRequest {
             id: self.ids.permission(),
@@ -315,18 +326,23 @@ impl Gate {
             request.always = ask.patterns.iter().filter(is_exact).cloned().collect();
             request.metadata.insert(CONTROL_REASON.to_owned(), reason.into());
         }
-        let pending = self.pending(request, asker.law, asker.place);
+        let pending = self.pending(request, asker.rules, asker.instance);
         self.put(pending, asker.cancel, || {}).await
     }
 
     /// A question with what an answer of "always" would be bound to.
-    pub(super) fn pending(&self, request: PermissionRequest, law: &Law, place: &Place) -> Pending {
-        let roots = self.roots(place);
+    pub(super) fn pending(
+        &self,
+        request: PermissionRequest,
+        rules: &PermissionRules,
+        instance: &Instance,
+    ) -> Pending {
+        let roots = self.roots(instance);
         let mut asking = AskingRules::default();
         for pattern in &request.patterns {
-            asking.extend(self.asking(law, &roots, (&request.permission, pattern)));
+            asking.extend(self.asking(rules, &roots, (&request.permission, pattern)));
         }
-        Pending { request, scope: Scope::of(place), asking }
+        Pending { request, scope: Scope::of(instance), asking }
     }
 
     /// Puts a question and waits for its answer; `stored` is called once clients can see it.
@@ -338,7 +354,7 @@ impl Gate {
     ) -> Result<Verdict, Error> {
         let request = &pending.request;
         let (id, session_id) = (request.id.clone(), request.session_id.clone());
-        let place = Waiting::enter(self, pending.clone());
+        let instance = Waiting::enter(self, pending.clone());
         // Subscribed before the question is put, so that no answer can be missed.
         let mut feed = self.store.subscribe();
         self.store.append(vec![Event::PermissionAsked(request.clone())]).await?;
@@ -366,7 +382,7 @@ impl Gate {
             None
         };
         let answer = cancel.run_until_cancelled(tokio::time::timeout(ASK_DEADLINE, answer)).await;
-        drop(place);
+        drop(instance);
         if let Some(Ok(Some((reply, _)))) = &answer {
             self.follow(&pending, *reply).await?;
         }
@@ -396,21 +412,21 @@ impl Gate {
     /// Decides about something that a client would do.
     pub(super) async fn judge(
         &self,
-        (law, place): (&Law, &Place),
+        (rules, instance): (&PermissionRules, &Instance),
         permission: &str,
         patterns: &[String],
     ) -> Result<Action, Error> {
-        let roots = self.roots(place);
-        let decide = |pattern: &String| self.decide(law, &roots, (permission, pattern), Name::Optional);
+        let roots = self.roots(instance);
+        let decide = |pattern: &String| self.decide(rules, &roots, (permission, pattern), Name::Optional);
         let action = strictest(patterns.iter().map(decide));
         if action != Action::Ask {
             return Ok(action);
         }
-        let approvals = self.approvals(&Scope::of(place)).await?;
+        let approvals = self.approvals(&Scope::of(instance)).await?;
         let is_open = |pattern: &String| {
             let asked = (permission, pattern.as_str());
             decide(pattern) == Action::Ask
-                && !approvals.allow(asked, &self.asking(law, &roots, asked), Name::Optional)
+                && !approvals.allow(asked, &self.asking(rules, &roots, asked), Name::Optional)
         };
         Ok(if patterns.iter().any(is_open) { Action::Ask } else { Action::Allow })
     }

@@ -9,21 +9,21 @@ use codewright_workspace::Access;
 
 use super::approval::{Approvals, AskingRules, Control, Name};
 use super::evaluate::{matches, strictest};
-use super::law::Law;
+use super::rules::PermissionRules;
 
 /// The permission key of reads.
 const READ: &str = "read";
 
 /// The rules of a session about reading, with what its user has approved.
-pub(crate) fn read_rules(law: &Law, approvals: Approvals) -> ReadRules {
-    let (law, layers) = (law.clone(), compiled(law));
+pub(crate) fn read_rules(rules: &PermissionRules, approvals: Approvals) -> ReadRules {
+    let (rules, layers) = (rules.clone(), compiled(rules));
     ReadRules::new(move |path| {
         let decided = strictest(layers.iter().map(|layer| layer.decide(path)));
         match decided {
             Action::Allow => Access::Open,
             Action::Deny => Access::Denied,
             Action::Ask => {
-                let asking = AskingRules::of(&law, (READ, path), Control::No);
+                let asking = AskingRules::of(&rules, (READ, path), Control::No);
                 let is_approved = approvals.allow((READ, path), &asking, Name::Optional);
                 if is_approved { Access::Open } else { Access::Asks }
             }
@@ -31,12 +31,12 @@ pub(crate) fn read_rules(law: &Law, approvals: Approvals) -> ReadRules {
     })
 }
 
-fn compiled(law: &Law) -> Vec<Layer> {
+fn compiled(rules: &PermissionRules) -> Vec<Layer> {
     let layer = |rules: &[Rule]| {
         let rules = rules.iter().rev().filter(|rule| matches(&rule.permission, READ));
         Layer(rules.map(|rule| (Pattern::of(&rule.pattern), rule.action)).collect())
     };
-    law.layers().map(layer).collect()
+    rules.layers().map(layer).collect()
 }
 
 /// The rules of one layer that are about reading, the last one first.
@@ -102,13 +102,13 @@ mod tests {
     #[test]
     fn a_hundred_thousand_files_are_judged_in_no_time() {
         let rule = |pattern: &str, action| Rule::new("read", pattern, action);
-        let law = Law::of(vec![
+        let rules = PermissionRules::of(vec![
             Rule::new("*", "*", Action::Allow),
             rule("*.env", Action::Ask),
             rule("*.env.*", Action::Ask),
             rule("*.env.example", Action::Allow),
         ]);
-        let layers = compiled(&law);
+        let layers = compiled(&rules);
         let begun = std::time::Instant::now();
         let open = (0..100_000).filter(|n| layers[0].decide(&format!("src/deep/f{n}.rs")) == Action::Allow);
         assert_eq!(open.count(), 100_000);

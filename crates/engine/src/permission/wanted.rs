@@ -7,7 +7,7 @@ use codewright_proto::{Action, Map, PermissionId, PermissionRequest, SessionId, 
 use tokio::sync::oneshot;
 
 use super::gate::Pending;
-use super::law::law;
+use super::rules::rules;
 use crate::Error;
 use crate::engine::Engine;
 
@@ -43,16 +43,16 @@ impl Engine {
     ) -> Result<(PermissionId, Action), Error> {
         let inner = &self.0;
         let session = inner.session_in_use(id).await?;
-        let place = inner.place(std::path::Path::new(&session.directory)).await?;
+        let instance = inner.instance(std::path::Path::new(&session.directory)).await?;
         let own = wanted.id.unwrap_or_else(|| inner.ids.permission());
         // An agent that is not there has no rules that would allow anything.
-        if wanted.agent.as_deref().is_some_and(|name| place.agent(name).is_err()) {
+        if wanted.agent.as_deref().is_some_and(|name| instance.agent(name).is_err()) {
             return Ok((own, Action::Deny));
         }
-        let agent = place.agent_name(wanted.agent.as_deref().or(session.agent.as_deref()))?;
-        let law = law(inner, &place, &session, &agent).await?;
+        let agent = instance.agent_name(wanted.agent.as_deref().or(session.agent.as_deref()))?;
+        let rules = rules(inner, &instance, &session, &agent).await?;
         let patterns = if wanted.patterns.is_empty() { vec!["*".to_owned()] } else { wanted.patterns };
-        let action = inner.gate.judge((&law, &place), &wanted.permission, &patterns).await?;
+        let action = inner.gate.judge((&rules, &instance), &wanted.permission, &patterns).await?;
         if action != Action::Ask {
             return Ok((own, action));
         }
@@ -65,7 +65,7 @@ impl Engine {
             always: wanted.always,
             tool: wanted.tool,
         };
-        self.put(inner.gate.pending(request, &law, &place)).await?;
+        self.put(inner.gate.pending(request, &rules, &instance)).await?;
         Ok((own, action))
     }
 

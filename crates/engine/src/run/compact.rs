@@ -30,8 +30,8 @@ use super::step::{self, Attempt, Step};
 use crate::Error;
 use crate::engine::Inner;
 use crate::error::message_error;
+use crate::instance::Instance;
 use crate::models::merge;
-use crate::place::Place;
 use crate::{prompts, request};
 use plan::{Plan, Settings, Then};
 
@@ -59,10 +59,10 @@ pub(crate) async fn make_room(
 ) -> Result<bool, Error> {
     let Some(prompt) = last_prompt(transcript).cloned() else { return Ok(false) };
     let session = inner.session(id).await?;
-    let place = inner.place(Path::new(&session.directory)).await?;
-    let settings = Settings::of(place.raw_config());
+    let instance = inner.instance(Path::new(&session.directory)).await?;
+    let settings = Settings::of(instance.raw_config());
     // A model that is not known is the step's to complain about.
-    let Ok(model) = place.models.find(&prompt.model.provider_id, &prompt.model.model_id) else {
+    let Ok(model) = instance.models.find(&prompt.model.provider_id, &prompt.model.model_id) else {
         return Ok(false);
     };
     let Some(threshold) = plan::threshold(&model.limits, settings) else { return Ok(false) };
@@ -85,16 +85,16 @@ pub(crate) async fn tidy(
     transcript: &mut [MessageWithParts],
 ) -> Result<(), Error> {
     let session = inner.session(id).await?;
-    let place = inner.place(Path::new(&session.directory)).await?;
-    if Settings::of(place.raw_config()).prune {
+    let instance = inner.instance(Path::new(&session.directory)).await?;
+    if Settings::of(instance.raw_config()).prune {
         prune(inner, transcript).await?;
     }
     Ok(())
 }
 
 /// Whether a summary may follow when the provider finds a request too long.
-pub(crate) fn may_follow(place: &Place, transcript: &[MessageWithParts]) -> bool {
-    Settings::of(place.raw_config()).auto && plan::helps(transcript)
+pub(crate) fn may_follow(instance: &Instance, transcript: &[MessageWithParts]) -> bool {
+    Settings::of(instance.raw_config()).auto && plan::helps(transcript)
 }
 
 /// Why a summary is asked for.
@@ -167,26 +167,26 @@ pub(crate) async fn compact(
 ) -> Result<(), Error> {
     let Message::User(prompt) = &transcript[asked].info else { return Ok(()) };
     let session = inner.session(lease.session()).await?;
-    let place = inner.place(Path::new(&session.directory)).await?;
-    let agent = place.agent(AGENT)?.clone();
+    let instance = inner.instance(Path::new(&session.directory)).await?;
+    let agent = instance.agent(AGENT)?.clone();
     let wanted = agent.model.clone().unwrap_or_else(|| prompt.model.clone());
     let looking = cancel.child_token();
     let _looked = looking.clone().drop_guard();
     let known = left_by_last(&transcript[..asked], inner.clock.now_ms());
-    let files = Files::begin(&place, &inner.tasks, looking, known);
-    let message = message::answer(inner, place.message_path(), prompt, (AGENT, &wanted));
+    let files = Files::begin(&instance, &inner.tasks, looking, known);
+    let message = message::answer(inner, instance.message_path(), prompt, (AGENT, &wanted));
     let message = AssistantMessage { summary: Some(true), ..message };
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message);
     step::flush(lease, inner, &mut recorder).await?;
     lease.append(vec![without_changes(prompt)]).await?;
-    let model = match place.models.find(&wanted.provider_id, &wanted.model_id) {
+    let model = match instance.models.find(&wanted.provider_id, &wanted.model_id) {
         Ok(model) => model,
         Err(error) => {
             let error = MessageError::UnknownError { message: super::describe(&error), reference: None };
             return step::fail(lease, inner, recorder, error).await;
         }
     };
-    let settings = Settings::of(place.raw_config());
+    let settings = Settings::of(instance.raw_config());
     let plan = plan::plan(&transcript, asked, settings.tail(&model.limits));
     let mut budget = budget(&model);
     for attempt in 1..=ATTEMPTS {
@@ -194,7 +194,7 @@ pub(crate) async fn compact(
         let told = conversation.len();
         let half = told / 2;
         let request = summary_request(&session, &agent, &model, conversation);
-        let step = Step::without_tools(place.clone(), model.clone(), request);
+        let step = Step::without_tools(instance.clone(), model.clone(), request);
         let step = Step { files: Some(files.clone()), ..step };
         match step::answer(inner, (lease, &step), &mut recorder, cancel).await? {
             Attempt::Answered => {

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::place::Place;
+use crate::instance::Instance;
 
 /// How long one look at the directory may take before the turn goes on without it.
 const LOOK: Duration = Duration::from_secs(20);
@@ -31,7 +31,7 @@ const FRESH_MS: u64 = 100;
 
 /// The files of one step.
 pub(crate) struct Files {
-    place: Arc<Place>,
+    instance: Arc<Instance>,
     cancel: CancellationToken,
     /// What tools said and nobody has stored yet.
     said: Mutex<Vec<FileEffect>>,
@@ -67,18 +67,18 @@ pub(crate) struct Done {
 impl Files {
     /// Begins a step; the directory is looked at meanwhile, unless the tree is known.
     pub(crate) fn begin(
-        place: &Arc<Place>,
+        instance: &Arc<Instance>,
         tasks: &TaskTracker,
         cancel: CancellationToken,
         known: Option<TreeId>,
     ) -> Arc<Self> {
         let (found, first) = watch::channel(None);
-        if place.keeps_files && known.is_some() {
+        if instance.keeps_files && known.is_some() {
             found.send_replace(Some(known));
-        } else if place.keeps_files {
-            let (place, cancel) = (place.clone(), cancel.clone());
+        } else if instance.keeps_files {
+            let (instance, cancel) = (instance.clone(), cancel.clone());
             tasks.spawn(async move {
-                let tree = look(&place, &cancel).await.map(|snapshot| snapshot.tree);
+                let tree = look(&instance, &cancel).await.map(|snapshot| snapshot.tree);
                 // The step may be over already.
                 found.send_replace(Some(tree));
             });
@@ -86,7 +86,13 @@ impl Files {
             found.send_replace(Some(None));
         }
         let said = Mutex::default();
-        Arc::new(Self { place: place.clone(), cancel, said, first, state: tokio::sync::Mutex::default() })
+        Arc::new(Self {
+            instance: instance.clone(),
+            cancel,
+            said,
+            first,
+            state: tokio::sync::Mutex::default(),
+        })
     }
 
     /// The tree at the beginning, if it is known by now.
@@ -96,7 +102,7 @@ impl Files {
 
     /// Waits until the files were looked at for the first time, but not longer than this.
     pub(crate) async fn looked(&self, limit: Duration) {
-        if self.place.keeps_files {
+        if self.instance.keeps_files {
             let mut first = self.first.clone();
             // What is not known by then is named later.
             drop(tokio::time::timeout(limit, first.wait_for(Option::is_some)).await);
@@ -105,7 +111,7 @@ impl Files {
 
     /// Takes what tools say they did.
     pub(crate) fn effects(self: &Arc<Self>) -> Effects {
-        if !self.place.keeps_files {
+        if !self.instance.keeps_files {
             return Effects::none();
         }
         let files = self.clone();
@@ -116,7 +122,7 @@ impl Files {
 
     /// Waits a moment for the tree at the beginning, before a tool changes what it holds.
     pub(crate) async fn before_change(&self) {
-        if self.place.keeps_files {
+        if self.instance.keeps_files {
             // Without the tree the record is less exact, and nothing else.
             drop(tokio::time::timeout(FIRST_LOOK, self.first_tree()).await);
         }
@@ -124,20 +130,20 @@ impl Files {
 
     /// Looks at the directory before a command.
     pub(crate) async fn before_command(&self) {
-        if !self.place.keeps_files {
+        if !self.instance.keeps_files {
             return;
         }
         let mut state = self.state.lock().await;
         if state.running == 0 {
             self.keep_said(&mut state).await;
-            state.before = look(&self.place, &self.cancel).await;
+            state.before = look(&self.instance, &self.cancel).await;
         }
         state.running += 1;
     }
 
     /// Looks at it again after the command.
     pub(crate) async fn after_command(&self) {
-        if !self.place.keeps_files {
+        if !self.instance.keeps_files {
             return;
         }
         let mut state = self.state.lock().await;
@@ -155,7 +161,7 @@ impl Files {
         self.compare(&mut state, &cancel).await;
         self.keep_said(&mut state).await;
         let step = std::mem::take(&mut state.step);
-        let change = match self.place.snapshots.close(step).await {
+        let change = match self.instance.snapshots.close(step).await {
             Ok(change) => change,
             Err(error) => {
                 self.warn(&error);
@@ -166,8 +172,8 @@ impl Files {
             self.first_tree().await
         } else if state.last.is_some() {
             state.last
-        } else if self.place.keeps_files {
-            look(&self.place, &self.cancel).await.map(|snapshot| snapshot.tree)
+        } else if self.instance.keeps_files {
+            look(&self.instance, &self.cancel).await.map(|snapshot| snapshot.tree)
         } else {
             None
         };
@@ -184,9 +190,10 @@ impl Files {
     /// Adds what commands did since the directory was looked at before them.
     async fn compare(&self, state: &mut State, cancel: &CancellationToken) {
         let Some(before) = state.before.take() else { return };
-        let Some(after) = look(&self.place, cancel).await else { return };
+        let Some(after) = look(&self.instance, cancel).await else { return };
         state.is_touched |= before.tree != after.tree;
-        if let Err(error) = self.place.snapshots.report_difference(&mut state.step, &before, &after).await {
+        if let Err(error) = self.instance.snapshots.report_difference(&mut state.step, &before, &after).await
+        {
             self.warn(&error);
         }
         state.last = Some(after.tree);
@@ -201,14 +208,14 @@ impl Files {
             let effect = Effect { path, before: before.map(file), after: after.map(file), made };
             state.is_touched = true;
             state.last = None;
-            if let Err(error) = self.place.snapshots.report(&mut state.step, effect).await {
+            if let Err(error) = self.instance.snapshots.report(&mut state.step, effect).await {
                 self.warn(&error);
             }
         }
     }
 
     fn patch(&self, change: StepChange) -> PartBody {
-        let root = self.place.snapshots.worktree();
+        let root = self.instance.snapshots.worktree();
         let absolute = |path: PathBuf| root.join(path).to_string_lossy().into_owned();
         PartBody::Patch {
             hash: change.before.to_string(),
@@ -218,7 +225,7 @@ impl Files {
     }
 
     fn warn(&self, error: &Error) {
-        self.place.warn(&format!("what this turn does to files cannot be undone: {error}"));
+        self.instance.warn(&format!("what this turn does to files cannot be undone: {error}"));
     }
 }
 
@@ -235,18 +242,21 @@ pub(crate) fn left_by_last(transcript: &[MessageWithParts], now: u64) -> Option<
 }
 
 /// Looks at the directory; a failure is told once.
-async fn look(place: &Place, cancel: &CancellationToken) -> Option<Snapshot> {
-    let looked = tokio::time::timeout(LOOK, place.snapshots.track(cancel)).await;
+async fn look(instance: &Instance, cancel: &CancellationToken) -> Option<Snapshot> {
+    let looked = tokio::time::timeout(LOOK, instance.snapshots.track(cancel)).await;
     match looked {
         Ok(Ok(snapshot)) => Some(snapshot),
         Ok(Err(Error::Cancelled)) => None,
         Ok(Err(error)) => {
-            place.warn(&format!("no snapshot of `{}` was made: {error}", place.directory.display()));
+            instance.warn(&format!("no snapshot of `{}` was made: {error}", instance.directory.display()));
             None
         }
         Err(_) => {
             let seconds = LOOK.as_secs();
-            place.warn(&format!("a snapshot of `{}` took more than {seconds} s", place.directory.display()));
+            instance.warn(&format!(
+                "a snapshot of `{}` took more than {seconds} s",
+                instance.directory.display()
+            ));
             None
         }
     }

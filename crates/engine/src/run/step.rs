@@ -16,7 +16,7 @@ use codewright_proto::{
 };
 use codewright_store::Lease;
 use codewright_telemetry::{Span, carry};
-use codewright_tools::ToldInstructions;
+use codewright_tools::{ModelName, ToldInstructions};
 use futures_util::FutureExt as _;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -29,15 +29,15 @@ use super::recorder::{Call, CallUpdate, Record, Recorder};
 use super::{compact, message, retry, set_status, structured, summary, tell_idle};
 use crate::engine::Inner;
 use crate::error::message_error;
+use crate::instance::Instance;
 use crate::models::{merge, prices};
-use crate::permission::law::{Law, law};
-use crate::place::Place;
+use crate::permission::rules::{PermissionRules, rules};
 use crate::request::instructions::Found;
 use crate::request::skills;
 use crate::request::system::{self, Block, Facts};
 use crate::request::{self, Parts};
 use crate::subagent::Caller;
-use crate::toolbox::{Asked, CallCx, Offered, spec};
+use crate::toolbox::{CallCx, Selection, spec};
 use crate::{Error, Level, telemetry};
 
 /// Deltas are shown at most this often: what a person sees as smooth.
@@ -55,10 +55,10 @@ const PENDING_UPDATES: usize = 64;
 
 /// What a step works with.
 pub(crate) struct Step {
-    pub(crate) place: Arc<Place>,
+    pub(crate) instance: Arc<Instance>,
     pub(crate) model: Arc<Model>,
     pub(crate) request: Request,
-    pub(crate) offered: Offered,
+    pub(crate) selection: Selection,
     pub(crate) caller: Arc<Caller>,
     /// The schema of the value that the prompt asks for.
     pub(crate) schema: Option<Arc<Value>>,
@@ -70,9 +70,9 @@ pub(crate) struct Step {
 
 impl Step {
     /// A request whose answer is words alone.
-    pub(crate) fn without_tools(place: Arc<Place>, model: Arc<Model>, request: Request) -> Self {
-        let (offered, caller, told) = (Offered::default(), Arc::default(), ToldInstructions::default());
-        Self { place, model, request, offered, caller, schema: None, files: None, told }
+    pub(crate) fn without_tools(instance: Arc<Instance>, model: Arc<Model>, request: Request) -> Self {
+        let (selection, caller, told) = (Selection::default(), Arc::default(), ToldInstructions::default());
+        Self { instance, model, request, selection, caller, schema: None, files: None, told }
     }
 }
 
@@ -95,30 +95,30 @@ pub(crate) async fn step(
     let id = lease.session();
     let Some(prompt) = last_prompt(&transcript).cloned() else { return Ok(()) };
     let session = inner.session(id).await?;
-    let place = inner.place(std::path::Path::new(&session.directory));
-    let Some(place) = cancel.run_until_cancelled(place).await else {
+    let instance = inner.instance(std::path::Path::new(&session.directory));
+    let Some(instance) = cancel.run_until_cancelled(instance).await else {
         return stopped_early(inner, lease, &transcript).await;
     };
-    let place = place?;
+    let instance = instance?;
     let looking = cancel.child_token();
     let _looked = looking.clone().drop_guard();
     let known = left_by_last(&transcript, inner.clock.now_ms());
-    let files = Files::begin(&place, &inner.tasks, looking, known);
-    let message = message::answer(inner, place.message_path(), &prompt, (&prompt.agent, &prompt.model));
+    let files = Files::begin(&instance, &inner.tasks, looking, known);
+    let message = message::answer(inner, instance.message_path(), &prompt, (&prompt.agent, &prompt.model));
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), message);
     flush(lease, inner, &mut recorder).await?;
     summary::keep(inner, lease, &transcript).await?;
     if super::title::is_wanted(&transcript) {
-        super::title::start(inner, &place, &session, &transcript);
+        super::title::start(inner, &instance, &session, &transcript);
     }
-    let Some(instructions) = cancel.run_until_cancelled(place.instructions(inner)).await else {
+    let Some(instructions) = cancel.run_until_cancelled(instance.instructions(inner)).await else {
         return fail(lease, inner, recorder, MessageError::aborted()).await;
     };
     let cx = Preparing { inner, session: &session, prompt: &prompt, transcript: &transcript };
-    let law = law(inner, &place, &session, &prompt.agent).await;
-    let prepared = law.and_then(|law| prepare(place, &cx, law, &instructions));
+    let rules = rules(inner, &instance, &session, &prompt.agent).await;
+    let prepared = rules.and_then(|rules| prepare(instance, &cx, rules, &instructions));
     let misses = structured::misses(&transcript, &prompt.id);
-    let may_compact = prepared.as_ref().is_ok_and(|step| compact::may_follow(&step.place, &transcript));
+    let may_compact = prepared.as_ref().is_ok_and(|step| compact::may_follow(&step.instance, &transcript));
     drop(transcript);
     let step = match prepared {
         Ok(step) => Step { files: Some(files.clone()), ..step },
@@ -176,9 +176,9 @@ pub(crate) async fn stopped_early(
 ) -> Result<(), Error> {
     let Some(prompt) = last_prompt(transcript) else { return Ok(()) };
     let session = inner.session(lease.session()).await?;
-    let place = inner.place(std::path::Path::new(&session.directory));
-    let path = match tokio::time::timeout(FILES_GRACE, place).await {
-        Ok(Ok(place)) => place.message_path(),
+    let instance = inner.instance(std::path::Path::new(&session.directory));
+    let path = match tokio::time::timeout(FILES_GRACE, instance).await {
+        Ok(Ok(instance)) => instance.message_path(),
         // It may be what took so long that it was stopped.
         Ok(Err(_)) | Err(_) => MessagePath { cwd: session.directory.clone(), root: session.directory },
     };
@@ -225,7 +225,7 @@ fn suggest(step: &Step, error: &mut MessageError) {
     if let MessageError::APIError { message, status_code: Some(404), .. } = error
         && message.to_lowercase().contains("model")
     {
-        let nearest = step.place.models.nearest(&step.model);
+        let nearest = step.instance.models.nearest(&step.model);
         if !nearest.is_empty() {
             message.push_str(&format!(" (did you mean {}?)", nearest.join(", ")));
         }
@@ -241,34 +241,34 @@ struct Preparing<'a> {
 }
 
 /// The tools, as a model is shown them, and those that stand behind them.
-pub(crate) type Offer = (Vec<ToolSpec>, Offered);
+pub(crate) type Offer = (Vec<ToolSpec>, Selection);
 
-/// What is offered to a model under a law and for a prompt.
+/// The tools that a model is offered for a prompt under these permission rules.
 pub(crate) fn offer(
     inner: &Inner,
-    place: &Place,
-    (model, law): (&Model, &Law),
+    instance: &Instance,
+    (model, rules): (&Model, &PermissionRules),
     prompt: &UserMessage,
 ) -> Offer {
-    let asked = Asked { provider_id: &model.provider_id, api_id: &model.api_id };
-    let offered = inner.toolbox.offered(&asked, law, &place.switches(prompt.tools.as_ref()));
-    let tools = offered.shown.iter().map(|tool| spec(tool.as_ref(), place, law));
+    let name = ModelName { provider_id: &model.provider_id, api_id: &model.api_id };
+    let selection = inner.toolbox.select(name, rules, &instance.switches(prompt.tools.as_ref()));
+    let tools = selection.offered.iter().map(|tool| spec(tool.as_ref(), instance, rules));
     let mut tools: Vec<_> = tools.chain(structured::wanted(prompt).map(structured::spec)).collect();
     tools.sort_by_key(|tool| tool.name.to_lowercase());
-    (tools, offered)
+    (tools, selection)
 }
 
 /// The blocks of the system text of a step.
 pub(crate) fn system_blocks(
-    place: &Place,
+    instance: &Instance,
     (prompt, began_ms): (&UserMessage, u64),
     (model, tools): (&Model, &[ToolSpec]),
     instructions: &Found,
-    law: &Law,
+    rules: &PermissionRules,
 ) -> Result<Vec<Block>, Error> {
-    let agent = place.agent(&prompt.agent)?;
+    let agent = instance.agent(&prompt.agent)?;
     let has = |tool: &str| tools.iter().any(|offered| offered.name == tool);
-    let family = place.family(model);
+    let family = instance.family(model);
     let own = agent.prompt.clone().filter(|own| !own.trim().is_empty());
     let base_origin = match &own {
         Some(_) => format!("agent `{}`", agent.name),
@@ -277,50 +277,55 @@ pub(crate) fn system_blocks(
     // With a ChatGPT account the family's words are the request's instructions already.
     let base = own.unwrap_or_else(|| if model.is_codex() { String::new() } else { family.prompt(&has) });
     Ok(system::blocks(&Facts {
-        header: place.prompt.header.as_deref(),
+        header: instance.prompt.header.as_deref(),
         base: &base,
         base_origin,
         model_name: &model.name,
         model_id: format!("{}/{}", model.provider_id, model.id),
-        directory: &place.directory,
-        worktree: &place.worktree.root,
-        is_git: place.worktree.git,
+        directory: &instance.directory,
+        worktree: &instance.worktree.root,
+        is_git: instance.worktree.git,
         began_ms,
         rules: &instructions.rules,
         instructions: &instructions.listed,
-        skills: has("skill").then(|| skills::block(&place.skills(law))).flatten(),
+        skills: has("skill").then(|| skills::block(&instance.skills(rules))).flatten(),
         structured: structured::wanted(prompt).is_some(),
-        config: place.prompt.system.as_deref(),
+        config: instance.prompt.system.as_deref(),
         user: prompt.system.as_deref(),
-        strict: place.prompt.strict,
+        strict: instance.prompt.strict,
     }))
 }
 
-fn prepare(place: Arc<Place>, cx: &Preparing<'_>, law: Law, instructions: &Found) -> Result<Step, Error> {
+fn prepare(
+    instance: Arc<Instance>,
+    cx: &Preparing<'_>,
+    rules: PermissionRules,
+    instructions: &Found,
+) -> Result<Step, Error> {
     let Preparing { inner, session, prompt, transcript } = *cx;
-    let model = place.models.find(&prompt.model.provider_id, &prompt.model.model_id)?;
-    let agent = place.agent(&prompt.agent)?;
-    let (tools, offered) = offer(inner, &place, (&model, &law), prompt);
+    let model = instance.models.find(&prompt.model.provider_id, &prompt.model.model_id)?;
+    let agent = instance.agent(&prompt.agent)?;
+    let (tools, selection) = offer(inner, &instance, (&model, &rules), prompt);
     for warning in &instructions.warnings {
-        place.warn(warning);
+        instance.warn(warning);
     }
     // The day of the first prompt, not of this step: a new day must not change what was sent before.
     let began_ms = transcript.first().map_or_else(|| inner.clock.now_ms(), |first| first.info.created());
-    let blocks = system_blocks(&place, (prompt, began_ms), (&model, &tools), instructions, &law)?;
+    let blocks = system_blocks(&instance, (prompt, began_ms), (&model, &tools), instructions, &rules)?;
     let system = system::joined(&blocks);
     let mut options = agent.options.clone();
     if let Some(variant) = prompt.model.variant.as_deref() {
-        merge_variant(&place, &model, variant, &mut options);
+        merge_variant(&instance, &model, variant, &mut options);
     }
-    if !model.capabilities.tool_call && !offered.shown.is_empty() {
+    if !model.capabilities.tool_call && !selection.offered.is_empty() {
         let (provider, id) = (&model.provider_id, &model.id);
-        place.warn(&format!(
+        instance.warn(&format!(
             "the model `{provider}/{id}` is not known to call tools, so it is offered none and can only talk; \
              if it can, set `provider.{provider}.models.{id}.tool_call` to true in opencode.json"
         ));
     }
     let schema = structured::wanted(prompt);
-    let plan_file = place.plan_file(inner, session);
+    let plan_file = instance.plan_file(inner, session);
     let parts = Parts {
         session,
         transcript,
@@ -336,9 +341,9 @@ fn prepare(place: Arc<Place>, cx: &Preparing<'_>, law: Law, instructions: &Found
     };
     let request = request::request(parts, &model);
     let schema = schema.cloned().map(Arc::new);
-    let caller = Arc::new(caller(prompt, transcript, law));
+    let caller = Arc::new(caller(prompt, transcript, rules));
     let told = told(instructions, transcript);
-    Ok(Step { place, model, request, offered, caller, schema, files: None, told })
+    Ok(Step { instance, model, request, selection, caller, schema, files: None, told })
 }
 
 /// The instruction files that stand in the request: in the system text, or behind something that was read.
@@ -356,7 +361,7 @@ fn told(instructions: &Found, transcript: &[MessageWithParts]) -> ToldInstructio
 }
 
 /// Who makes the calls of a step.
-fn caller(prompt: &UserMessage, transcript: &[MessageWithParts], law: Law) -> Caller {
+fn caller(prompt: &UserMessage, transcript: &[MessageWithParts], rules: PermissionRules) -> Caller {
     let asked = transcript.iter().rev().find(|message| *message.info.id() == prompt.id);
     let named = asked.into_iter().flat_map(|message| &message.parts).filter_map(|part| match &part.body {
         PartBody::Agent { name, .. } => Some(name.clone()),
@@ -364,7 +369,7 @@ fn caller(prompt: &UserMessage, transcript: &[MessageWithParts], law: Law) -> Ca
     });
     let off = prompt.tools.iter().flatten().filter(|(_, on)| !**on);
     Caller {
-        law,
+        rules,
         model: Some(PromptModel { variant: None, ..prompt.model.clone() }),
         switched_off: off.map(|(tool, _)| tool.clone()).collect(),
         named: named.collect(),
@@ -372,19 +377,19 @@ fn caller(prompt: &UserMessage, transcript: &[MessageWithParts], law: Law) -> Ca
 }
 
 /// Lays the options of a named variant over others.
-fn merge_variant(place: &Place, model: &Model, name: &str, options: &mut Map<String, Value>) {
-    match place.models.variant(model, name) {
+fn merge_variant(instance: &Instance, model: &Model, name: &str, options: &mut Map<String, Value>) {
+    match instance.models.variant(model, name) {
         Some(variant) => merge(options, variant),
         // The name that stands for no variant.
         None if name == "default" => {}
         // Clients keep a variant while models change, so that an unknown one is no reason to fail.
         None => {
-            let has = match place.models.variants(model).as_slice() {
+            let has = match instance.models.variants(model).as_slice() {
                 [] => "it has none".to_owned(),
                 names => format!("it has {}", names.join(", ")),
             };
             let model = format!("{}/{}", model.provider_id, model.id);
-            place.warn(&format!("the model `{model}` has no variant `{name}`; {has}"));
+            instance.warn(&format!("the model `{model}` has no variant `{name}`; {has}"));
         }
     }
 }
@@ -674,10 +679,10 @@ impl<'a> Conversation<'a> {
         let message = self.recorder.message();
         let cx = CallCx {
             inner: self.inner.clone(),
-            place: self.step.place.clone(),
+            instance: self.step.instance.clone(),
             session_id: message.session_id.clone(),
             message_id: message.id.clone(),
-            offered: self.step.offered.clone(),
+            selection: self.step.selection.clone(),
             caller: self.step.caller.clone(),
             updates: self.sender.clone(),
             cancel: self.cancel.child_token(),

@@ -20,9 +20,9 @@ use super::recorder::Recorder;
 use super::step::{self, Attempt, Step};
 use crate::Error;
 use crate::engine::Inner;
-use crate::permission::law::law;
+use crate::permission::rules::rules;
 use crate::subagent::Caller;
-use crate::toolbox::Offered;
+use crate::toolbox::Selection;
 
 /// What the model is asked once other agents have done their work.
 const GO_ON: &str = "Summarize the result of the task above, then continue the work.";
@@ -46,31 +46,32 @@ pub(crate) async fn subtask(
         return Ok(());
     };
     let session = inner.session(lease.session()).await?;
-    let place = inner.place(std::path::Path::new(&session.directory)).await?;
+    let instance = inner.instance(std::path::Path::new(&session.directory)).await?;
     if transcript.len() == 1 {
-        super::title::start(inner, &place, &session, transcript);
+        super::title::start(inner, &instance, &session, transcript);
     }
     let model = model.as_ref().unwrap_or(&prompt.model);
-    let info = super::message::answer(inner, place.message_path(), prompt, (agent, model));
+    let info = super::message::answer(inner, instance.message_path(), prompt, (agent, model));
     let mut recorder = Recorder::new(inner.ids.clone(), inner.clock.clone(), info).without_steps();
     let mut input = Map::new();
     input.insert("prompt".to_owned(), asked.as_str().into());
     input.insert("description".to_owned(), description.as_str().into());
     input.insert("subagent_type".to_owned(), agent.as_str().into());
     input.extend(command.iter().map(|command| ("command".to_owned(), Value::from(command.as_str()))));
-    let files = Files::begin(&place, &inner.tasks, cancel.child_token(), None);
+    let files = Files::begin(&instance, &inner.tasks, cancel.child_token(), None);
     let step = async {
         let off = prompt.tools.iter().flatten().filter(|(_, on)| !**on);
         let caller = Caller {
-            law: law(inner, &place, &session, &prompt.agent).await?,
+            rules: rules(inner, &instance, &session, &prompt.agent).await?,
             model: Some(PromptModel { variant: None, ..model.clone() }),
             switched_off: off.map(|(tool, _)| tool.clone()).collect(),
             named: vec![agent.clone()],
         };
-        let known = place.models.find(&model.provider_id, &model.model_id)?;
-        let step = Step::without_tools(place.clone(), known, Request::default());
-        let offered = Offered { shown: inner.toolbox.task().into_iter().collect(), known: Vec::new() };
-        Ok(Step { offered, caller: Arc::new(caller), files: Some(files.clone()), ..step })
+        let known = instance.models.find(&model.provider_id, &model.model_id)?;
+        let step = Step::without_tools(instance.clone(), known, Request::default());
+        let selection =
+            Selection { offered: inner.toolbox.task().into_iter().collect(), accepted: Vec::new() };
+        Ok(Step { selection, caller: Arc::new(caller), files: Some(files.clone()), ..step })
     };
     let step = match step.await {
         Ok(step) => step,

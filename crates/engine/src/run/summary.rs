@@ -13,7 +13,7 @@ use super::compact::plan::marker;
 use super::structured::wanted;
 use crate::Error;
 use crate::engine::Inner;
-use crate::place::Place;
+use crate::instance::Instance;
 
 /// Files whose changes are shown of one turn; those of more are left out.
 const MAX_FILES: usize = 1000;
@@ -36,8 +36,8 @@ pub(crate) async fn keep(inner: &Inner, lease: &Lease, transcript: &[MessageWith
         return Ok(());
     }
     let session = inner.session(lease.session()).await?;
-    let place = inner.place(Path::new(&session.directory)).await?;
-    let diffs = diffs(&place, &changes).await;
+    let instance = inner.instance(Path::new(&session.directory)).await?;
+    let diffs = diffs(&instance, &changes).await;
     let known = prompt.summary.as_ref();
     if known.is_some_and(|known| known.diffs == diffs) {
         return Ok(());
@@ -78,13 +78,14 @@ fn changes<'a>(
     changes
 }
 
-async fn diffs(place: &Place, changes: &BTreeMap<&str, (TreeId, TreeId)>) -> Vec<FileDiff> {
-    let root = place.snapshots.worktree();
+async fn diffs(instance: &Instance, changes: &BTreeMap<&str, (TreeId, TreeId)>) -> Vec<FileDiff> {
+    let root = instance.snapshots.worktree();
     let mut diffs = Vec::new();
     for (file, (before, after)) in changes.iter().take(MAX_FILES) {
         let path = Path::new(file);
         let path = path.strip_prefix(root).unwrap_or(path);
-        let read = async |tree| place.snapshots.read(tree, path).await.ok().flatten().map(|file| file.bytes);
+        let read =
+            async |tree| instance.snapshots.read(tree, path).await.ok().flatten().map(|file| file.bytes);
         let (before, after) = (read(*before).await, read(*after).await);
         if before == after {
             continue;

@@ -12,8 +12,8 @@ use codewright_proto::{MessageWithParts, Part, PartBody, Session};
 use codewright_telemetry::carry;
 
 use crate::engine::{DEFAULT_TITLE, Inner};
+use crate::instance::Instance;
 use crate::models::merge;
-use crate::place::Place;
 use crate::{prompts, request, telemetry};
 
 /// The agent that makes titles.
@@ -41,7 +41,7 @@ fn is_prompt(message: &MessageWithParts) -> bool {
 /// Begins to name the session, if it has no name yet.
 pub(crate) fn start(
     inner: &Arc<Inner>,
-    place: &Arc<Place>,
+    instance: &Arc<Instance>,
     session: &Session,
     transcript: &[MessageWithParts],
 ) {
@@ -50,10 +50,11 @@ pub(crate) fn start(
     }
     let Some(text) = first_text(transcript) else { return };
     // Without such an agent nobody makes titles.
-    let Ok(agent) = place.agent(AGENT) else { return };
+    let Ok(agent) = instance.agent(AGENT) else { return };
     let own =
-        agent.model.as_ref().and_then(|model| place.models.find(&model.provider_id, &model.model_id).ok());
-    let small = || session.model.as_ref().and_then(|model| place.models.small(&model.provider_id, &model.id));
+        agent.model.as_ref().and_then(|model| instance.models.find(&model.provider_id, &model.model_id).ok());
+    let small =
+        || session.model.as_ref().and_then(|model| instance.models.small(&model.provider_id, &model.id));
     let Some(model) = own.or_else(small) else { return };
     let (inner, id) = (inner.clone(), session.id.clone());
     let request = title_request(session, agent, &model, text);
@@ -69,7 +70,7 @@ pub(crate) fn start(
         });
         drop(named.await);
     };
-    place.tasks.spawn(carry(work));
+    instance.tasks.spawn(carry(work));
 }
 
 fn first_text(transcript: &[MessageWithParts]) -> Option<String> {

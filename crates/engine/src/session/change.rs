@@ -49,10 +49,10 @@ impl Engine {
         model: Option<ModelRef>,
     ) -> Result<(), Error> {
         let session = self.0.session(id).await?;
-        let place = self.0.place(Path::new(&session.directory)).await?;
-        let agent = agent.map(|agent| place.agent_name(Some(&agent))).transpose()?;
+        let instance = self.0.instance(Path::new(&session.directory)).await?;
+        let agent = agent.map(|agent| instance.agent_name(Some(&agent))).transpose()?;
         if let Some(model) = &model {
-            place.models.find(&model.provider_id, &model.id)?;
+            instance.models.find(&model.provider_id, &model.id)?;
         }
         let change = |session: &mut Session| {
             session.agent = agent.clone().or_else(|| session.agent.take());

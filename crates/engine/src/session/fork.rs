@@ -30,7 +30,7 @@ impl Engine {
     pub async fn fork_session(&self, id: &SessionId, until: Option<MessageId>) -> Result<Session, Error> {
         let inner = &self.0;
         let source = inner.session(id).await?;
-        let place = inner.place(Path::new(&source.directory)).await?;
+        let instance = inner.instance(Path::new(&source.directory)).await?;
         // What a session was taken back by is no part of it.
         let transcript = revert::counted(&source, inner.store.transcript(id).await?);
         let end = match &until {
@@ -47,7 +47,7 @@ impl Engine {
             permission: source.permission,
             ..SessionInput::default()
         };
-        let fork = session::new(inner, &place, input);
+        let fork = session::new(inner, &instance, input);
         let messages = copies(inner, &fork, transcript.into_iter().take(end));
         let whole: Vec<_> = std::iter::once(created(&fork)).chain(messages.iter().cloned()).collect();
         match inner.store.append(whole).await {

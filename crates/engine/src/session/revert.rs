@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 use crate::engine::{Engine, Inner};
-use crate::place::Place;
+use crate::instance::Instance;
 use point::{Point, Recorded, counting, point, recorded, steps_before, travelled};
 
 /// The longest diff that is kept with a session, in bytes.
@@ -185,7 +185,7 @@ pub(crate) fn counted(session: &Session, mut transcript: Vec<MessageWithParts>) 
 
 /// The steps of a session, and where on the way it is.
 struct Road {
-    place: Arc<Place>,
+    instance: Arc<Instance>,
     snapshots: Snapshots,
     steps: Vec<Recorded>,
     at: usize,
@@ -220,13 +220,13 @@ impl Moved {
 
 impl Road {
     async fn new(inner: &Inner, session: &Session, transcript: &[MessageWithParts]) -> Result<Self, Error> {
-        let place = inner.place(Path::new(&session.directory)).await?;
-        let snapshots = place.snapshots.clone();
+        let instance = inner.instance(Path::new(&session.directory)).await?;
+        let snapshots = instance.snapshots.clone();
         let steps = recorded(transcript, snapshots.worktree());
         let moved = session.revert.as_ref().filter(|revert| !revert.messages_only);
         let at = moved.map(|revert| steps_before(transcript, &Point::of(revert)));
         let at = at.unwrap_or(steps.len());
-        Ok(Self { place, snapshots, steps, at, cancel: inner.cancel.child_token() })
+        Ok(Self { instance, snapshots, steps, at, cancel: inner.cancel.child_token() })
     }
 
     /// Moves the files from where the session is to another position.
@@ -293,7 +293,7 @@ impl Road {
             Ok(snapshot) => Some(snapshot.tree),
             // What the agent did is undone all the same; only the diffs are missing.
             Err(error) => {
-                self.place.warn(&format!("no snapshot was made: {error}"));
+                self.instance.warn(&format!("no snapshot was made: {error}"));
                 None
             }
         }

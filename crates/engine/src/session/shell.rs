@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Error;
 use crate::admit::choose_model;
 use crate::engine::{Engine, Inner};
-use crate::place::Place;
+use crate::instance::Instance;
 use crate::run::message;
 use crate::toolbox::tool_cx;
 
@@ -35,11 +35,11 @@ impl Engine {
     pub async fn shell(&self, id: &SessionId, input: ShellInput) -> Result<MessageWithParts, Error> {
         let entered = self.enter(id).await?;
         let session = self.0.session_in_use(id).await?;
-        let place = self.0.place(std::path::Path::new(&session.directory)).await?;
-        let agent = place.agent_name(Some(&input.agent))?;
+        let instance = self.0.instance(std::path::Path::new(&session.directory)).await?;
+        let agent = instance.agent_name(Some(&input.agent))?;
         let wanted = PromptInput { model: input.model.clone(), ..PromptInput::default() };
-        let model = choose_model(&place, &session, &wanted, &agent)?;
-        let work = Work { inner: self.0.clone(), place, id: id.clone(), input, agent, model };
+        let model = choose_model(&instance, &session, &wanted, &agent)?;
+        let work = Work { inner: self.0.clone(), instance, id: id.clone(), input, agent, model };
         let (ended, end) = oneshot::channel();
         let started = self.0.runs.begin(&self.0, id, move |cancel| async move {
             // Whoever asked may be gone.
@@ -56,7 +56,7 @@ impl Engine {
 
 struct Work {
     inner: Arc<Inner>,
-    place: Arc<Place>,
+    instance: Arc<Instance>,
     id: SessionId,
     input: ShellInput,
     agent: String,
@@ -80,7 +80,7 @@ impl Work {
         let record = self.begin(&lease).await?;
         let (reports, mut reported) = mpsc::channel(PENDING_REPORTS);
         let progress = Progress::new(move |metadata, _| drop(reports.try_send(metadata)));
-        let cx = tool_cx(&self.inner, &self.place, cancel.clone(), progress);
+        let cx = tool_cx(&self.inner, &self.instance, cancel.clone(), progress);
         let mut is_seen = false;
         let output = {
             let mut running = std::pin::pin!(run_for_user(self.input.command.clone(), &cx));
@@ -135,8 +135,12 @@ impl Work {
             message_id: prompt.id.clone(),
             body: PartBody::Text(text),
         };
-        let message =
-            message::answer(&self.inner, self.place.message_path(), &prompt, (&prompt.agent, &prompt.model));
+        let message = message::answer(
+            &self.inner,
+            self.instance.message_path(),
+            &prompt,
+            (&prompt.agent, &prompt.model),
+        );
         let start = clock.now_ms();
         let call_id = call_id(start, [ids.random(), ids.random()]);
         let part = Part {
@@ -165,8 +169,8 @@ impl Work {
         let mut text = output.output;
         if stopped {
             // The tool's own note is the model's; clients know a user's command by this one.
-            if let Some(place) = text.rfind("\n\n<shell_metadata>") {
-                text.truncate(place);
+            if let Some(note) = text.rfind("\n\n<shell_metadata>") {
+                text.truncate(note);
             }
             text.push_str("\n\n<metadata>\nUser aborted the command\n</metadata>");
             shown.insert("output".to_owned(), Value::from(text.clone()));

@@ -25,8 +25,8 @@ impl Engine {
                 PromptModel { provider_id, model_id: id, variant: None }
             }
             None => {
-                let place = self.0.place(std::path::Path::new(&session.directory)).await?;
-                let (provider_id, model_id) = place.models.default_model()?;
+                let instance = self.0.instance(std::path::Path::new(&session.directory)).await?;
+                let (provider_id, model_id) = instance.models.default_model()?;
                 PromptModel { provider_id, model_id, variant: None }
             }
         };
@@ -36,9 +36,9 @@ impl Engine {
     async fn ask_for_summary(&self, id: &SessionId, model: PromptModel, cause: Cause) -> Result<bool, Error> {
         let entered = self.enter(id).await?;
         let session = self.0.session_in_use(id).await?;
-        let place = self.0.place(std::path::Path::new(&session.directory)).await?;
-        place.models.find(&model.provider_id, &model.model_id)?;
-        let agent = place.agent_name(session.agent.as_deref())?;
+        let instance = self.0.instance(std::path::Path::new(&session.directory)).await?;
+        instance.models.find(&model.provider_id, &model.model_id)?;
+        let agent = instance.agent_name(session.agent.as_deref())?;
         compact::ask(&self.0, id, (&agent, &model), cause).await?;
         let turn = self.0.runs.wake(&self.0, id);
         drop(entered);

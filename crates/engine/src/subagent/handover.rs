@@ -15,8 +15,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::{Engine, Inner};
-use crate::permission::law::Law;
-use crate::place::Place;
+use crate::instance::Instance;
+use crate::permission::rules::PermissionRules;
 use crate::run::Turn;
 use crate::run::next::REJECTED;
 use crate::session;
@@ -31,7 +31,7 @@ const STOP_WAIT: Duration = Duration::from_secs(10);
 /// Who makes a call, as far as handing over depends on it.
 #[derive(Debug, Default)]
 pub(crate) struct Caller {
-    pub(crate) law: Law,
+    pub(crate) rules: PermissionRules,
     /// The model of the step, which subagents use that have none of their own.
     pub(crate) model: Option<PromptModel>,
     /// Tools that the prompt switched off.
@@ -43,7 +43,7 @@ pub(crate) struct Caller {
 /// The call that hands over.
 pub(crate) struct Call<'a> {
     pub(crate) inner: &'a Arc<Inner>,
-    pub(crate) place: &'a Arc<Place>,
+    pub(crate) instance: &'a Arc<Instance>,
     pub(crate) session: &'a SessionId,
     pub(crate) caller: &'a Caller,
     pub(crate) progress: &'a Progress,
@@ -52,7 +52,7 @@ pub(crate) struct Call<'a> {
 
 /// Hands work over and waits for its end, unless it is to go on in the background.
 pub(crate) async fn delegate(call: Call<'_>, work: Work) -> Result<Handed, ToolError> {
-    let agent = call.place.agent(&work.agent).ok().filter(|agent| !agent.hidden);
+    let agent = call.instance.agent(&work.agent).ok().filter(|agent| !agent.hidden);
     let agent = agent.ok_or_else(|| {
         ToolError::Model(format!("Unknown agent type: {} is not a valid agent type", work.agent))
     })?;
@@ -104,7 +104,7 @@ fn switches(off: &[String]) -> Option<BTreeMap<String, bool>> {
 
 /// Refuses to hand work down for ever.
 async fn check_depth(call: &Call<'_>, parent: &Session) -> Result<(), ToolError> {
-    let limit = call.place.raw_config().pointer("/experimental/subagent_depth");
+    let limit = call.instance.raw_config().pointer("/experimental/subagent_depth");
     let limit = limit.and_then(serde_json::Value::as_u64).unwrap_or(MAX_DEPTH).min(DEEPEST);
     let mut depth = 1;
     let mut next = parent.parent_id.clone();
@@ -148,11 +148,11 @@ async fn child(
         permission: (!withheld.is_empty()).then_some(withheld),
         ..SessionInput::default()
     };
-    session::create(call.inner, call.place, input).await.map_err(ToolError::model)
+    session::create(call.inner, call.instance, input).await.map_err(ToolError::model)
 }
 
 async fn foreground(call: &Call<'_>, child: &SessionId, prompt: PromptInput) -> Result<String, ToolError> {
-    let noted = call.inner.subagents.begin((call.session, child), &call.caller.law, false);
+    let noted = call.inner.subagents.begin((call.session, child), &call.caller.rules, false);
     let _noted = noted.ok_or_else(crowded)?;
     let engine = Engine(call.inner.clone());
     let (message, turn) = engine.admit(child, prompt).await.map_err(ToolError::model)?;
@@ -257,8 +257,8 @@ async fn begin_in_background(
     description: String,
 ) -> Result<(), ToolError> {
     let (inner, parent) = (call.inner.clone(), call.session.clone());
-    // Noted before the prompt is taken in, so that not one step is taken without the law.
-    let noted = inner.subagents.begin((&parent, &child), &call.caller.law, true).ok_or_else(crowded)?;
+    // Registered before the prompt is admitted, so that the first step already has the caller's rules.
+    let noted = inner.subagents.begin((&parent, &child), &call.caller.rules, true).ok_or_else(crowded)?;
     let (message, turn) = Engine(inner.clone()).admit(&child, prompt).await.map_err(ToolError::model)?;
     call.inner.tasks.spawn(async move {
         if let Some(turn) = turn {

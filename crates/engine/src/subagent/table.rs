@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use codewright_proto::SessionId;
 use tokio_util::sync::CancellationToken;
 
-use crate::permission::law::Law;
+use crate::permission::rules::PermissionRules;
 
 /// Subagents at work at once; a call beyond is refused.
 const MAX_AT_WORK: usize = 64;
@@ -23,7 +23,7 @@ struct Table {
 struct AtWork {
     child: SessionId,
     parent: SessionId,
-    law: Law,
+    rules: PermissionRules,
     /// Whether no call waits for it.
     is_background: bool,
     silenced: CancellationToken,
@@ -34,7 +34,7 @@ impl Subagents {
     pub(crate) fn begin(
         &self,
         (parent, child): (&SessionId, &SessionId),
-        law: &Law,
+        rules: &PermissionRules,
         is_background: bool,
     ) -> Option<Noted> {
         let mut table = self.lock();
@@ -43,19 +43,19 @@ impl Subagents {
         }
         table.next += 1;
         let number = table.next;
-        let (child, parent, law) = (child.clone(), parent.clone(), law.clone());
+        let (child, parent, rules) = (child.clone(), parent.clone(), rules.clone());
         let silenced = CancellationToken::new();
-        let at_work = AtWork { child, parent, law, is_background, silenced: silenced.clone() };
+        let at_work = AtWork { child, parent, rules, is_background, silenced: silenced.clone() };
         table.at_work.insert(number, at_work);
         Some(Noted { table: self.0.clone(), number, silenced })
     }
 
-    /// The laws of the calls that a session works for, if it works for any.
-    pub(crate) fn above(&self, child: &SessionId) -> Option<Vec<Law>> {
+    /// The permission rules of the calls that a session works for, if any.
+    pub(crate) fn above(&self, child: &SessionId) -> Option<Vec<PermissionRules>> {
         let table = self.lock();
-        let laws = table.at_work.values().filter(|at_work| at_work.child == *child);
-        let laws: Vec<_> = laws.map(|at_work| at_work.law.clone()).collect();
-        (!laws.is_empty()).then_some(laws)
+        let rules = table.at_work.values().filter(|at_work| at_work.child == *child);
+        let rules: Vec<_> = rules.map(|at_work| at_work.rules.clone()).collect();
+        (!rules.is_empty()).then_some(rules)
     }
 
     /// The subagents of a session that no call waits for; nobody wants their reports any more.

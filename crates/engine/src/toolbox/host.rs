@@ -7,7 +7,7 @@ use codewright_tools::{Answers, Boxed, Handed, Host, Progress, ToolError, UserQu
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::{Engine, Inner};
-use crate::place::Place;
+use crate::instance::Instance;
 use crate::question::Reply;
 use crate::session::plan_file;
 use crate::subagent::{self, Caller};
@@ -15,7 +15,7 @@ use crate::subagent::{self, Caller};
 /// The host of one call.
 pub(crate) struct CallHost {
     pub(crate) inner: Arc<Inner>,
-    pub(crate) place: Arc<Place>,
+    pub(crate) instance: Arc<Instance>,
     pub(crate) caller: Arc<Caller>,
     pub(crate) progress: Progress,
     pub(crate) session_id: SessionId,
@@ -41,7 +41,7 @@ impl Host for CallHost {
     fn delegate(&self, work: Work) -> Boxed<'_, Handed> {
         let call = subagent::Call {
             inner: &self.inner,
-            place: &self.place,
+            instance: &self.instance,
             session: &self.session_id,
             caller: &self.caller,
             progress: &self.progress,
@@ -53,7 +53,7 @@ impl Host for CallHost {
     fn plan_file(&self) -> Boxed<'_, String> {
         Box::pin(async move {
             let session = self.inner.session(&self.session_id).await.map_err(ToolError::model)?;
-            Ok(plan_file(&self.inner, &self.place, &session).to_string_lossy().into_owned())
+            Ok(plan_file(&self.inner, &self.instance, &session).to_string_lossy().into_owned())
         })
     }
 
@@ -70,7 +70,7 @@ impl Host for CallHost {
                 agent: Some(agent.to_owned()),
                 // An agent without a model of its own goes on with this one.
                 model: self
-                    .place
+                    .instance
                     .agent(agent)
                     .ok()
                     .filter(|agent| agent.model.is_none())

@@ -35,7 +35,7 @@ pub(crate) async fn ask(
     cancel: &CancellationToken,
 ) -> Result<(), Error> {
     let directory = Path::new(&session.directory);
-    if session.parent_id.is_some() || !inner.place(directory).await?.trust.is_open(inner) {
+    if session.parent_id.is_some() || !inner.instance(directory).await?.trust.is_open(inner) {
         return Ok(());
     }
     // A client that answers no questions says so by a rule of the session.
@@ -45,17 +45,17 @@ pub(crate) async fn ask(
     if is_denied || !inner.has_followers() {
         return Ok(());
     }
-    let root = inner.place(directory).await?.trust.root.clone();
+    let root = inner.instance(directory).await?.trust.root.clone();
     let asking = inner.trust.asking(&root);
     let Some(_turn) = cancel.run_until_cancelled(asking.turn.lock()).await else { return Ok(()) };
     // Registered before the directory is checked, so that a decision in between is noticed.
     let settled = asking.settled.notified();
     // Another session may have asked meanwhile.
-    let place = inner.place(directory).await?;
-    if !place.trust.is_open(inner) {
+    let instance = inner.instance(directory).await?;
+    if !instance.trust.is_open(inner) {
         return Ok(());
     }
-    let asked = inner.questions.ask(&session.id, vec![question(&place.trust)], None, cancel);
+    let asked = inner.questions.ask(&session.id, vec![question(&instance.trust)], None, cancel);
     let reply = tokio::select! {
         reply = tokio::time::timeout(ASK_DEADLINE, asked) => reply,
         // A client with a dialog was faster.
@@ -67,16 +67,16 @@ pub(crate) async fn ask(
         Ok(Reply::Cancelled) => return Ok(()),
     };
     let is_offered = |decision: &TrustChoice| {
-        *decision == TrustChoice::Restrict || place.trust.requests.len() <= MAX_LISTED
+        *decision == TrustChoice::Restrict || instance.trust.requests.len() <= MAX_LISTED
     };
     let Some(decision) = choice.filter(is_offered) else {
-        inner.trust.dismiss(&place.trust);
+        inner.trust.dismiss(&instance.trust);
         return Ok(());
     };
-    let input = TrustInput { decision, fingerprint: place.trust.fingerprint.clone() };
-    if let Err(error) = Engine(Arc::clone(inner)).decide_trust(&place, input).await {
-        inner.trust.dismiss(&place.trust);
-        inner.place(directory).await?.warn(&format!("the trust decision is not stored: {error}"));
+    let input = TrustInput { decision, fingerprint: instance.trust.fingerprint.clone() };
+    if let Err(error) = Engine(Arc::clone(inner)).decide_trust(&instance, input).await {
+        inner.trust.dismiss(&instance.trust);
+        inner.instance(directory).await?.warn(&format!("the trust decision is not stored: {error}"));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codewright_config::{Dirs, Env};
-use codewright_engine::{Confinement, Engine, Options, Place, Published, Subscription};
+use codewright_engine::{Confinement, Engine, Instance, Options, Published, Subscription};
 use codewright_proto::{
     Clock, Fact, MessageWithParts, PartBody, PartInput, PromptInput, Session, SessionInput, Signal, ToolState,
 };
@@ -17,7 +17,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Desk {
     pub(crate) engine: Engine,
-    pub(crate) place: Arc<Place>,
+    pub(crate) instance: Arc<Instance>,
     pub(crate) server: Server,
     pub(crate) project: PathBuf,
     pub(crate) home: PathBuf,
@@ -102,14 +102,14 @@ impl Desk {
         ];
         let more = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let env = Env::from_pairs(pairs.into_iter().chain(more));
-        let (engine, place) = open(&project, &env, clock).await;
-        Self { engine, place, server, project, home: root.join("home"), env, _folder: folder }
+        let (engine, instance) = open(&project, &env, clock).await;
+        Self { engine, instance, server, project, home: root.join("home"), env, _folder: folder }
     }
 
     /// Ends the engine and opens another one on the same data.
     pub(crate) async fn reopen(&mut self, clock: Clock) {
         self.engine.clone().close().await.unwrap();
-        (self.engine, self.place) = open(&self.project, &self.env, clock).await;
+        (self.engine, self.instance) = open(&self.project, &self.env, clock).await;
     }
 
     /// The same desk, its directory opened anew.
@@ -120,7 +120,7 @@ impl Desk {
 
     pub(crate) async fn session(&self) -> Session {
         let input = SessionInput { title: Some("Test".to_owned()), ..SessionInput::default() };
-        self.engine.create_session(&self.place, input).await.unwrap()
+        self.engine.create_session(&self.instance, input).await.unwrap()
     }
 
     pub(crate) async fn prompt(&self, session: &Session, text: &str) -> MessageWithParts {
@@ -138,7 +138,7 @@ impl Desk {
     }
 }
 
-async fn open(project: &Path, env: &Env, clock: Clock) -> (Engine, Arc<Place>) {
+async fn open(project: &Path, env: &Env, clock: Clock) -> (Engine, Arc<Instance>) {
     let (env, dirs) = (env.clone(), Dirs::new(env).unwrap());
     let options = Options {
         directory: project.to_owned(),
@@ -149,8 +149,8 @@ async fn open(project: &Path, env: &Env, clock: Clock) -> (Engine, Arc<Place>) {
         confinement: Confinement::Group,
     };
     let engine = Engine::open(options).await.unwrap();
-    let place = engine.place(project).await.unwrap();
-    (engine, place)
+    let instance = engine.instance(project).await.unwrap();
+    (engine, instance)
 }
 
 /// Lays `over` over `under`; objects are merged.

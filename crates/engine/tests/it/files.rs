@@ -143,7 +143,7 @@ async fn a_turn_goes_on_where_no_snapshot_can_be_made() {
     let session = desk.session().await;
     desk.prompt(&session, "go").await;
     assert!(desk.project.join("c.txt").exists());
-    let warnings = desk.place.warnings();
+    let warnings = desk.instance.warnings();
     assert!(warnings.iter().any(|warning| warning.contains("no snapshot")), "{warnings:?}");
     desk.assert_clean();
 }

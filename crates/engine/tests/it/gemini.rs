@@ -91,7 +91,7 @@ async fn a_picture_from_a_tool_is_seen() {
 #[tokio::test]
 async fn a_title_is_asked_for_with_little_thought() {
     let desk = Desk::with(Script::new().title("A name").text("Hello."), over_gemini()).await;
-    let session = desk.engine.create_session(&desk.place, SessionInput::default()).await.unwrap();
+    let session = desk.engine.create_session(&desk.instance, SessionInput::default()).await.unwrap();
     desk.prompt(&session, "hi").await;
     let named = async {
         while desk.engine.session(&session.id).await.unwrap().title != "A name" {

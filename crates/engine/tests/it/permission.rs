@@ -131,7 +131,7 @@ async fn a_rule_that_forbids_is_told_and_the_turn_goes_on() {
     let desk = Desk::new(Script::new().turn(bash("echo one")).text("understood")).await;
     let rules = vec![Rule::new("bash", "echo *", Action::Deny)];
     let input = SessionInput { title: Some("t".into()), permission: Some(rules), ..SessionInput::default() };
-    let session = desk.engine.create_session(&desk.place, input).await.unwrap();
+    let session = desk.engine.create_session(&desk.instance, input).await.unwrap();
     assert_eq!(text(&desk.prompt(&session, "go").await), "understood");
     let calls = calls(&desk.transcript(&session).await);
     let ToolState::Error { error, .. } = &calls[0].1 else { panic!("{:?}", calls[0]) };
@@ -150,7 +150,7 @@ async fn what_was_allowed_always_does_not_beat_a_rule_that_forbids() {
     idle(&mut feed).await;
     let rules = vec![Rule::new("bash", "*", Action::Ask), Rule::new("bash", "echo *", Action::Deny)];
     let input = SessionInput { title: Some("t".into()), permission: Some(rules), ..SessionInput::default() };
-    let second = desk.engine.create_session(&desk.place, input).await.unwrap();
+    let second = desk.engine.create_session(&desk.instance, input).await.unwrap();
     desk.prompt(&second, "go").await;
     let calls = calls(&desk.transcript(&second).await);
     assert!(matches!(&calls[0].1, ToolState::Error { .. }), "{:?}", calls[0]);
@@ -197,7 +197,7 @@ async fn switches_of_tools_become_the_rules_of_the_session() {
     let desk = Desk::with(Script::new().text("one").text("two"), json!({})).await;
     let edit = Rule::new("edit", "*", Action::Ask);
     let input = SessionInput { permission: Some(vec![edit.clone()]), ..SessionInput::default() };
-    let session = desk.engine.create_session(&desk.place, input).await.unwrap();
+    let session = desk.engine.create_session(&desk.instance, input).await.unwrap();
     let rules = async || desk.engine.session(&session.id).await.unwrap().permission.unwrap_or_default();
     desk.engine.prompt(&session.id, prompt("go")).await.unwrap();
     assert_eq!(rules().await, [edit]);

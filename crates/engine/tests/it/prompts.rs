@@ -255,7 +255,7 @@ async fn a_command_becomes_a_prompt_and_says_when_it_is_done() {
 #[tokio::test]
 async fn the_built_in_commands_are_listed_with_their_places() {
     let desk = Desk::new(Script::new()).await;
-    let listed = desk.place.commands_json();
+    let listed = desk.instance.commands_json();
     let shown: Vec<_> = listed
         .as_array()
         .unwrap()
@@ -279,7 +279,7 @@ async fn the_built_in_commands_are_listed_with_their_places() {
 #[tokio::test]
 async fn the_built_in_agents_have_their_prompts() {
     let desk = Desk::with(Script::new(), json!({"agent": {"explore": {"prompt": "mine"}}})).await;
-    let agents = desk.place.agents_json();
+    let agents = desk.instance.agents_json();
     let prompts: Vec<_> = agents
         .as_array()
         .unwrap()
@@ -344,7 +344,7 @@ async fn instructions_at_addresses_are_sent_and_one_that_hangs_holds_up_once() {
             assert!(!system.contains(absent), "{absent} in {system}");
         }
     }
-    let warnings = desk.place.warnings().join("\n");
+    let warnings = desk.instance.warnings().join("\n");
     for expected in [
         "pages/huge` was left out",
         "pages/missing` was left out",
@@ -367,7 +367,7 @@ async fn an_address_without_encryption_is_not_asked_unless_that_is_allowed() {
     let session = desk.session().await;
     desk.prompt(&session, "one").await;
     assert!(!system(&desk.server.main_requests()[0]).contains("FROM AFAR"));
-    assert!(desk.place.warnings().join("\n").contains("prompt.instructions.http"));
+    assert!(desk.instance.warnings().join("\n").contains("prompt.instructions.http"));
 }
 
 #[tokio::test]
@@ -378,7 +378,7 @@ async fn the_report_shows_every_block_with_its_origin_and_size() {
         std::fs::write(desk.project.join(name), words).unwrap();
     }
     let report =
-        desk.engine.prompt_report(&desk.place, Some("plan"), Some("mockanth/claude-mock")).await.unwrap();
+        desk.engine.prompt_report(&desk.instance, Some("plan"), Some("mockanth/claude-mock")).await.unwrap();
     assert_eq!(
         (report.agent.as_str(), report.model.as_str(), report.family),
         ("plan", "mockanth/claude-mock", "claude")

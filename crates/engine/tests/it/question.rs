@@ -131,7 +131,7 @@ async fn a_session_that_forbids_questions_is_not_offered_the_tool() {
     let desk = Desk::new(Script::new().turn(asks()).text("ok")).await;
     let rules = vec![Rule::new("question", "*", Action::Deny)];
     let input = SessionInput { title: Some("t".into()), permission: Some(rules), ..SessionInput::default() };
-    let session = desk.engine.create_session(&desk.place, input).await.unwrap();
+    let session = desk.engine.create_session(&desk.instance, input).await.unwrap();
     desk.prompt(&session, "go").await;
     let calls = calls(&desk.transcript(&session).await);
     assert_eq!(calls[0].0, "invalid");

@@ -12,7 +12,7 @@ use crate::desk::{DEADLINE, Desk, prompt};
 
 async fn child(desk: &Desk, parent: &SessionId) -> Session {
     let input = SessionInput { parent_id: Some(parent.clone()), ..SessionInput::default() };
-    desk.engine.create_session(&desk.place, input).await.unwrap()
+    desk.engine.create_session(&desk.instance, input).await.unwrap()
 }
 
 fn note(text: &str) -> PromptInput {
@@ -133,7 +133,7 @@ async fn a_fork_refers_to_its_own_messages_only() {
         "permission": [{"permission": "bash", "pattern": "*", "action": "deny"}],
     });
     let input = serde_json::from_value(input).unwrap();
-    let session = desk.engine.create_session(&desk.place, input).await.unwrap();
+    let session = desk.engine.create_session(&desk.instance, input).await.unwrap();
     desk.prompt(&session, "first").await;
     let transcript = desk.transcript(&session).await;
     let (question, answer) = (transcript[0].info.id().clone(), transcript[1].info.id().clone());

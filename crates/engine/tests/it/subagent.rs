@@ -1,4 +1,4 @@
-//! Work handed to other agents: shapes, law, parallel work, going on, and stopping downwards.
+//! Work handed to other agents: shapes, permissions, parallel work, going on, and stopping downwards.
 
 use std::sync::{Arc, Mutex};
 
@@ -375,7 +375,7 @@ async fn a_child_of_a_restricted_session_is_restricted_however_it_is_used() {
     std::fs::write(desk.project.join("precious"), "gold").unwrap();
     let forbid = vec![Rule::new("bash", "rm *", Action::Deny)];
     let input = SessionInput { title: Some("t".into()), permission: Some(forbid), ..SessionInput::default() };
-    let parent = desk.engine.create_session(&desk.place, input).await.unwrap();
+    let parent = desk.engine.create_session(&desk.instance, input).await.unwrap();
     // Neither a client's own child session nor rules that it is given may do more.
     let allow = vec![Rule::new("*", "*", Action::Allow)];
     let input = SessionInput {
@@ -384,7 +384,7 @@ async fn a_child_of_a_restricted_session_is_restricted_however_it_is_used() {
         permission: Some(allow),
         ..SessionInput::default()
     };
-    let child = desk.engine.create_session(&desk.place, input).await.unwrap();
+    let child = desk.engine.create_session(&desk.instance, input).await.unwrap();
     desk.prompt(&child, "go").await;
     assert!(error(&calls(&desk.transcript(&child).await)[0]).contains("rm *"));
     assert!(desk.project.join("precious").exists());
@@ -429,7 +429,7 @@ async fn a_prompt_may_hand_over_work_by_itself() {
         .session("SUBTASKCMD one", [Turn::text("sub result")])
         .session("SUBTASKCMD two", [Turn::text("other result")])
         .text("parent continue");
-    // Whoever asks for it by hand needs no leave, but the call is under the same law.
+    // Whoever asks for it by hand needs no leave, but the call is under the same rules.
     let desk = Desk::with(script, json!({"permission": {"task": "ask"}})).await;
     let session = desk.session().await;
     let input = PromptInput {

@@ -252,7 +252,7 @@ async fn a_prompt_during_a_turn_is_answered_by_the_same_run() {
 async fn a_new_session_is_named_in_the_background() {
     let desk = Desk::new(Script::new().title("A good name").text("Hello.")).await;
     let session =
-        desk.engine.create_session(&desk.place, codewright_proto::SessionInput::default()).await.unwrap();
+        desk.engine.create_session(&desk.instance, codewright_proto::SessionInput::default()).await.unwrap();
     assert!(session.title.starts_with("New session - "));
     let mut feed = desk.engine.subscribe();
     desk.prompt(&session, "hi").await;

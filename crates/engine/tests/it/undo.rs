@@ -29,8 +29,8 @@ impl Bench {
         git(&desk, &["init", "--quiet", "--initial-branch=main"]);
         let session = desk.session().await;
         let data = desk.project.parent().unwrap().join("home/.local/share/codewright");
-        let project = desk.place.project();
-        let worktree = PathBuf::from(&desk.place.path().worktree);
+        let project = desk.instance.project();
+        let worktree = PathBuf::from(&desk.instance.path().worktree);
         let options = Options::new(&data, project.id.as_str(), &worktree, &desk.project);
         Self { snapshots: Snapshots::new(options), desk, session, parts: std::cell::Cell::new(0) }
     }

@@ -30,12 +30,12 @@ const DEFAULT_SESSIONS: usize = 50;
 const MAX_SESSIONS: u64 = 1_000_000;
 
 /// Returns a reply with the location that it is about.
-pub(in crate::route) fn located(location: &Location, data: Value) -> Json<Value> {
-    Json(json!({"location": place(location), "data": data}))
+pub(in crate::route) fn with_location(location: &Location, data: Value) -> Json<Value> {
+    Json(json!({"location": location_json(location), "data": data}))
 }
 
-fn place(location: &Location) -> Value {
-    let (path, project) = (location.place.path(), location.place.project());
+fn location_json(location: &Location) -> Value {
+    let (path, project) = (location.instance.path(), location.instance.project());
     json!({
         "directory": path.directory,
         "project": {"id": project.id, "directory": path.worktree},
@@ -47,47 +47,47 @@ pub(super) async fn health() -> Json<Value> {
 }
 
 pub(super) async fn location(location: Location) -> Json<Value> {
-    Json(place(&location))
+    Json(location_json(&location))
 }
 
 pub(super) async fn agents(location: Location) -> Json<Value> {
-    let agents = location.place.agents_json();
-    located(&location, agents.as_array().into_iter().flatten().map(shape::agent).collect())
+    let agents = location.instance.agents_json();
+    with_location(&location, agents.as_array().into_iter().flatten().map(shape::agent).collect())
 }
 
 pub(super) async fn models(location: Location) -> Json<Value> {
-    let providers = location.place.providers_json();
+    let providers = location.instance.providers_json();
     let models = shape::providers(&providers).flat_map(|provider| {
         let models = provider["models"].as_object().into_iter().flatten();
         models.map(|(_, model)| shape::model(model)).collect::<Vec<_>>()
     });
-    located(&location, models.collect())
+    with_location(&location, models.collect())
 }
 
 pub(super) async fn providers(location: Location) -> Json<Value> {
-    let providers = location.place.providers_json();
-    located(&location, shape::providers(&providers).map(shape::provider).collect())
+    let providers = location.instance.providers_json();
+    with_location(&location, shape::providers(&providers).map(shape::provider).collect())
 }
 
 pub(super) async fn provider(location: Location, One(id): One<String>) -> Result<Json<Value>, Error> {
-    let providers = location.place.providers_json();
+    let providers = location.instance.providers_json();
     let found = shape::providers(&providers).find(|provider| provider["id"] == *id).map(shape::provider);
     let missing = || Error::Missing { tag: "ProviderNotFoundError", key: "providerID", what: "Provider", id };
-    Ok(located(&location, found.ok_or_else(missing)?))
+    Ok(with_location(&location, found.ok_or_else(missing)?))
 }
 
 pub(super) async fn commands(location: Location) -> Json<Value> {
-    let commands = location.place.commands_json();
-    located(&location, commands.as_array().into_iter().flatten().map(shape::command).collect())
+    let commands = location.instance.commands_json();
+    with_location(&location, commands.as_array().into_iter().flatten().map(shape::command).collect())
 }
 
 pub(super) async fn skills(location: Location) -> Json<Value> {
-    let skills = location.place.skills_json();
-    located(&location, skills)
+    let skills = location.instance.skills_json();
+    with_location(&location, skills)
 }
 
 pub(super) async fn nothing(location: Location) -> Json<Value> {
-    located(&location, json!([]))
+    with_location(&location, json!([]))
 }
 
 #[derive(Deserialize)]
@@ -167,16 +167,16 @@ pub(super) async fn sessions(
 }
 
 pub(super) async fn session(State(app): State<App>, One(id): One<SessionId>) -> Result<Json<Value>, Error> {
-    Ok(Json(json!({"data": shape::session(&known(&app, &id).await?)})))
+    Ok(Json(json!({"data": shape::session(&find_session(&app, &id).await?)})))
 }
 
 /// Checks an id in a body. The types of bodies contain ids as plain text, so that the error can name the key.
-fn given<T>(key: &str, id: Result<T, ParseIdError>) -> Result<T, Error> {
+fn parse_id<T>(key: &str, id: Result<T, ParseIdError>) -> Result<T, Error> {
     id.map_err(|error| Error::Invalid { message: format!("{error}\n  at [\"{key}\"]"), kind: "Payload" })
 }
 
 /// Returns a session, or the error of the v2 API about a missing session.
-async fn known(app: &App, id: &SessionId) -> Result<Session, Error> {
+async fn find_session(app: &App, id: &SessionId) -> Result<Session, Error> {
     app.engine.session(id).await.map_err(|error| match error {
         codewright_engine::Error::NotFound { .. } => Error::Missing {
             tag: "SessionNotFoundError",

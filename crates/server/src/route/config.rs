@@ -9,7 +9,7 @@ use crate::extract::{Location, Payload};
 use crate::state::App;
 
 pub(super) async fn read(location: Location) -> Json<Value> {
-    Json(location.place.config_shown())
+    Json(location.instance.config_shown())
 }
 
 pub(super) async fn change(
@@ -18,7 +18,7 @@ pub(super) async fn change(
     Payload(change): Payload<Value>,
 ) -> Result<Json<Value>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.change_config(&location.place, change).await }).await.map(Json)
+    app.finish(async move { engine.change_config(&location.instance, change).await }).await.map(Json)
 }
 
 pub(super) async fn read_global(State(app): State<App>) -> Result<Json<Value>, Error> {

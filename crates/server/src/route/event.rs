@@ -27,7 +27,7 @@ pub(super) async fn local(
     headers: HeaderMap,
 ) -> Result<Response, Error> {
     let session = query.session_id.as_deref().map(SessionId::parse).transpose()?;
-    let directory = location.place.path().directory;
+    let directory = location.instance.path().directory;
     let after = last_event(&headers)?;
     Ok(open(app, Scope::Directory { directory, session }, after, Closing::token(closing)).await)
 }

@@ -59,7 +59,7 @@ pub(super) async fn worktrees(
     State(app): State<App>,
     location: Location,
 ) -> Result<Json<Vec<String>>, Error> {
-    Ok(Json(app.engine.stored_project(&location.place).await?.sandboxes))
+    Ok(Json(app.engine.stored_project(&location.instance).await?.sandboxes))
 }
 
 /// Returns false, because no turn can move to the background.

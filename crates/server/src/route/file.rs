@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::Error;
 use crate::extract::{Location, Params};
-use crate::route::api::located;
+use crate::route::api::with_location;
 
 /// The default maximum of found file names.
 const DEFAULT_NAMES: usize = 10;
@@ -50,19 +50,19 @@ pub(super) async fn list(
     location: Location,
     Params(query): Params<PathQuery>,
 ) -> Result<Json<Vec<FileNode>>, Error> {
-    Ok(Json(location.place.list_files(&query.path).await?))
+    Ok(Json(location.instance.list_files(&query.path).await?))
 }
 
 pub(super) async fn content(
     location: Location,
     Params(query): Params<PathQuery>,
 ) -> Result<Json<FileContent>, Error> {
-    Ok(Json(location.place.read_file(&query.path).await?))
+    Ok(Json(location.instance.read_file(&query.path).await?))
 }
 
 /// Lists the files that differ from the last commit, in the schema of the v1 API.
 pub(super) async fn status(location: Location) -> Result<Json<Vec<Value>>, Error> {
-    let changed = location.place.vcs_status().await?;
+    let changed = location.instance.vcs_status().await?;
     let convert = |file: VcsFile| {
         let status = match file.status {
             VcsStatus::Added => "added",
@@ -78,7 +78,7 @@ pub(super) async fn find_text(
     location: Location,
     Params(query): Params<PatternQuery>,
 ) -> Result<Json<Vec<TextMatch>>, Error> {
-    Ok(Json(location.place.find_text(&query.pattern, MAX_LINES).await?))
+    Ok(Json(location.instance.find_text(&query.pattern, MAX_LINES).await?))
 }
 
 pub(super) async fn find_files(
@@ -88,7 +88,7 @@ pub(super) async fn find_files(
     let only_files = query.dirs.as_deref() == Some("false");
     let kind = query.kind.or(only_files.then_some(FileKind::File));
     let limit = check_limit(query.limit, DEFAULT_NAMES)?;
-    Ok(Json(location.place.find_files(&query.query, kind, limit).await?))
+    Ok(Json(location.instance.find_files(&query.query, kind, limit).await?))
 }
 
 /// Finds symbols. Always empty, because there are no language servers.
@@ -114,9 +114,9 @@ pub(super) async fn api_list(
     location: Location,
     Params(query): Params<ListQuery>,
 ) -> Result<Json<Value>, Error> {
-    let nodes = location.place.list_files(query.path.as_deref().unwrap_or_default()).await?;
+    let nodes = location.instance.list_files(query.path.as_deref().unwrap_or_default()).await?;
     let entries = nodes.into_iter().map(|node| json!({"path": node.path, "type": node.kind}));
-    Ok(located(&location, entries.collect()))
+    Ok(with_location(&location, entries.collect()))
 }
 
 pub(super) async fn api_find(
@@ -124,17 +124,17 @@ pub(super) async fn api_find(
     Params(query): Params<FindQuery>,
 ) -> Result<Json<Value>, Error> {
     let limit = check_limit(query.limit, DEFAULT_ENTRIES)?;
-    let names = location.place.find_files(&query.query, query.kind, limit).await?;
+    let names = location.instance.find_files(&query.query, query.kind, limit).await?;
     let entries = names.into_iter().map(|name| {
         let kind = if name.ends_with('/') { FileKind::Directory } else { FileKind::File };
         json!({"path": name, "type": kind})
     });
-    Ok(located(&location, entries.collect()))
+    Ok(with_location(&location, entries.collect()))
 }
 
 /// Returns the raw bytes of a file.
 pub(super) async fn api_read(location: Location, Path(path): Path<String>) -> Result<Response, Error> {
-    let Some(bytes) = location.place.file_bytes(&path).await? else {
+    let Some(bytes) = location.instance.file_bytes(&path).await? else {
         return Err(Error::Missing { tag: "FileNotFoundError", key: "path", what: "File", id: path });
     };
     // A browser must never render the file as a page of this server.

@@ -13,24 +13,24 @@ pub(super) async fn health(State(app): State<App>) -> Json<HealthReply> {
 }
 
 pub(super) async fn path(location: Location) -> Json<PathReply> {
-    Json(location.place.path())
+    Json(location.instance.path())
 }
 
 pub(super) async fn providers(location: Location) -> Json<Value> {
-    Json(location.place.providers_json())
+    Json(location.instance.providers_json())
 }
 
 pub(super) async fn all_providers(location: Location) -> Json<Value> {
-    Json(location.place.provider_list_json())
+    Json(location.instance.provider_list_json())
 }
 
 pub(super) async fn agents(location: Location) -> Json<Value> {
-    Json(location.place.agents_json())
+    Json(location.instance.agents_json())
 }
 
 /// Disposes the instance. The next request for its directory creates a new one.
 pub(super) async fn dispose(State(app): State<App>, location: Location) -> Json<bool> {
-    app.engine.dispose(&location.place).await;
+    app.engine.dispose(&location.instance).await;
     Json(true)
 }
 
@@ -45,9 +45,9 @@ pub(super) async fn upgrade() -> Json<Value> {
 }
 
 pub(super) async fn commands(location: Location) -> Json<Value> {
-    Json(location.place.commands_json())
+    Json(location.instance.commands_json())
 }
 
 pub(super) async fn skills(location: Location) -> Json<Value> {
-    Json(location.place.skills_json())
+    Json(location.instance.skills_json())
 }

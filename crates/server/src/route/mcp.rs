@@ -10,7 +10,7 @@ use crate::extract::{Location, One};
 const NOT_SUPPORTED: &str = "MCP servers are not supported by this version";
 
 pub(super) async fn status(location: Location) -> Json<Map<String, Value>> {
-    let config = location.place.config_json();
+    let config = location.instance.config_json();
     let servers = config.get("mcp").and_then(Value::as_object).cloned().unwrap_or_default();
     let statuses = servers.into_iter().map(|(name, server)| {
         let off = server.get("enabled") == Some(&Value::Bool(false));
@@ -30,7 +30,7 @@ pub(super) async fn add(_location: Location) -> Result<Json<Value>, Error> {
 
 /// Handles all requests about one server.
 pub(super) async fn server(location: Location, One(name): One<String>) -> Result<Json<Value>, Error> {
-    let config = location.place.config_json();
+    let config = location.instance.config_json();
     if config.get("mcp").and_then(|servers| servers.get(&name)).is_some() {
         return Err(Error::NotSupported { what: "connecting to MCP servers" });
     }

@@ -17,7 +17,7 @@ pub(super) async fn list(State(app): State<App>, location: Location) -> Result<J
 }
 
 pub(super) async fn current(State(app): State<App>, location: Location) -> Result<Json<Project>, Error> {
-    Ok(Json(app.engine.stored_project(&location.place).await?))
+    Ok(Json(app.engine.stored_project(&location.instance).await?))
 }
 
 pub(super) async fn update(
@@ -31,7 +31,7 @@ pub(super) async fn update(
 
 pub(super) async fn init_git(State(app): State<App>, location: Location) -> Result<Json<Project>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.init_git(&location.place).await }).await.map(Json)
+    app.finish(async move { engine.init_git(&location.instance).await }).await.map(Json)
 }
 
 pub(super) async fn directories(

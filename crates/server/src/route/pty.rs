@@ -38,7 +38,7 @@ pub(super) async fn shells(State(app): State<App>) -> Json<Vec<Shell>> {
 }
 
 pub(super) async fn list(State(app): State<App>, location: Location) -> Json<Vec<Pty>> {
-    Json(app.engine.terminals(&location.place))
+    Json(app.engine.terminals(&location.instance))
 }
 
 pub(super) async fn create(
@@ -46,7 +46,7 @@ pub(super) async fn create(
     location: Location,
     Payload(input): Payload<PtyInput>,
 ) -> Result<Json<Pty>, Error> {
-    Ok(Json(app.engine.open_terminal(&location.place, input)?))
+    Ok(Json(app.engine.open_terminal(&location.instance, input)?))
 }
 
 pub(super) async fn read(State(app): State<App>, One(id): One<PtyId>) -> Result<Json<Pty>, Error> {
@@ -130,7 +130,7 @@ async fn show(mut socket: WebSocket, mut attached: Attached, closing: Cancellati
     if !output.is_empty() {
         send(&mut socket, Message::text(output)).await?;
     }
-    let cursor = [b"\0".as_slice(), json!({"cursor": attached.place()}).to_string().as_bytes()].concat();
+    let cursor = [b"\0".as_slice(), json!({"cursor": attached.position()}).to_string().as_bytes()].concat();
     send(&mut socket, Message::binary(cursor)).await?;
     let mut ping = interval(PING_EVERY);
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -52,8 +52,8 @@ pub(super) async fn list(
     let path = query.path.filter(|path| !path.is_empty());
     let everywhere = !location.in_query || path.is_some() || query.scope.as_deref() == Some("project");
     let filter = SessionFilter {
-        directory: (!everywhere).then(|| location.place.path().directory),
-        project: Some(location.place.project().id),
+        directory: (!everywhere).then(|| location.instance.path().directory),
+        project: Some(location.instance.project().id),
         roots: query.roots.is_some_and(|roots| roots == "true"),
         search: query.search.filter(|search| !search.is_empty()),
         start: query.start,
@@ -78,7 +78,7 @@ pub(super) async fn create(
     Payload(input): Payload<SessionInput>,
 ) -> Result<Json<Session>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.create_session(&location.place, input).await }).await.map(Json)
+    app.finish(async move { engine.create_session(&location.instance, input).await }).await.map(Json)
 }
 
 pub(super) async fn statuses(

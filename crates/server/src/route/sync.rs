@@ -28,10 +28,10 @@ pub(super) async fn replay(
         return Err(Error::Invalid { message: "`events` is empty".to_owned(), kind: "Payload" });
     };
     let engine = app.engine.clone();
-    let directory = location.place.path().directory;
+    let directory = location.instance.path().directory;
     app.finish(async move {
         // The project must be stored before its session.
-        engine.place(&std::path::Path::new(&directory).join(replay.directory)).await?;
+        engine.instance(&std::path::Path::new(&directory).join(replay.directory)).await?;
         engine.replay_foreign(replay.events).await
     })
     .await?;

@@ -10,7 +10,7 @@ use crate::extract::{Location, Params, Payload};
 use crate::state::App;
 
 pub(super) async fn read(State(app): State<App>, location: Location) -> Json<TrustReply> {
-    Json(app.engine.trust(&location.place))
+    Json(app.engine.trust(&location.instance))
 }
 
 pub(super) async fn decide(
@@ -19,7 +19,7 @@ pub(super) async fn decide(
     Payload(input): Payload<TrustInput>,
 ) -> Result<Json<TrustReply>, Error> {
     let engine = app.engine.clone();
-    app.finish(async move { engine.decide_trust(&location.place, input).await }).await.map(Json)
+    app.finish(async move { engine.decide_trust(&location.instance, input).await }).await.map(Json)
 }
 
 pub(super) async fn dismiss(
@@ -27,7 +27,7 @@ pub(super) async fn dismiss(
     location: Location,
     Payload(dismissal): Payload<TrustDismissal>,
 ) -> Result<Json<bool>, Error> {
-    app.engine.dismiss_trust(&location.place, &dismissal)?;
+    app.engine.dismiss_trust(&location.instance, &dismissal)?;
     Ok(Json(true))
 }
 

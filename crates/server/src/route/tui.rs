@@ -163,7 +163,7 @@ async fn command(app: &App, location: &Location, command: &str) -> Result<Json<b
 }
 
 async fn publish(app: &App, location: &Location, published: Published) -> Result<Json<bool>, Error> {
-    let directory = location.place.path().directory;
+    let directory = location.instance.path().directory;
     let signal = match published {
         Published::Append(Append { text }) if text.len() > MAX_TEXT_BYTES => {
             return Err(Error::payload("the text is too long for a prompt"));

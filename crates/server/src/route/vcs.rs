@@ -30,11 +30,11 @@ pub(super) struct Apply {
 }
 
 pub(super) async fn read(location: Location) -> Json<VcsReply> {
-    Json(location.place.vcs().await)
+    Json(location.instance.vcs().await)
 }
 
 pub(super) async fn status(location: Location) -> Result<Json<Vec<VcsFile>>, Error> {
-    Ok(Json(location.place.vcs_status().await?))
+    Ok(Json(location.instance.vcs_status().await?))
 }
 
 pub(super) async fn diff(
@@ -45,16 +45,16 @@ pub(super) async fn diff(
         Mode::Git => Against::Commit,
         Mode::Branch => Against::Branch,
     };
-    Ok(Json(location.place.vcs_diff(against, query.context).await?))
+    Ok(Json(location.instance.vcs_diff(against, query.context).await?))
 }
 
 pub(super) async fn raw(location: Location) -> Result<Response, Error> {
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("text/x-diff; charset=utf-8"))];
-    Ok((kind, location.place.vcs_raw().await?).into_response())
+    Ok((kind, location.instance.vcs_raw().await?).into_response())
 }
 
 pub(super) async fn apply(location: Location, Payload(body): Payload<Apply>) -> Result<Json<Value>, Error> {
-    if location.place.vcs_apply(&body.patch).await? {
+    if location.instance.vcs_apply(&body.patch).await? {
         return Ok(Json(json!({"applied": true})));
     }
     Err(Error::Refused {

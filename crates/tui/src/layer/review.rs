@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Layer;
 use crate::asked;
 use crate::msg::Cmd;
-use crate::review::{Change, Drawn, Focus, Review, Source, joined, parted};
+use crate::review::{Change, Drawn, Focus, Review, Source, merge_files, split_files};
 use crate::state::State;
 use crate::view::sidebar;
 
@@ -45,7 +45,7 @@ fn load(state: &mut State) -> Vec<Cmd> {
         Source::Asked(_) => asked_for(state),
     };
     if let Some(Layer::Review(review)) = state.layers.last_mut() {
-        review.load(joined(changes));
+        review.load(merge_files(changes));
     }
     Vec::new()
 }
@@ -57,7 +57,7 @@ fn asked_for(state: &State) -> Vec<Change> {
         "" => request.patterns.join(", "),
         path => crate::look::shown_path(path, &state.mirror.directory, &state.mirror.home),
     };
-    let mut changes = parted(text("diff"), &path);
+    let mut changes = split_files(text("diff"), &path);
     if let [only] = changes.as_mut_slice() {
         // The tool knows the file better than its diff does.
         only.file = path;

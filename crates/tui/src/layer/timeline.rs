@@ -28,6 +28,6 @@ fn prompts(state: &State) -> Vec<(codewright_proto::MessageId, String, u64)> {
     };
     let entries = transcript.entries.iter().take(transcript.end);
     let prompts = entries.filter(|entry| matches!(entry.info, Message::User(_)));
-    let prompts = prompts.map(|entry| (entry.info.id().clone(), entry.said(), entry.info.created()));
+    let prompts = prompts.map(|entry| (entry.info.id().clone(), entry.prompt_text(), entry.info.created()));
     prompts.filter(|(_, text, _)| !text.trim().is_empty()).collect()
 }

@@ -10,7 +10,7 @@ use crate::clean::{clean, clean_code, clean_line};
 use crate::diff::{self, View};
 use crate::highlight::{self, Inside};
 use crate::panel::{SIDES, indented, panel};
-use crate::transcript::PartEntry;
+use crate::transcript::{Body, PartEntry};
 use crate::{markdown, wrap};
 
 /// How many lines of an output are shown.
@@ -92,7 +92,7 @@ impl Look<'_> {
 
     /// Whether a part is a line among others of its kind.
     pub(super) fn is_slim(&self, part: &PartEntry) -> bool {
-        let codewright_proto::PartBody::Tool(tool) = &part.part.body else { return false };
+        let Body::Tool(tool) = &part.body else { return false };
         let call = Call::of(tool);
         call.error.is_none() && self.below(part, &call).is_none()
     }
@@ -388,7 +388,7 @@ impl Look<'_> {
         let transcript = child.as_ref().and_then(|id| self.mirror.transcripts.get(id));
         let calls = transcript.map(|transcript| {
             let parts = transcript.entries.iter().flat_map(|entry| &entry.parts);
-            parts.filter(|part| matches!(part.part.body, codewright_proto::PartBody::Tool(_))).count()
+            parts.filter(|part| matches!(part.body, Body::Tool(_))).count()
         });
         if let Some(calls) = calls {
             text = format!("{calls} toolcall{}", if calls == 1 { "" } else { "s" });

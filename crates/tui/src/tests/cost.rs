@@ -78,7 +78,7 @@ fn a_long_answer_is_read_once_and_only_its_end_is_rendered() {
         }
         assert!(most <= HEIGHT + 2, "{most} blocks in a frame of {piece:?}");
         let transcript = &stage.state.mirror.transcripts[&id(SESSION)];
-        let text = transcript.entries[1].parts[0].text.as_ref().unwrap();
+        let text = transcript.entries[1].parts[0].text().unwrap();
         assert_eq!(text.text.len(), pieces.min(200) * piece.len() * 2_000);
     }
 }

@@ -51,7 +51,7 @@ impl Small {
 
     /// The messages are fetched anew, as after a broken connection.
     fn fetched(&mut self, messages: Vec<codewright_proto::MessageWithParts>, older: Option<&str>) {
-        self.stage.state.mirror.transcripts.get_mut(&id(SESSION)).unwrap().fetch();
+        self.stage.state.mirror.transcripts.get_mut(&id(SESSION)).unwrap().begin_fetch();
         self.stage.reply(Reply::Messages { session: id(SESSION), messages, older: older.map(str::to_owned) });
     }
 

@@ -9,7 +9,7 @@ use crate::layer::{self, Layer};
 use crate::msg::{Cmd, Edited};
 use crate::state::{Route, State};
 use crate::theme::Mode;
-use crate::transcript::Scroll;
+use crate::transcript::{Body, Scroll};
 
 /// Whether an action means something at the moment.
 pub(crate) fn applies(state: &State, action: Action) -> bool {
@@ -261,7 +261,7 @@ fn undo(state: &mut State) -> Vec<Cmd> {
     let Some(transcript) = state.mirror.transcripts.get(&session) else { return Vec::new() };
     let counted = transcript.entries.iter().take(transcript.end);
     let last = counted.rev().find(|entry| matches!(entry.info, Message::User(_)));
-    let Some((message, text)) = last.map(|entry| (entry.info.id().clone(), entry.said())) else {
+    let Some((message, text)) = last.map(|entry| (entry.info.id().clone(), entry.prompt_text())) else {
         state.warn("there is no prompt to take back");
         return Vec::new();
     };
@@ -293,9 +293,8 @@ fn copy_answer(state: &mut State) -> Vec<Cmd> {
     let entries = transcript.into_iter().flat_map(|transcript| transcript.entries.iter().rev());
     let answers = entries.filter(|entry| matches!(entry.info, Message::Assistant(_)));
     let texts = answers.map(|entry| {
-        let texts =
-            entry.parts.iter().filter(|part| matches!(part.part.body, codewright_proto::PartBody::Text(_)));
-        texts.map(|part| part.text().trim()).collect::<Vec<_>>().join("\n\n")
+        let texts = entry.parts.iter().filter(|part| matches!(part.body, Body::Text { .. }));
+        texts.filter_map(|part| Some(part.text()?.text.trim())).collect::<Vec<_>>().join("\n\n")
     });
     match texts.into_iter().find(|text| !text.is_empty()) {
         Some(text) => vec![Cmd::Copy(text)],
@@ -317,14 +316,14 @@ fn transcript_text(state: &State) -> String {
     let transcript = state.session_id().and_then(|id| state.mirror.transcripts.get(id));
     for entry in transcript.into_iter().flat_map(|transcript| &transcript.entries) {
         match &entry.info {
-            Message::User(_) => text.push_str(&format!("\n## User\n\n{}\n", entry.said().trim())),
+            Message::User(_) => text.push_str(&format!("\n## User\n\n{}\n", entry.prompt_text().trim())),
             Message::Assistant(info) => {
                 let mut head = format!("\n## {} ({})\n", info.agent, info.model_id);
                 for part in &entry.parts {
-                    let piece = match &part.part.body {
-                        codewright_proto::PartBody::Text(_) => format!("\n{}\n", part.text().trim()),
-                        codewright_proto::PartBody::Tool(tool) => tool_text(tool),
-                        _ => continue,
+                    let piece = match &part.body {
+                        Body::Text { text, .. } => format!("\n{}\n", text.text.trim()),
+                        Body::Tool(tool) => tool_text(tool),
+                        Body::Reasoning { .. } | Body::Other(_) => continue,
                     };
                     text.push_str(&std::mem::take(&mut head));
                     text.push_str(&piece);

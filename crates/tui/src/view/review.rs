@@ -77,8 +77,8 @@ fn title(state: &State, review: &Review, width: u16) -> Line<'static> {
     let seen = (0..review.files.len()).filter(|at| review.is_reviewed(*at)).count();
     let seen = if seen > 0 { format!(" · {seen} looked at") } else { String::new() };
     let counted = match &review.loaded {
-        Loaded::Here => format!("{count} file{}{seen} ", if count == 1 { "" } else { "s" }),
-        Loaded::Not | Loaded::Failed(_) => String::new(),
+        Loaded::Ready => format!("{count} file{}{seen} ", if count == 1 { "" } else { "s" }),
+        Loaded::Pending | Loaded::Failed(_) => String::new(),
     };
     let left = vec![Span::styled(" Diff ", bold), Span::styled(review.source.title(), muted)];
     both_ends(left, vec![Span::styled(counted, muted)], width)
@@ -131,10 +131,10 @@ fn tree_view(state: &State, review: &Review, buffer: &mut Buffer, area: Rect) {
 fn changes_view(state: &State, review: &Review, buffer: &mut Buffer, (pane, split): (Rect, bool)) {
     let muted = Style::new().fg(state.theme.muted);
     let told = match &review.loaded {
-        Loaded::Not => Some("loading…".to_owned()),
+        Loaded::Pending => Some("loading…".to_owned()),
         Loaded::Failed(why) => Some(format!("the changes could not be read: {why}\nr tries again")),
-        Loaded::Here if review.files.is_empty() => Some("nothing has changed".to_owned()),
-        Loaded::Here => None,
+        Loaded::Ready if review.files.is_empty() => Some("nothing has changed".to_owned()),
+        Loaded::Ready => None,
     };
     if let Some(told) = told {
         let lines = told.lines().flat_map(|line| {

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::time::Interval;
 use tokio_util::sync::CancellationToken;
 
-use super::known;
+use super::find_session;
 use crate::Error;
 use crate::extract::{One, Params};
 use crate::route::event::last_event;
@@ -184,7 +184,7 @@ pub(in crate::route) async fn read(
     One(id): One<SessionId>,
     Params(page): Params<Page>,
 ) -> Result<Json<History>, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let limit = number("limit", page.limit.as_deref(), 1..=MAX_EVENTS)?;
     let limit = limit.map_or(DEFAULT_EVENTS, |limit| limit as usize);
     let after = number("after", page.after.as_deref(), 0..=MAX_SEQ)?;
@@ -235,7 +235,7 @@ pub(in crate::route) async fn follow(
     closing: Option<Extension<Closing>>,
     headers: HeaderMap,
 ) -> Result<Response, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let initial = number("after", query.after.as_deref(), 0..=MAX_SEQ)?;
     // A client that reconnects sends the last event it received, which takes precedence over the initial query.
     let after = last_event(&headers)?.or(initial);

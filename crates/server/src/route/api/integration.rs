@@ -9,15 +9,15 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{located, shape};
+use super::{shape, with_location};
 use crate::Error;
 use crate::extract::{Location, One, Payload};
 use crate::state::App;
 
 pub(in crate::route) async fn list(State(app): State<App>, location: Location) -> Json<Value> {
     let (sign_ins, labels) = (app.engine.sign_in_methods(), app.engine.labels());
-    let all = location.place.connections();
-    located(&location, all.iter().map(|one| shape::integration(one, &sign_ins, &labels)).collect())
+    let all = location.instance.connections();
+    with_location(&location, all.iter().map(|one| shape::integration(one, &sign_ins, &labels)).collect())
 }
 
 pub(in crate::route) async fn read(
@@ -26,9 +26,9 @@ pub(in crate::route) async fn read(
     One(id): One<String>,
 ) -> Json<Value> {
     let (sign_ins, labels) = (app.engine.sign_in_methods(), app.engine.labels());
-    let all = location.place.connections();
+    let all = location.instance.connections();
     let found = all.iter().find(|(provider, ..)| *provider == id);
-    located(&location, found.map_or(Value::Null, |one| shape::integration(one, &sign_ins, &labels)))
+    with_location(&location, found.map_or(Value::Null, |one| shape::integration(one, &sign_ins, &labels)))
 }
 
 #[derive(Deserialize)]
@@ -72,7 +72,7 @@ pub(in crate::route) async fn connect(
         "mode": if attempt.is_automatic { "auto" } else { "code" },
         "time": time(&attempt),
     });
-    Ok(located(&location, data))
+    Ok(with_location(&location, data))
 }
 
 pub(in crate::route) async fn status(
@@ -88,7 +88,7 @@ pub(in crate::route) async fn status(
         Progress::Failed(message) => json!({"status": "failed", "message": message, "time": time}),
         Progress::Expired => json!({"status": "expired", "time": time}),
     };
-    Ok(located(&location, data))
+    Ok(with_location(&location, data))
 }
 
 pub(in crate::route) async fn cancel(State(app): State<App>, One(id): One<String>) -> StatusCode {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::history::admission;
 use super::page::{self, Anchor, Direction, Order};
-use super::{given, known};
+use super::{find_session, parse_id};
 use crate::Error;
 use crate::extract::{One, Params, Payload, Two};
 use crate::state::App;
@@ -50,8 +50,8 @@ pub(in crate::route) async fn prompt(
     Payload(body): Payload<PromptBody>,
 ) -> Result<Json<Value>, Error> {
     let PromptBody { id: message_id, prompt, resume, .. } = body;
-    let message_id = message_id.as_deref().map(|id| given("id", MessageId::parse(id))).transpose()?;
-    known(&app, &id).await?;
+    let message_id = message_id.as_deref().map(|id| parse_id("id", MessageId::parse(id))).transpose()?;
+    find_session(&app, &id).await?;
     // The second of two requests with the same id waits for the first one and finds its message.
     let _lock = match &message_id {
         Some(message_id) => Some(app.message_locks.lock(message_id).await),
@@ -98,7 +98,7 @@ pub(in crate::route) async fn messages(
     One(id): One<SessionId>,
     Params(page): Params<Page>,
 ) -> Result<Json<Messages>, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let limit = super::history::number("limit", page.limit.as_deref(), 1..=MAX_MESSAGES as u64)?;
     let limit = limit.map_or(DEFAULT_MESSAGES, |limit| limit as usize);
     let cursor = match (page.cursor.as_deref(), page.order) {
@@ -165,7 +165,7 @@ pub(in crate::route) async fn one(
     State(app): State<App>,
     Two(id, message): Two<SessionId, MessageId>,
 ) -> Result<Json<Value>, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     if !app.engine.has_message(&id, &message).await? {
         return Err(Error::MissingMessage { session: id, message });
     }
@@ -183,7 +183,7 @@ pub(in crate::route) async fn context(
     State(app): State<App>,
     One(id): One<SessionId>,
 ) -> Result<Json<Context>, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let mut context = app.engine.context(&id, MAX_CONTEXT_BYTES).await?;
     // The prompt that requested a summary is represented by the summary.
     context.retain(|message| Reason::of(&message.parts).is_none());

@@ -7,7 +7,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{given, known};
+use super::{find_session, parse_id};
 use crate::Error;
 use crate::extract::{One, Payload};
 use crate::state::App;
@@ -26,8 +26,8 @@ pub(in crate::route) async fn stage(
     One(id): One<SessionId>,
     Payload(body): Payload<Stage>,
 ) -> Result<Json<Value>, Error> {
-    let message_id = given("messageID", MessageId::parse(&body.message_id))?;
-    known(&app, &id).await?;
+    let message_id = parse_id("messageID", MessageId::parse(&body.message_id))?;
+    find_session(&app, &id).await?;
     if !app.engine.has_message(&id, &message_id).await? {
         return Err(Error::MissingMessage { session: id, message: message_id });
     }
@@ -48,7 +48,7 @@ pub(in crate::route) async fn clear(
     State(app): State<App>,
     One(id): One<SessionId>,
 ) -> Result<StatusCode, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let engine = app.engine.clone();
     app.finish(async move { engine.unrevert(&id, UnrevertInput::default()).await }).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -58,7 +58,7 @@ pub(in crate::route) async fn commit(
     State(app): State<App>,
     One(id): One<SessionId>,
 ) -> Result<StatusCode, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let engine = app.engine.clone();
     app.finish(async move { engine.commit_revert(&id).await }).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -7,7 +7,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{given, known, shape};
+use super::{find_session, parse_id, shape};
 use crate::Error;
 use crate::extract::{Location, One, Payload};
 use crate::serve::Closing;
@@ -33,22 +33,22 @@ pub(in crate::route) async fn create(
     location: Location,
     Payload(body): Payload<SessionBody>,
 ) -> Result<Json<Value>, Error> {
-    let id = body.id.as_deref().map(|id| given("id", SessionId::parse(id))).transpose()?;
-    let place = match body.location {
+    let id = body.id.as_deref().map(|id| parse_id("id", SessionId::parse(id))).transpose()?;
+    let instance = match body.location {
         Some(LocationInput { workspace_id: Some(_), .. }) => {
             return Err(Error::NotSupported { what: "working in workspaces" });
         }
         Some(LocationInput { directory, .. }) => {
-            app.engine.place(&app.engine.default_directory().join(directory)).await?
+            app.engine.instance(&app.engine.default_directory().join(directory)).await?
         }
-        None => location.place,
+        None => location.instance,
     };
     let input = SessionInput { agent: body.agent, model: body.model, ..SessionInput::default() };
     let engine = app.engine.clone();
     let create = async move {
         match id {
-            Some(id) => engine.create_session_as(&place, id, input).await,
-            None => engine.create_session(&place, input).await,
+            Some(id) => engine.create_session_as(&instance, id, input).await,
+            None => engine.create_session(&instance, input).await,
         }
     };
     let session = app.finish(create).await?;
@@ -65,7 +65,7 @@ pub(in crate::route) async fn agent(
     One(id): One<SessionId>,
     Payload(Agent { agent }): Payload<Agent>,
 ) -> Result<StatusCode, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let engine = app.engine.clone();
     app.finish(async move { engine.choose(&id, Some(agent), None).await }).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -81,7 +81,7 @@ pub(in crate::route) async fn model(
     One(id): One<SessionId>,
     Payload(Model { model }): Payload<Model>,
 ) -> Result<StatusCode, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let engine = app.engine.clone();
     app.finish(async move { engine.choose(&id, None, Some(model)).await }).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -91,7 +91,7 @@ pub(in crate::route) async fn interrupt(
     State(app): State<App>,
     One(id): One<SessionId>,
 ) -> Result<StatusCode, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let engine = app.engine.clone();
     app.finish(async move { engine.abort(&id).await }).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -103,7 +103,7 @@ pub(in crate::route) async fn wait(
     One(id): One<SessionId>,
     closing: Option<Extension<Closing>>,
 ) -> Result<StatusCode, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let closing = Closing::token(closing);
     let mut feed = app.engine.subscribe();
     while app.engine.statuses().contains_key(&id) {
@@ -117,7 +117,7 @@ pub(in crate::route) async fn compact(
     State(app): State<App>,
     One(id): One<SessionId>,
 ) -> Result<StatusCode, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let engine = app.engine.clone();
     app.finish(async move { engine.compact(&id).await }).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -7,14 +7,14 @@ use codewright_proto::{PtyId, PtyInput, PtyPatch};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
-use super::located;
+use super::with_location;
 use crate::Error;
 use crate::extract::{Location, One, Payload};
 use crate::route::pty::TICKET_HEADER;
 use crate::state::App;
 
 pub(in crate::route) async fn list(State(app): State<App>, location: Location) -> Json<Value> {
-    located(&location, json!(app.engine.terminals(&location.place)))
+    with_location(&location, json!(app.engine.terminals(&location.instance)))
 }
 
 pub(in crate::route) async fn create(
@@ -22,7 +22,7 @@ pub(in crate::route) async fn create(
     location: Location,
     Payload(input): Payload<PtyInput>,
 ) -> Result<Json<Value>, Error> {
-    Ok(located(&location, json!(app.engine.open_terminal(&location.place, input)?)))
+    Ok(with_location(&location, json!(app.engine.open_terminal(&location.instance, input)?)))
 }
 
 pub(in crate::route) async fn read(
@@ -30,7 +30,7 @@ pub(in crate::route) async fn read(
     location: Location,
     One(id): One<PtyId>,
 ) -> Result<Json<Value>, Error> {
-    Ok(located(&location, json!(app.engine.terminal(&id)?)))
+    Ok(with_location(&location, json!(app.engine.terminal(&id)?)))
 }
 
 pub(in crate::route) async fn update(
@@ -39,7 +39,7 @@ pub(in crate::route) async fn update(
     One(id): One<PtyId>,
     Payload(patch): Payload<PtyPatch>,
 ) -> Result<Json<Value>, Error> {
-    Ok(located(&location, json!(app.engine.change_terminal(&id, patch)?)))
+    Ok(with_location(&location, json!(app.engine.change_terminal(&id, patch)?)))
 }
 
 pub(in crate::route) async fn remove(
@@ -61,5 +61,5 @@ pub(in crate::route) async fn ticket(
         return Err((StatusCode::FORBIDDEN, Json(body)).into_response());
     }
     let ticket = app.engine.terminal_ticket(&id).map_err(|error| Error::from(error).into_response())?;
-    Ok(located(&location, json!(ticket)))
+    Ok(with_location(&location, json!(ticket)))
 }

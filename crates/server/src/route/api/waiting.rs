@@ -11,7 +11,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{given, known, located};
+use super::{find_session, parse_id, with_location};
 use crate::Error;
 use crate::extract::{Location, One, Params, Payload, Two};
 use crate::state::App;
@@ -19,14 +19,14 @@ use crate::v2::waiting::permission;
 
 pub(in crate::route) async fn questions(State(app): State<App>, location: Location) -> Json<Value> {
     let pending = app.in_directory(&location, app.engine.questions(), |request| &request.session_id).await;
-    located(&location, json!(pending))
+    with_location(&location, json!(pending))
 }
 
 pub(in crate::route) async fn questions_of(
     State(app): State<App>,
     One(id): One<SessionId>,
 ) -> Result<Json<Value>, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let pending = app.engine.questions();
     let data: Vec<_> = pending.into_iter().filter(|request| request.session_id == id).collect();
     Ok(Json(json!({ "data": data })))
@@ -53,7 +53,7 @@ pub(in crate::route) async fn reject(
 
 /// Fails if the session has no such pending question: a client of one session must not answer for another one.
 async fn check_question(app: &App, session: &SessionId, id: &QuestionId) -> Result<(), Error> {
-    known(app, session).await?;
+    find_session(app, session).await?;
     let mut pending = app.engine.questions().into_iter();
     let is_pending = pending.any(|request| request.id == *id && request.session_id == *session);
     let missing = || engine::Error::NotFound { resource: Resource::Question, id: id.to_string() };
@@ -66,14 +66,14 @@ pub(in crate::route) async fn permissions(
 ) -> Result<Json<Value>, Error> {
     let pending = app.engine.permissions().await?;
     let pending = app.in_directory(&location, pending, |request| &request.session_id).await;
-    Ok(located(&location, pending.iter().map(permission).collect()))
+    Ok(with_location(&location, pending.iter().map(permission).collect()))
 }
 
 pub(in crate::route) async fn permissions_of(
     State(app): State<App>,
     One(id): One<SessionId>,
 ) -> Result<Json<Value>, Error> {
-    known(&app, &id).await?;
+    find_session(&app, &id).await?;
     let pending = app.engine.permissions().await?;
     let data: Vec<_> = pending.iter().filter(|request| request.session_id == id).map(permission).collect();
     Ok(Json(json!({ "data": data })))
@@ -105,8 +105,8 @@ pub(in crate::route) async fn request_permission(
     One(session): One<SessionId>,
     Payload(body): Payload<PermissionBody>,
 ) -> Result<Json<Value>, Error> {
-    let id = body.id.as_deref().map(|id| given("id", PermissionId::parse(id))).transpose()?;
-    known(&app, &session).await?;
+    let id = body.id.as_deref().map(|id| parse_id("id", PermissionId::parse(id))).transpose()?;
+    find_session(&app, &session).await?;
     let wanted = Wanted {
         id,
         permission: body.action,
@@ -138,7 +138,7 @@ async fn pending_permission(
     session: &SessionId,
     id: &PermissionId,
 ) -> Result<PermissionRequest, Error> {
-    known(app, session).await?;
+    find_session(app, session).await?;
     let mut pending = app.engine.permissions().await?.into_iter();
     let found = pending.find(|request| request.id == *id && request.session_id == *session);
     let missing = || engine::Error::NotFound { resource: Resource::Permission, id: id.to_string() };

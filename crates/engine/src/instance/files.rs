@@ -12,7 +12,7 @@ use codewright_workspace as workspace;
 use tokio_util::sync::CancellationToken;
 use workspace::{Kind, Workspace};
 
-use crate::{Error, Place};
+use crate::{Error, Instance};
 
 /// The largest file whose content is given.
 const MAX_CONTENT_BYTES: u64 = 20 * 1024 * 1024;
@@ -27,7 +27,7 @@ const SAMPLE_BYTES: usize = 8192;
 #[derive(Default)]
 pub(crate) struct Names(Mutex<Option<(Instant, Arc<Vec<String>>)>>);
 
-impl Place {
+impl Instance {
     /// The entries of a directory, directories first.
     pub async fn list_files(&self, path: &str) -> Result<Vec<FileNode>, Error> {
         let at = self.inside(path)?;

@@ -14,7 +14,7 @@ use codewright_workspace::{Change, Changed, Folder, Watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::Place;
+use super::Instance;
 
 const HEAD: &str = "HEAD";
 /// The most that is read of HEAD.
@@ -69,11 +69,11 @@ impl Drop for Following {
 
 impl Heads {
     /// Watches the repository of a directory from now on, while somebody follows.
-    pub(crate) async fn open(&self, place: &Place) {
-        if !place.worktree.git {
+    pub(crate) async fn open(&self, instance: &Instance) {
+        if !instance.worktree.git {
             return;
         }
-        let (directory, root) = (place.path.directory.clone(), place.worktree.root.clone());
+        let (directory, root) = (instance.path.directory.clone(), instance.worktree.root.clone());
         {
             let mut state = self.lock();
             if state.directories.len() >= MAX_DIRECTORIES && !state.directories.contains_key(&directory) {

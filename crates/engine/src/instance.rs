@@ -1,6 +1,6 @@
 //! One directory: its worktree, project, configuration, agents and models.
 //!
-//! Opened once and then only read; what a place says never changes while it is held.
+//! Opened once and then only read; an instance never changes while it is held.
 
 pub(crate) mod files;
 pub(crate) mod head;
@@ -28,7 +28,7 @@ use crate::commands::{self, Command};
 use crate::engine::Inner;
 use crate::models::credentials::{Access, Credentials};
 use crate::models::{Configs, Models};
-use crate::permission::law::Law;
+use crate::permission::rules::PermissionRules;
 use crate::prompts::{self, Family};
 use crate::request::instructions::addresses::Addresses;
 use crate::request::instructions::{Found, Sources};
@@ -38,12 +38,12 @@ use crate::trust::Standing;
 use crate::{Error, redact, remote};
 use settled::Settled;
 
-/// Warnings kept of a place.
+/// Warnings kept by an instance.
 const MAX_WARNINGS: usize = 100;
 const DEFAULT_AGENT: &str = "build";
 
 /// One directory and everything that holds in it.
-pub struct Place {
+pub struct Instance {
     pub(crate) directory: PathBuf,
     pub(crate) worktree: Worktree,
     pub(crate) project: Project,
@@ -83,7 +83,7 @@ pub(crate) fn hide_options(agent: &mut Value) {
     }
 }
 
-impl Place {
+impl Instance {
     pub(crate) async fn open(inner: &Inner, directory: &Path) -> Result<Self, Error> {
         let directory = real_directory(directory)?;
         let worktree = codewright_config::find_worktree(&directory);
@@ -222,8 +222,8 @@ impl Place {
     }
 
     /// The skills that rules let an agent load.
-    pub(crate) fn skills(&self, law: &Law) -> Vec<Skill> {
-        let is_denied = |skill: &&Skill| law.decide("skill", &skill.name) == Action::Deny;
+    pub(crate) fn skills(&self, rules: &PermissionRules) -> Vec<Skill> {
+        let is_denied = |skill: &&Skill| rules.decide("skill", &skill.name) == Action::Deny;
         self.skills.iter().filter(|skill| !is_denied(skill)).cloned().collect()
     }
 
@@ -355,7 +355,7 @@ fn first_agent(config: &Config, agents: &[AgentSpec], warnings: &mut Vec<String>
 
 /// What agents and commands name that is not there.
 fn missing(agents: &[AgentSpec], commands: &[Command], models: &Models, origins: &Origins) -> Vec<String> {
-    let place = |path: String| match origins.of(&path) {
+    let named = |path: String| match origins.of(&path) {
         Some(origin) => format!("`{origin}`: `{path}`"),
         None => format!("`{path}`"),
     };
@@ -364,7 +364,7 @@ fn missing(agents: &[AgentSpec], commands: &[Command], models: &Models, origins:
         if let Some(model) = &agent.model
             && models.find(&model.provider_id, &model.model_id).is_err()
         {
-            let path = place(format!("agent.{}.model", agent.name));
+            let path = named(format!("agent.{}.model", agent.name));
             missing.push(format!(
                 "{path} names `{}/{}`, which cannot be used here",
                 model.provider_id, model.model_id
@@ -377,14 +377,14 @@ fn missing(agents: &[AgentSpec], commands: &[Command], models: &Models, origins:
         {
             missing.push(format!(
                 "{} names `{name}`, which is no agent",
-                place(format!("command.{}.agent", command.name))
+                named(format!("command.{}.agent", command.name))
             ));
         }
         let model = command.model.as_deref().and_then(codewright_config::parse_model);
         if let Some(model) = model
             && models.find(&model.provider_id, &model.model_id).is_err()
         {
-            let path = place(format!("command.{}.model", command.name));
+            let path = named(format!("command.{}.model", command.name));
             missing.push(format!(
                 "{path} names `{}/{}`, which cannot be used here",
                 model.provider_id, model.model_id

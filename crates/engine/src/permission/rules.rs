@@ -1,7 +1,7 @@
-//! What holds for a session: its own rules, and those of everybody who handed it the work.
+//! The permission rules of a session: its own, and those of the sessions it works for.
 //!
-//! Work that is handed down never may more than whoever handed it down: each layer is asked by
-//! itself, and the strictest answer holds. So no child, whatever its agent, loosens a rule.
+//! A subagent never has more permissions than its callers. Each layer of rules is evaluated
+//! separately and the strictest action holds, so a child cannot loosen a rule of its caller.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use super::evaluate::{evaluate, is_named, is_off, matches, strictest};
 use super::implied::judge;
 use crate::Error;
 use crate::engine::Inner;
-use crate::place::Place;
+use crate::instance::Instance;
 
 /// How many sessions may stand above one; what is above them is not looked at.
 const MAX_ABOVE: usize = 64;
 
-/// Rules in layers: one's own, then those of whoever handed down the work, up to the user.
+/// Rules in layers: the session's own, then those of each caller, up to the user's session.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Law(Arc<[Layer]>);
+pub(crate) struct PermissionRules(Arc<[Layer]>);
 
 /// The rules of one session's agent.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,20 +89,20 @@ impl Limits {
     }
 }
 
-impl Default for Law {
-    /// The law of one who has no rules: everything is asked.
+impl Default for PermissionRules {
+    /// No rules: every action asks for permission.
     fn default() -> Self {
         Self::of(Vec::new())
     }
 }
 
-impl Law {
-    /// The law of one whom nobody handed anything.
+impl PermissionRules {
+    /// The rules of a session without callers.
     pub(crate) fn of(rules: Vec<Rule>) -> Self {
         Self([Layer { rules: rules.into(), limits: None }].into())
     }
 
-    /// The law of an agent, with further rules after its own. Those are a user's or a client's.
+    /// The rules of an agent, followed by further rules of a user or a client.
     pub(crate) fn of_agent(agent: &AgentSpec, more: &[Rule]) -> Self {
         let limits = agent.limits.as_ref().map(|limits| Limits {
             user: [limits.user.as_slice(), more].concat().into(),
@@ -112,9 +112,9 @@ impl Law {
         Self([Layer { rules: [agent.permission.as_slice(), more].concat().into(), limits }].into())
     }
 
-    /// The law of one who works for others.
+    /// These rules, limited by those of the callers.
     pub(crate) fn under<'a>(self, above: impl IntoIterator<Item = &'a Self>) -> Self {
-        let above = above.into_iter().flat_map(|law| law.0.iter().cloned());
+        let above = above.into_iter().flat_map(|rules| rules.0.iter().cloned());
         Self(self.0.iter().cloned().chain(above).collect())
     }
 
@@ -161,12 +161,17 @@ impl Law {
     }
 }
 
-/// The law of a session whose next steps an agent takes.
+/// Returns the permission rules of a session that works with this agent.
 ///
-/// Whoever is waited for by a call works under the law of that call. Otherwise the sessions
+/// A subagent that a call waits for works under the rules of that call. Otherwise the sessions
 /// above are looked up, each with the agent that it has now.
-pub(crate) async fn law(inner: &Inner, place: &Place, session: &Session, agent: &str) -> Result<Law, Error> {
-    let own = own(place, session, agent)?;
+pub(crate) async fn rules(
+    inner: &Inner,
+    instance: &Instance,
+    session: &Session,
+    agent: &str,
+) -> Result<PermissionRules, Error> {
+    let own = own(instance, session, agent)?;
     if let Some(above) = inner.subagents.above(&session.id) {
         return Ok(own.under(&above));
     }
@@ -174,23 +179,23 @@ pub(crate) async fn law(inner: &Inner, place: &Place, session: &Session, agent: 
     let mut next = session.parent_id.clone();
     while let Some(id) = next.take().filter(|_| above.len() < MAX_ABOVE) {
         let Some(parent) = inner.store.session(&id).await? else { break };
-        let place = inner.place(std::path::Path::new(&parent.directory)).await?;
+        let instance = inner.instance(std::path::Path::new(&parent.directory)).await?;
         // An agent that is gone stands for the one that sessions begin with.
-        let named = parent.agent.as_deref().filter(|name| place.agent(name).is_ok());
-        let agent = place.agent_name(named)?;
-        above.push(self::own(&place, &parent, &agent)?);
+        let named = parent.agent.as_deref().filter(|name| instance.agent(name).is_ok());
+        let agent = instance.agent_name(named)?;
+        above.push(self::own(&instance, &parent, &agent)?);
         next = parent.parent_id;
     }
     Ok(own.under(&above))
 }
 
 /// An agent's rules, then the session's.
-fn own(place: &Place, session: &Session, agent: &str) -> Result<Law, Error> {
+fn own(instance: &Instance, session: &Session, agent: &str) -> Result<PermissionRules, Error> {
     let mut more: Vec<Rule> = session.permission.iter().flatten().cloned().collect();
     if session.parent_id.is_some() {
-        more.extend(place.settled.rules_below());
+        more.extend(instance.settled.rules_below());
     }
-    Ok(Law::of_agent(place.agent(agent)?, &more))
+    Ok(PermissionRules::of_agent(instance.agent(agent)?, &more))
 }
 
 #[cfg(test)]
@@ -257,10 +262,10 @@ mod tests {
             ],
         ) {
             let mut layers = layers.into_iter();
-            let mut above = Law::of(layers.next().unwrap_or_default());
+            let mut above = PermissionRules::of(layers.next().unwrap_or_default());
             for rules in layers {
-                let child = Law::of(rules.clone()).under([&above]);
-                let alone = Law::of(rules);
+                let child = PermissionRules::of(rules.clone()).under([&above]);
+                let alone = PermissionRules::of(rules);
                 prop_assert!(rank(child.decide(key, &pattern)) >= rank(above.decide(key, &pattern)));
                 prop_assert!(rank(child.decide(key, &pattern)) >= rank(alone.decide(key, &pattern)));
                 prop_assert!(!above.is_off(key) || child.is_off(key));
@@ -295,8 +300,8 @@ mod tests {
                 }),
                 ..agent()
             };
-            let law = Law::of_agent(&agent, &[]);
-            let (own, found) = (Law::of(user).decide(key, &pattern), law.decide(key, &pattern));
+            let rules = PermissionRules::of_agent(&agent, &[]);
+            let (own, found) = (PermissionRules::of(user).decide(key, &pattern), rules.decide(key, &pattern));
             let by_exception = own == Action::Ask
                 && exceptions.iter().any(|rule| matches(&rule.permission, key) && matches(&rule.pattern, &pattern));
             prop_assert!(rank(found) >= rank(own) || by_exception, "{own:?} became {found:?}");
@@ -304,8 +309,8 @@ mod tests {
             prop_assert!(rank(found) >= rank(restriction), "{restriction:?} became {found:?}");
             let implied = Implied::new(key, &pattern);
             let own = judge(&agent.limits.iter().flat_map(|limits| limits.user.clone()).collect::<Vec<_>>(), &implied);
-            prop_assert!(rank(law.judge(&implied)) >= rank(own) || own == Action::Ask && !exceptions.is_empty());
-            prop_assert!(own != Action::Deny || law.judge(&implied) == Action::Deny);
+            prop_assert!(rank(rules.judge(&implied)) >= rank(own) || own == Action::Ask && !exceptions.is_empty());
+            prop_assert!(own != Action::Deny || rules.judge(&implied) == Action::Deny);
         }
 
         /// Alone, one's own rules mean what they always meant.
@@ -316,7 +321,7 @@ mod tests {
             pattern in proptest::sample::select(WORDS.as_slice()),
         ) {
             let expected = evaluate(rules.iter(), key, pattern).map_or(Action::Ask, |rule| rule.action);
-            prop_assert_eq!(Law::of(rules).decide(key, pattern), expected);
+            prop_assert_eq!(PermissionRules::of(rules).decide(key, pattern), expected);
         }
     }
 
@@ -343,7 +348,7 @@ mod tests {
             Rule::new("bash", "rm *", Action::Allow),
             Rule::new("edit", "*", Action::Deny),
         ];
-        let law = |exceptions: &[Rule]| {
+        let rules = |exceptions: &[Rule]| {
             let agent = AgentSpec {
                 permission: [user.as_slice(), &of_repository].concat(),
                 limits: Some(RuleLimits {
@@ -353,9 +358,9 @@ mod tests {
                 }),
                 ..agent()
             };
-            Law::of_agent(&agent, &[])
+            PermissionRules::of_agent(&agent, &[])
         };
-        let (accepted, refused) = (law(&of_repository[..2]), law(&[]));
+        let (accepted, refused) = (rules(&of_repository[..2]), rules(&[]));
         for (permission, pattern, with, without) in [
             ("bash", "git status", Action::Allow, Action::Ask),
             ("bash", "rm x", Action::Deny, Action::Deny),
@@ -370,8 +375,8 @@ mod tests {
 
     #[test]
     fn a_denial_above_is_named_to_the_child() {
-        let above = Law::of(vec![Rule::new("edit", "*", Action::Deny)]);
-        let child = Law::of(vec![Rule::new("*", "*", Action::Allow)]).under([&above]);
+        let above = PermissionRules::of(vec![Rule::new("edit", "*", Action::Deny)]);
+        let child = PermissionRules::of(vec![Rule::new("*", "*", Action::Allow)]).under([&above]);
         assert_eq!(child.decide("edit", "a.rs"), Action::Deny);
         assert_eq!(child.about("edit").len(), 2);
         assert!(child.is_off("edit") && !child.is_off("read"));

@@ -11,7 +11,7 @@ use codewright_proto::{VcsFile, VcsReply, VcsStatus};
 use codewright_workspace::git::{Call, Ended, MAX_OUTPUT_BYTES, Repository};
 
 use crate::patch::{self, Kept};
-use crate::{Error, Place};
+use crate::{Error, Instance};
 
 /// How long one call of git may take.
 const GIT_DEADLINE: Duration = Duration::from_secs(20);
@@ -38,7 +38,7 @@ pub enum Against {
     Branch,
 }
 
-impl Place {
+impl Instance {
     /// The branches; both absent outside a repository.
     pub async fn vcs(&self) -> VcsReply {
         let Ok(Some(tree)) = self.tree().await else { return VcsReply::default() };

@@ -69,15 +69,15 @@ fn bounds(wanted: &Value) -> Bounds {
 }
 
 /// A program by its path or its name.
-fn find(name: &str, places: &str) -> Option<PathBuf> {
+fn find(name: &str, instances: &str) -> Option<PathBuf> {
     let path = Path::new(name);
     if path.is_absolute() {
         return path.is_file().then(|| path.to_owned());
     }
     // A path that is relative would be another program in every directory.
     let is_name = path.components().count() == 1;
-    let mut places = std::env::split_paths(places).filter(|place| place.is_absolute() && is_name);
-    places.find_map(|place| Some(place.join(path)).filter(|path| path.is_file()))
+    let mut instances = std::env::split_paths(instances).filter(|instance| instance.is_absolute() && is_name);
+    instances.find_map(|instance| Some(instance.join(path)).filter(|path| path.is_file()))
 }
 
 #[cfg(test)]

@@ -1,0 +1,171 @@
+//! The part of a transcript that is on the screen.
+
+use std::rc::Rc;
+
+use ratatui::text::Line;
+
+use super::{MAX_RENDERED, Place, Row, Transcript};
+use crate::scroll::{self, Edge, Position, Rendered, Scrollable};
+
+/// The part of the transcript that is on the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scroll {
+    /// The end, also when more is added.
+    End,
+    /// From this position on.
+    At(Position<Place>),
+}
+
+/// Renders the blocks of a transcript.
+pub(crate) trait Draw {
+    /// Returns the number of blocks of a part. The part after the last one is the end of the message.
+    fn blocks(&self, transcript: &Transcript, entry: usize, part: usize) -> usize;
+    /// Returns the lines of a block.
+    fn lines(&self, transcript: &Transcript, place: Place) -> Vec<Line<'static>>;
+    /// Returns a number that changes whenever the lines change, or `None` if they change over time and must not
+    /// be cached.
+    fn stamp(&self, transcript: &Transcript, place: Place) -> Option<u64>;
+    /// Whether a block follows the block before it without a blank line.
+    fn joins(&self, transcript: &Transcript, before: Place, place: Place) -> bool;
+}
+
+/// A transcript as it is drawn.
+struct Drawn<'a> {
+    transcript: &'a Transcript,
+    draw: &'a dyn Draw,
+}
+
+impl Drawn<'_> {
+    /// Returns the first block of an entry, or of the entries after it.
+    fn first_from(&self, entry: usize) -> Option<Place> {
+        let start = Place { entry, part: 0, block: 0 };
+        if entry >= self.transcript.end {
+            return None;
+        }
+        if self.draw.blocks(self.transcript, entry, 0) > 0 { Some(start) } else { self.next(start) }
+    }
+
+    /// Returns the position of the first row on a screen of a height.
+    fn top(&self, height: usize) -> Option<Position<Place>> {
+        match self.transcript.scroll {
+            Scroll::At(position) => Some(position),
+            Scroll::End => scroll::last_page(self, height),
+        }
+    }
+
+    fn lines(&self, place: Place) -> Rc<Vec<Line<'static>>> {
+        let Self { transcript, draw } = self;
+        let Some(stamp) = draw.stamp(transcript, place) else {
+            return Rc::new(draw.lines(transcript, place));
+        };
+        let key = (transcript.entries[place.entry].info.id().clone(), place.part, place.block);
+        if let Some((cached, lines)) = transcript.rendered.borrow().get(&key)
+            && *cached == stamp
+        {
+            return Rc::clone(lines);
+        }
+        let lines = Rc::new(draw.lines(transcript, place));
+        let mut rendered = transcript.rendered.borrow_mut();
+        if rendered.len() >= MAX_RENDERED {
+            rendered.clear();
+        }
+        rendered.insert(key, (stamp, Rc::clone(&lines)));
+        lines
+    }
+}
+
+impl Scrollable for Drawn<'_> {
+    type Place = Place;
+
+    fn next(&self, mut place: Place) -> Option<Place> {
+        let Self { transcript, draw } = self;
+        place.block += 1;
+        while place.entry < transcript.end {
+            while place.part <= transcript.entries[place.entry].parts.len() {
+                if place.block < draw.blocks(transcript, place.entry, place.part) {
+                    return Some(place);
+                }
+                place.part += 1;
+                place.block = 0;
+            }
+            place = Place { entry: place.entry + 1, part: 0, block: 0 };
+        }
+        None
+    }
+
+    fn previous(&self, mut place: Place) -> Option<Place> {
+        let Self { transcript, draw } = self;
+        loop {
+            if place.block > 0 {
+                place.block -= 1;
+                return Some(place);
+            }
+            if place.part > 0 {
+                place.part -= 1;
+            } else if place.entry > 0 {
+                place.entry -= 1;
+                place.part = transcript.entries[place.entry].parts.len();
+            } else {
+                return None;
+            }
+            place.block = draw.blocks(transcript, place.entry, place.part);
+        }
+    }
+
+    fn last(&self) -> Option<Place> {
+        self.previous(Place { entry: self.transcript.end, part: 0, block: 0 })
+    }
+
+    fn block(&self, place: Place) -> Rendered {
+        let lines = self.lines(place);
+        let before = self.previous(place);
+        let joins = |before| self.draw.joins(self.transcript, before, place);
+        let gap = !lines.is_empty() && before.is_some_and(|before| !joins(before));
+        Rendered { gap, lines }
+    }
+}
+
+impl Transcript {
+    fn drawn<'a>(&'a self, draw: &'a dyn Draw) -> Drawn<'a> {
+        Drawn { transcript: self, draw }
+    }
+
+    /// Returns the rows of a screen of a height. Scrolling beyond the end is corrected.
+    pub(crate) fn rows(&mut self, draw: &dyn Draw, height: usize) -> Vec<Row> {
+        if let Scroll::At(position) = self.scroll {
+            let rows = match position.place.entry < self.end {
+                true => scroll::rows_from(&self.drawn(draw), position, height),
+                false => Vec::new(),
+            };
+            if rows.len() >= height {
+                return rows;
+            }
+            self.scroll = Scroll::End;
+        }
+        scroll::last_rows(&self.drawn(draw), height)
+    }
+
+    /// Scrolls by a number of lines. Returns whether the start was reached.
+    pub(crate) fn scroll_by(&mut self, draw: &dyn Draw, lines: isize, height: usize) -> bool {
+        let drawn = self.drawn(draw);
+        let Some(top) = drawn.top(height) else { return true };
+        if lines >= 0 && self.scroll == Scroll::End {
+            return false;
+        }
+        let (position, edge) = scroll::moved(&drawn, top, lines);
+        self.scroll = if edge == Some(Edge::End) { Scroll::End } else { Scroll::At(position) };
+        edge == Some(Edge::Start)
+    }
+
+    /// Scrolls an entry to the top.
+    pub(crate) fn scroll_to(&mut self, draw: &dyn Draw, entry: usize) {
+        if let Some(place) = self.drawn(draw).first_from(entry) {
+            self.scroll = Scroll::At(Position { place, line: 0 });
+        }
+    }
+
+    /// Returns the entry that the first row of the screen belongs to.
+    pub(crate) fn top_entry(&self, draw: &dyn Draw, height: usize) -> usize {
+        self.drawn(draw).top(height).map_or(0, |position| position.place.entry)
+    }
+}
