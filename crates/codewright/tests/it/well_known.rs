@@ -121,12 +121,15 @@ fn what_an_address_may_not_ask_for_is_refused() -> Result<()> {
             "cannot run `no-such-program-4711`",
         ),
         (json!({ "command": ["echo", "x"], "env": "LD_PRELOAD" }), "wants to set `LD_PRELOAD`"),
-        (json!({ "command": ["echo", "x"], "env": "A B" }), "`auth.env` must be the name of a variable"),
+        (
+            json!({ "command": ["echo", "x"], "env": "A B" }),
+            "`auth.env` must be the name of an environment variable",
+        ),
         (
             json!({ "command": ["echo\u{1b}[2Kls"], "env": "A_TOKEN" }),
             "cannot be shown as it is, so it is not run",
         ),
-        (json!({ "command": "echo x", "env": "A_TOKEN" }), "`auth.command` must be a list of texts"),
+        (json!({ "command": "echo x", "env": "A_TOKEN" }), "`auth.command` must be a list of strings"),
         (json!({ "command": ["head", "-c", "100000", "/dev/zero"], "env": "A_TOKEN" }), "printed no token"),
     ] {
         office.serves(DOCUMENT, json!({ "auth": auth }));
