@@ -96,7 +96,7 @@ impl Engine {
             key: env.filled(codewright_config::env::EXA_API_KEY).map(str::to_owned),
         };
         let toolbox = Toolbox::builtin(&env, civil(clock.now_ms()).0);
-        let llm = codewright_llm::Client::within(network, &format!("codewright/{version}"))?;
+        let llm = codewright_llm::Client::with_network(network, &format!("codewright/{version}"))?;
         let (tracer, disabled_telemetry) = telemetry::open((&env, &dirs), &llm, (version, &clock));
         Ok(Self(Arc::new(Inner {
             tracer,
@@ -196,14 +196,14 @@ impl Engine {
         Ok(self.0.store.clone().close().await?)
     }
 
-    /// Begins to tell of a client's request; `parent` is what it says that belongs to.
+    /// Starts the span of a client's request. `parent` is its `traceparent` header.
     #[must_use]
     pub fn request_span(&self, method: &str, route: &str, parent: Option<&str>) -> Span {
         let tracer = &self.0.tracer;
         if !tracer.is_on() {
             return Span::default();
         }
-        // A client may invent methods; what is told has the known ones alone.
+        // A client can send any method; only known ones are exported.
         let method = telemetry::METHODS.into_iter().find(|known| *known == method).unwrap_or("_OTHER");
         let parent = parent.and_then(Context::parse).map(|parent| tracer.adopt(parent));
         let mut span = tracer.child_span(&format!("{method} {route}"), Kind::Server, parent);
@@ -225,7 +225,7 @@ impl Engine {
             let about = json!({ "told": counts.exported, "dropped": counts.dropped, "lost": counts.lost });
             self.0
                 .journal
-                .note(Level::Warn, "telemetry", "the collector does not have all", Some(about))
+                .note(Level::Warn, "telemetry", "some spans could not be exported", Some(about))
                 .await;
         }
     }

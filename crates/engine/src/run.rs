@@ -126,7 +126,7 @@ impl Run {
     async fn work(&self, lease: Lease, is_late: bool, seen: &mut u64) {
         let stop = lease.stop_signal();
         let listen = async {
-            stop.asked().await;
+            stop.wait().await;
             cancel_subagents(&self.inner, &self.entry.id);
             self.entry.cancel.cancel();
             std::future::pending::<()>().await;

@@ -1,8 +1,7 @@
-//! What is told to a collector, and the way to it.
+//! Exports spans to a collector.
 //!
-//! Told are the requests of clients, turns, their steps, the requests to models and the calls of
-//! tools: names, numbers and ids of our own. Nothing that a user, a model, a file or a command said
-//! is among them.
+//! Client requests, turns, steps, model requests and tool calls are exported, with names, numbers and ids of this
+//! program. Texts of users, models, files and commands are never exported.
 
 use std::path::Path;
 use std::pin::Pin;
@@ -10,29 +9,29 @@ use std::pin::Pin;
 use codewright_config::{Dirs, Env, LoadInput, env};
 use codewright_llm::{Client, Error as Refusal, Model};
 use codewright_proto::{Clock, TokenUsage};
-use codewright_telemetry::{Batch, Deliver, Delivered, Kind, Settings, Span, Tracer};
+use codewright_telemetry::{Batch, Deliver, Delivery, Kind, Settings, Span, Tracer};
 use serde_json::json;
 
-/// The methods of requests.
+/// The request methods that are exported by name.
 pub(crate) const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// The collector, over the network of the program.
+/// Sends spans over the network of the program.
 struct Collector(Client);
 
 impl Deliver for Collector {
-    fn deliver(&self, batch: Batch) -> Pin<Box<dyn Future<Output = Delivered> + Send + '_>> {
+    fn deliver(&self, batch: Batch) -> Pin<Box<dyn Future<Output = Delivery> + Send + '_>> {
         Box::pin(async move {
             let Batch { address, body } = batch;
             match codewright_llm::web::post(&self.0, &address.url, &address.headers, body).await {
-                Ok(200..=299) => Delivered::Accepted,
-                Ok(408 | 429 | 502..=504) | Err(_) => Delivered::Retry,
-                Ok(_) => Delivered::Rejected,
+                Ok(200..=299) => Delivery::Accepted,
+                Ok(408 | 429 | 502..=504) | Err(_) => Delivery::Retry,
+                Ok(_) => Delivery::Rejected,
             }
         })
     }
 }
 
-/// What tells, as the environment wants it, and what is wrong with that.
+/// Creates the tracer that the environment configures. Also returns the reason if it is off although it was configured.
 pub(crate) fn open(
     (env, dirs): (&Env, &Dirs),
     llm: &Client,
@@ -44,19 +43,19 @@ pub(crate) fn open(
             (Tracer::new(settings, version, clock, Collector(llm.clone())), warning)
         }
         Ok(_) => (Tracer::default(), None),
-        Err(why) => (Tracer::default(), Some(format!("nothing is told to a collector: {why}"))),
+        Err(why) => (Tracer::default(), Some(format!("telemetry is off: {why}"))),
     }
 }
 
-/// Whether the user's own configuration wants nothing told; a repository's has no say.
+/// Reports whether the user's configuration turns telemetry off. The configuration of a repository cannot.
 fn is_switched_off(env: &Env, dirs: &Dirs) -> bool {
     let nowhere = Path::new("/");
     let config = codewright_config::global(LoadInput { directory: nowhere, worktree: nowhere, env, dirs });
-    // One that cannot be read is told where it is needed; until then nothing is told.
+    // An unreadable configuration is reported elsewhere. Until it is fixed, telemetry is off.
     config.map_or(true, |config| config["experimental"]["openTelemetry"] == json!(false))
 }
 
-/// Begins to tell of a request to a model.
+/// Starts the span of a model request.
 pub(crate) fn request(tracer: &Tracer, model: &Model) -> Span {
     let mut span = tracer.span_on("chat", &model.id, Kind::Client);
     span.set("gen_ai.operation.name", "chat");
@@ -65,7 +64,7 @@ pub(crate) fn request(tracer: &Tracer, model: &Model) -> Span {
     span
 }
 
-/// Tells how a request to a model ended; an error that is none is that it was stopped.
+/// Ends the span of a model request. An error of `Some(None)` means that the request was aborted.
 pub(crate) fn answered(mut span: Span, tokens: &TokenUsage, error: Option<Option<&Refusal>>) {
     span.set("gen_ai.usage.input_tokens", tokens.input);
     span.set("gen_ai.usage.output_tokens", tokens.output);

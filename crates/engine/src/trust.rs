@@ -18,10 +18,10 @@ use codewright_proto::{TrustChange, TrustChangeKind, TrustReply, TrustRequest, T
 
 use decisions::{Decisions, Stamp};
 
-/// The answer to a decision about control files that are no longer those of the directory.
+/// The error for a decision about control files that have changed since.
 const STALE: &str =
     "the control files have changed since they were shown; look at them again and decide then";
-/// Warnings name at most so many waiting parts.
+/// The number of waiting parts that a warning names.
 const MAX_NAMED: usize = 5;
 
 /// The default for directories without a decision.
@@ -38,11 +38,11 @@ enum Mode {
 /// The trust decisions of this process.
 pub(crate) struct TrustState {
     mode: Mode,
-    /// Why the variable that sets the mode was not understood.
+    /// Why the variable that sets the mode is invalid.
     mode_warning: Option<String>,
     decisions: Decisions,
     seen: Mutex<Option<Stamp>>,
-    /// Control files whose question was dismissed; the question does not come again in this process.
+    /// Control files whose question was dismissed. This process does not ask about them again.
     dismissed: Mutex<HashSet<(PathBuf, String)>>,
     asking: Mutex<HashMap<PathBuf, Arc<Asking>>>,
 }
@@ -52,7 +52,7 @@ pub(crate) struct TrustState {
 struct Asking {
     /// One question at a time.
     turn: tokio::sync::Mutex<()>,
-    /// The user has decided or dismissed in another way, so the question is withdrawn.
+    /// Notified when the user decides or dismisses in another way, so that the question is withdrawn.
     settled: tokio::sync::Notify,
 }
 
@@ -90,14 +90,15 @@ impl TrustState {
         }
     }
 
-    /// Whether another process has changed the decisions since the last look; two `stat` calls at most.
+    /// Reports whether another process has changed the decisions since the last call. It costs at most two `stat`
+    /// calls.
     pub(crate) fn has_changed(&self) -> bool {
         let stamp = self.decisions.stamp();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.replace(stamp).is_some_and(|before| before != stamp)
     }
 
-    /// How much of a directory's configuration takes effect.
+    /// Returns how much of a directory's configuration takes effect.
     pub(crate) fn level(&self, root: &Path, control: &ControlFiles) -> Trust {
         match self.standing(root, control).status {
             TrustStatus::Trusted => Trust::Full,
@@ -105,7 +106,7 @@ impl TrustState {
         }
     }
 
-    /// The trust of a directory with these control files.
+    /// Returns the trust of a directory with these control files.
     pub(crate) fn standing(&self, root: &Path, control: &ControlFiles) -> Standing {
         let requests = control.requests().iter().map(|request| {
             let codewright_config::TrustRequest { source, key, text } = request.clone();
@@ -150,7 +151,7 @@ impl TrustState {
 
     fn dismiss(&self, standing: &Standing) {
         let mut dismissed = self.dismissed.lock().unwrap_or_else(PoisonError::into_inner);
-        // Each entry is a directory that was open with these files, so only a hostile loop makes many.
+        // Each entry is an open directory with these files, so only a hostile loop adds many.
         if dismissed.len() >= decisions::MAX_DECISIONS {
             dismissed.clear();
         }
@@ -163,7 +164,7 @@ impl TrustState {
         asking.entry(root.to_owned()).or_default().clone()
     }
 
-    /// Withdraws the question about a directory, if it waits for an answer.
+    /// Withdraws the waiting question about a directory.
     fn settle(&self, root: &Path) {
         let asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(question) = asking.get(root) {
@@ -184,7 +185,7 @@ impl Standing {
         }
     }
 
-    /// One sentence that names the parts that wait, for a log or a person without a dialog.
+    /// Returns one sentence that names the parts that wait, for a log or a client without a dialog.
     pub(crate) fn notice(&self) -> Option<String> {
         let is_waiting = matches!(self.status, TrustStatus::Undecided | TrustStatus::Restricted);
         if !is_waiting || self.requests.is_empty() {
@@ -202,7 +203,7 @@ impl Standing {
     }
 }
 
-/// The differences between the control files of a decision and those of now.
+/// Returns the differences between the control files of a decision and the current ones.
 fn changes(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<TrustChange> {
     if before.is_empty() {
         return Vec::new();
@@ -217,7 +218,7 @@ fn changes(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) ->
     new.chain(gone.map(|path| change(path, TrustChangeKind::Removed))).collect()
 }
 
-/// The user id of a directory's owner; none if it is gone.
+/// Returns the user id of a directory's owner; `None` if the directory is missing.
 fn owner(root: &Path) -> Option<u32> {
     std::fs::metadata(root).ok().map(|found| found.uid())
 }

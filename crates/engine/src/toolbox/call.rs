@@ -17,8 +17,8 @@ use codewright_proto::{
 };
 use codewright_telemetry::{Kind, within as within_span};
 use codewright_tools::{
-    AnyTool, Ask, Bash, Batch, Effect, Effects, Facts, FileEdit, Leave, Output, Progress, ReadRules, Task,
-    TodoAccess, ToldInstructions, Tool as _, ToolCx, ToolError, trim,
+    AnyTool, Ask, Bash, Batch, Effect, Effects, Facts, FileEdit, LoadedInstructions, Output,
+    PermissionRequests, Progress, ReadRules, Task, TodoAccess, Tool as _, ToolCx, ToolError, trim,
 };
 use futures_util::FutureExt as _;
 use serde_json::Value;
@@ -66,7 +66,7 @@ pub(crate) struct CallCx {
     /// The files of the step.
     pub(crate) files: Option<Arc<Files>>,
     /// The instruction files that the model has been told.
-    pub(crate) told: ToldInstructions,
+    pub(crate) told: LoadedInstructions,
 }
 
 /// How a call ended without a result.
@@ -218,11 +218,11 @@ impl CallCx {
     }
 
     /// The same gate for what a call finds out to need while it runs.
-    fn leave(&self, tool: ToolRef) -> Leave {
+    fn permission_requests(&self, tool: ToolRef) -> PermissionRequests {
         let (inner, session_id, caller) =
             (Arc::clone(&self.inner), self.session_id.clone(), Arc::clone(&self.caller));
         let (instance, cancel) = (Arc::clone(&self.instance), self.cancel.clone());
-        Leave::new(move |ask| {
+        PermissionRequests::new(move |ask| {
             let (inner, session_id, caller) = (Arc::clone(&inner), session_id.clone(), Arc::clone(&caller));
             let (instance, cancel, tool) = (Arc::clone(&instance), cancel.clone(), Some(tool.clone()));
             async move {
@@ -267,22 +267,22 @@ impl CallCx {
             cancel: self.cancel.clone(),
         });
         let effects = self.files.as_ref().map_or_else(Effects::none, Files::effects);
-        let leave = self.leave(self.tool_ref(call));
+        let permission_requests = self.permission_requests(self.tool_ref(call));
         let has_todos = tool.facts().todos == TodoAccess::Read;
         let todos = if has_todos { self.todos().await? } else { Arc::default() };
         let skills = self.instance.skills(&self.caller.rules).into();
-        let (known, told) = (self.inner.known.of(&self.session_id), self.told.clone());
+        let known = self.inner.known.of(&self.session_id);
         let read_rules = self.read_rules(tool.facts()).await?;
         let can_delegate = self.selection.offered.iter().any(|tool| tool.name() == Task::NAME);
         Ok(ToolCx {
             effects,
-            leave,
+            permission_requests,
             read_rules,
             skills,
             todos,
             known,
             jobs: self.inner.jobs.of(self.session_id.as_str(), &self.instance.directory),
-            told,
+            instructions: self.told.clone(),
             host,
             can_delegate,
             ..tool_cx(&self.inner, &self.instance, self.cancel.clone(), progress)

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use codewright_tools::tags::neutralize;
 use codewright_tools::{
-    Effects, KnownFiles, Leave, Nobody, OwnJobs, Progress, Read, ReadRules, ToldInstructions, Tool as _,
-    ToolCx,
+    Effects, KnownFiles, LoadedInstructions, NoHost, OwnJobs, PermissionRequests, Progress, Read, ReadRules,
+    Tool as _, ToolCx,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -33,7 +33,7 @@ pub(crate) fn tool_cx(
         background: inner.tasks.clone(),
         effects: Effects::none(),
         progress,
-        leave: Leave::none(),
+        permission_requests: PermissionRequests::none(),
         read_rules: ReadRules::open(),
         web: inner.web.clone(),
         skills: Arc::default(),
@@ -41,11 +41,11 @@ pub(crate) fn tool_cx(
         engine: inner.search.clone(),
         known: KnownFiles::default(),
         jobs: OwnJobs::default(),
-        told: ToldInstructions::default(),
+        instructions: LoadedInstructions::default(),
         env: inner.child_env.clone(),
         locks: inner.locks.clone(),
         shell: instance.settled.shell.clone().unwrap_or_else(|| inner.shell.clone()),
-        host: Arc::new(Nobody),
+        host: Arc::new(NoHost),
         confinement: inner.confinement.clone(),
         can_delegate: false,
     }

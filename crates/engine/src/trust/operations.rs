@@ -15,24 +15,25 @@ use crate::instance::Instance;
 use crate::interface::Trust;
 
 impl Trust<'_> {
-    /// The trust of a directory.
+    /// Returns the trust of a directory.
     #[must_use]
     pub fn of(self, instance: &Instance) -> TrustReply {
         instance.trust.reply()
     }
 
-    /// One sentence about the parts of a directory's configuration that wait for trust; `None` if none does.
+    /// Returns one sentence about the parts of a directory's configuration that wait for trust; `None` if all parts
+    /// apply.
     #[must_use]
     pub fn notice(self, instance: &Instance) -> Option<String> {
         instance.trust.notice()
     }
 
-    /// Notes that the user was asked about a directory and did not decide: no session of this process asks
-    /// about these control files again.
+    /// Records that the user was asked about a directory and did not decide. No session of this process asks about
+    /// these control files again.
     ///
     /// # Errors
     ///
-    /// If the control files are not those that the user was shown.
+    /// Fails if the control files are not those that the user was shown.
     pub fn dismiss(self, instance: &Instance, dismissal: &TrustDismissal) -> Result<(), Error> {
         if instance.trust.fingerprint != dismissal.fingerprint {
             return Err(Error::stale(STALE));
@@ -42,12 +43,12 @@ impl Trust<'_> {
         Ok(())
     }
 
-    /// The stored decisions, the newest first.
+    /// Returns the stored decisions, newest first.
     pub fn decisions(self) -> Result<Vec<TrustRecord>, Error> {
         self.0.trust.decisions.list()
     }
 
-    /// Removes the decision about a directory; whether there was one.
+    /// Removes the decision about a directory. Returns whether it existed.
     pub async fn remove(self, path: &str) -> Result<bool, Error> {
         let removed = self.0.trust.decisions.remove(path).await?;
         self.0.forget_instances().await;
@@ -59,7 +60,7 @@ impl Trust<'_> {
     ///
     /// # Errors
     ///
-    /// If the control files are not those that the user was shown, or the decision cannot be stored.
+    /// Fails if the control files are not those that the user was shown, or if the decision cannot be stored.
     pub async fn decide(self, instance: &Instance, input: TrustInput) -> Result<TrustReply, Error> {
         decide(self.0, instance, input).await
     }
@@ -94,20 +95,20 @@ pub(crate) async fn decide(
         requests: standing.requests.iter().map(|request| request.text.clone()).collect(),
     };
     inner.trust.decisions.add(decision).await?;
-    // Work that goes on keeps the directory as it was until its next step.
+    // Running work keeps the old configuration until its next step.
     inner.forget_instance(&instance.directory).await;
     inner.store.signal(Signal::InstanceDisposed { directory: instance.path().directory });
     inner.trust.settle(&standing.root);
     Ok(inner.instance(&instance.directory).await?.trust.reply())
 }
 
-/// Keeps a directory trusted whose user has just changed one of its control files through this program.
+/// Keeps a directory trusted after its user has changed one of its control files through this program.
 pub(crate) async fn keep(inner: &Inner, before: &Instance, changed: &Path) -> Result<(), Error> {
     let had_trust = matches!(before.trust.status, TrustStatus::Trusted | TrustStatus::Unneeded);
     let instance = inner.instance(&before.directory).await?;
     let shown = changed.strip_prefix(&instance.trust.root).unwrap_or(changed).to_string_lossy().into_owned();
     let others = |standing: &Standing| -> BTreeMap<String, String> {
-        // Git's files are looked at only once there is something to decide.
+        // Git's files are read only if there is something to decide.
         let is_other =
             |path: &&String| **path != shown && !path.starts_with(".git/") && *path != ".gitmodules";
         let files = standing.files.iter().filter(|(path, _)| is_other(path));
