@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, ensure};
 use codewright_testkit::{BlockingServer, Project, Run, Running, Script, Turn};
 use serde_json::{Value, json};
 
-use super::Wanted;
+use super::Plan;
 use super::spread::Spread;
 
 /// What it is called on the command line.
@@ -65,11 +65,11 @@ const PHASES: [Phase; 5] = [
 ];
 
 /// Measures each phase so many times; the lines to be shown.
-pub(super) fn measured(wanted: &Wanted) -> Result<String> {
-    let binary = wanted.program()?;
+pub(super) fn measure(plan: &Plan) -> Result<String> {
+    let binary = plan.program()?;
     let mut text = format!("\n{NAME}: from the request to stop to its answer, at most {LIMIT_MS} ms\n");
     for phase in &PHASES {
-        let times = (0..wanted.runs).map(|_| once(&binary, phase)).collect::<Result<Vec<_>>>()?;
+        let times = (0..plan.runs).map(|_| once(&binary, phase)).collect::<Result<Vec<_>>>()?;
         let spread = Spread::of(times).context("no runs")?;
         let verdict = if spread.median <= LIMIT_MS { "" } else { "  TOO SLOW" };
         writeln!(

@@ -80,10 +80,10 @@ impl Case {
 
     /// Runs it once; an error is a run that did not do its work.
     pub(super) fn run(self, program: &Program, model: &mut Model) -> Result<Run> {
-        let place = &program.place;
+        let sandbox = &program.sandbox;
         let prompt = match self {
             Self::Hi => "hi".to_owned(),
-            Self::Edit => format!("{EDIT} {} please", place.edited().display()),
+            Self::Edit => format!("{EDIT} {} please", sandbox.edited().display()),
             Self::Stream | Self::Pipe => format!("{STREAM} please"),
             Self::Size | Self::Version => String::new(),
         };
@@ -91,15 +91,15 @@ impl Case {
             Self::Size | Self::Version => vec!["--version"],
             Self::Hi | Self::Edit | Self::Stream | Self::Pipe => vec!["run", &prompt],
         };
-        place.reset()?;
+        sandbox.reset()?;
         // Whatever an earlier run still sent is not this one's.
         model.seen()?;
         let sink = if self == Self::Pipe { Sink::Pipe } else { Sink::File };
-        let cost = measured(program, &args, sink)?;
+        let cost = measure_program(program, &args, sink)?;
         let seen = model.seen()?;
         let run = Run { cost, seen };
         self.check(program, &run).with_context(|| {
-            let shown = |name: &str| tail(&fs::read(place.output(name)).unwrap_or_default());
+            let shown = |name: &str| tail(&fs::read(sandbox.output(name)).unwrap_or_default());
             format!("--- stdout\n{}\n--- stderr\n{}\n---", shown("stdout"), shown("stderr"))
         })?;
         Ok(run)
@@ -112,7 +112,7 @@ impl Case {
         }
         ensure!(cost.code == Some(0), "its exit code was {:?}", cost.code);
         ensure!(seen.problems.is_empty(), "the model refused: {}", seen.problems.join("; "));
-        let output = fs::read_to_string(program.place.output("stdout"))?;
+        let output = fs::read_to_string(program.sandbox.output("stdout"))?;
         let has = |text: &str| {
             ensure!(output.contains(text.trim()), "the answer is not in its output");
             Ok(())
@@ -132,7 +132,7 @@ impl Case {
             Self::Edit => {
                 has(ANSWER)?;
                 requests(REQUESTS.1)?;
-                let text = fs::read_to_string(program.place.edited())?;
+                let text = fs::read_to_string(program.sandbox.edited())?;
                 ensure!(text.contains(REPLACED.1), "the file was not edited");
             }
             Self::Stream | Self::Pipe => {
@@ -176,15 +176,15 @@ pub(super) fn chosen(names: &[String]) -> Result<Vec<Case>> {
 }
 
 /// Runs the program by a process that only measures.
-pub(super) fn measured(program: &Program, args: &[&str], sink: Sink) -> Result<Cost> {
-    let place = &program.place;
+pub(super) fn measure_program(program: &Program, args: &[&str], sink: Sink) -> Result<Cost> {
+    let sandbox = &program.sandbox;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(measure::COMMAND);
     command.arg(if sink == Sink::Pipe { "pipe" } else { "file" });
     command.arg(DEADLINE.as_millis().to_string());
-    command.args([place.output("stdout"), place.output("stderr")]);
+    command.args([sandbox.output("stdout"), sandbox.output("stderr")]);
     command.arg(&program.path).args(args);
-    command.env_clear().envs(place.environment()).current_dir(place.project());
+    command.env_clear().envs(sandbox.environment()).current_dir(sandbox.project());
     // An interrupt must reach the measuring process as the end of its input, so that it can end the program.
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use super::Wanted;
+use super::Plan;
 use super::spread::Spread;
 
 /// What it is called on the command line.
@@ -17,8 +17,8 @@ const FILES: usize = 100;
 const WANTED_MS: f64 = 5.0;
 
 /// Makes the repository, has the program report so many times, and gives back the line to be shown.
-pub(super) fn measured(wanted: &Wanted) -> Result<String> {
-    let program = wanted.program()?;
+pub(super) fn measure(plan: &Plan) -> Result<String> {
+    let program = plan.program()?;
     let root = tempfile::tempdir()?;
     let (project, home) = (root.path().join("project"), root.path().join("home"));
     for folder in 0..FOLDERS {
@@ -38,7 +38,7 @@ pub(super) fn measured(wanted: &Wanted) -> Result<String> {
     });
     std::fs::write(project.join("opencode.json"), config.to_string())?;
     let mut values = Vec::new();
-    for _ in 0..wanted.runs {
+    for _ in 0..plan.runs {
         let mut command = Command::new(&program);
         command.args(["debug", "prompt", "--json"]).current_dir(&project).env_clear();
         command.env("CODEWRIGHT_TRUST", "all").env("HOME", &home).env("PATH", "/usr/bin:/bin");

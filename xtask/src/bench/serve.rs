@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 use self::wire::{Caller, Watcher};
 use super::served::Served;
 use super::spread::Spread;
-use super::{Program, Wanted};
+use super::{Plan, Program};
 use crate::measure::now_ns;
-use crate::model::{ANSWER, LOAD, LOADED, LOOK, Model, PACED, Paced};
+use crate::model::{ANSWER, LOAD, LOADED, Model, PACED, Paced, READ};
 
 mod wire;
 
@@ -119,7 +119,7 @@ const PHASES: [Phase; 12] = [
     warmed("listing", Subject::lists),
     warmed("turns", |subject| subject.turns("hi", "a warm turn")),
     warmed("turns with a call", |subject| {
-        let prompt = format!("{LOOK} {} please", subject.program.place.edited().display());
+        let prompt = format!("{READ} {} please", subject.program.sandbox.edited().display());
         subject.turns(&prompt, "a turn with one call")
     }),
     once("a long transcript", Subject::talks),
@@ -142,16 +142,16 @@ struct Subject {
 }
 
 /// Measures each program in turn; the lines to be shown.
-pub(super) fn measured(wanted: &Wanted) -> Result<String> {
+pub(super) fn measure(plan: &Plan) -> Result<String> {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
     setrlimit(Resource::RLIMIT_NOFILE, most.min(FILES), most)?;
     let mut model = Model::start()?;
-    let mut subjects = vec![Subject::new("ours", &wanted.program()?, &model.url)?];
-    for (at, path) in wanted.against.iter().enumerate() {
+    let mut subjects = vec![Subject::new("ours", &plan.program()?, &model.url)?];
+    for (at, path) in plan.against.iter().enumerate() {
         subjects.push(Subject::new(&format!("against {}", at + 1), path, &model.url)?);
     }
     for phase in &PHASES {
-        let runs = (phase.runs)(wanted.runs);
+        let runs = (phase.runs)(plan.runs);
         for run in 0..runs + usize::from(phase.is_warmed) {
             for subject in subjects.iter_mut().filter(|subject| subject.failed.is_none()) {
                 subject.counts = run > 0 || !phase.is_warmed;

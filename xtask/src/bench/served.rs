@@ -51,8 +51,8 @@ impl Served {
     /// Starts it and waits until it listens.
     pub(super) fn start(program: &Program) -> Result<Self> {
         let mut command = Command::new(&program.path);
-        command.args(["serve", "--port", "0"]).env_clear().envs(program.place.environment());
-        command.env("OPENCODE_DISABLE_LOCAL_SERVERS", "1").current_dir(program.place.project());
+        command.args(["serve", "--port", "0"]).env_clear().envs(program.sandbox.environment());
+        command.env("OPENCODE_DISABLE_LOCAL_SERVERS", "1").current_dir(program.sandbox.project());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let begun = Instant::now();
         let mut server = Self { child: command.spawn()?, address: String::new(), start: Started::default() };

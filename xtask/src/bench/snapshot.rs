@@ -17,7 +17,7 @@ use nix::sys::time::TimeValLike as _;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::Wanted;
+use super::Plan;
 use super::spread::Spread;
 
 /// What it is called on the command line.
@@ -42,9 +42,9 @@ struct Row {
 }
 
 /// Builds the measuring program, lets it measure, and gives back the lines to be shown.
-pub(super) fn measured(wanted: &Wanted) -> Result<String> {
+pub(super) fn measure(plan: &Plan) -> Result<String> {
     let program = super::build_measuring()?;
-    let output = Command::new(program).args([COMMAND, &wanted.runs.to_string()]).output()?;
+    let output = Command::new(program).args([COMMAND, &plan.runs.to_string()]).output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "the measuring program failed: {}", said.trim());
     let rows: Vec<Row> = serde_json::from_slice(&output.stdout)?;

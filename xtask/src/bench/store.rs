@@ -17,8 +17,8 @@ use codewright_store::Store;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Wanted;
-use super::beside;
+use super::Plan;
+use super::compare;
 use super::spread::Spread;
 
 /// What it is called on the command line.
@@ -52,10 +52,10 @@ struct Row {
 }
 
 /// Builds the measuring program, lets it measure, and gives back the lines to be shown.
-pub(super) fn measured(wanted: &Wanted) -> Result<String> {
-    let program = wanted.program()?;
+pub(super) fn measure(plan: &Plan) -> Result<String> {
+    let program = plan.program()?;
     let part = super::build_measuring()?;
-    let output = Command::new(part).arg(COMMAND).arg(&program).arg(wanted.runs.to_string()).output()?;
+    let output = Command::new(part).arg(COMMAND).arg(&program).arg(plan.runs.to_string()).output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "the measuring program failed: {}", said.trim());
     let rows: Vec<Row> = serde_json::from_slice(&output.stdout)?;
@@ -68,8 +68,8 @@ pub(super) fn measured(wanted: &Wanted) -> Result<String> {
         let range = format!("({:.1} .. {:.1})", spread.least, spread.most);
         writeln!(text, "  {what:<34} {:>9.1} {unit:<9} {range:<22} {bound} {wanted} {mark}", spread.median)?;
     }
-    if !wanted.against.is_empty() {
-        text.push_str(&beside::measured(&program, &wanted.against, wanted.runs)?);
+    if !plan.against.is_empty() {
+        text.push_str(&compare::measure(&program, &plan.against, plan.runs)?);
     }
     Ok(text)
 }

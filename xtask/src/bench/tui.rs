@@ -21,7 +21,7 @@ use self::screen::{Awaited, Screen};
 use super::serve::{opened, streaming};
 use super::served::{self, Served};
 use super::spread::Spread;
-use super::{Program, Wanted};
+use super::{Plan, Program};
 use crate::model::{ANSWER, FLOOD, HALF, HALF_STREAM, Model, STREAM};
 
 mod screen;
@@ -106,13 +106,13 @@ struct Streamed {
 }
 
 /// Measures each program in turn; the lines to be shown.
-pub(super) fn measured(wanted: &Wanted) -> Result<String> {
+pub(super) fn measure(plan: &Plan) -> Result<String> {
     let mut model = Model::start()?;
-    let mut subjects = vec![Subject::new("ours", &wanted.program()?, &model.url)?];
-    for (at, path) in wanted.against.iter().enumerate() {
+    let mut subjects = vec![Subject::new("ours", &plan.program()?, &model.url)?];
+    for (at, path) in plan.against.iter().enumerate() {
         subjects.push(Subject::new(&format!("against {}", at + 1), path, &model.url)?);
     }
-    for run in 0..=wanted.runs {
+    for run in 0..=plan.runs {
         for subject in subjects.iter_mut().filter(|subject| subject.failed.is_none()) {
             subject.failed = subject.starts(run > 0).context("starting").err();
         }
@@ -122,7 +122,7 @@ pub(super) fn measured(wanted: &Wanted) -> Result<String> {
     }
     let ours = &mut subjects[0];
     if ours.failed.is_none() {
-        ours.failed = ours.works(&mut model, wanted.runs).err();
+        ours.failed = ours.works(&mut model, plan.runs).err();
     }
     let problems = model.seen()?.problems;
     let mut text = format!("\n{NAME}: the terminal client on a terminal, with the server inside\n");
@@ -280,7 +280,7 @@ impl Subject {
     fn types_beside(&mut self, session: &str) -> Result<()> {
         let server = Served::start(&self.program)?;
         let url = format!("http://{}", server.address);
-        let project = self.program.place.project();
+        let project = self.program.sandbox.project();
         let project = project.to_str().context("a directory whose name is text")?;
         let mut screen =
             Screen::start(&self.program, &["attach", &url, "--dir", project, "--session", session])?;
@@ -343,8 +343,8 @@ fn turned(screen: &mut Screen) -> Result<Vec<f64>> {
 
 /// Writes the long transcript into a session, prompts and answers in turn.
 fn filled(program: &Program, session: &str) -> Result<()> {
-    let data = program.place.data().join("codewright/codewright.db");
-    let (clock, project) = (Clock::system(), program.place.project());
+    let data = program.sandbox.data().join("codewright/codewright.db");
+    let (clock, project) = (Clock::system(), program.sandbox.project());
     let ids = Ids::new(clock.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

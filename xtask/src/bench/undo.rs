@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use super::Wanted;
+use super::Plan;
 use anyhow::{Context as _, Result, ensure};
 
 /// What it is called on the command line.
@@ -19,7 +19,7 @@ const DONE: &str = "0 differences";
 const TESTS: usize = 2;
 
 /// Runs the long form once, whatever is wanted; the lines to be shown.
-pub(super) fn measured(_wanted: &Wanted) -> Result<String> {
+pub(super) fn measure(_plan: &Plan) -> Result<String> {
     let cargo = option_env!("CARGO").unwrap_or("cargo");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in the workspace")?;
     let begun = Instant::now();

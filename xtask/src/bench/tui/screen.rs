@@ -78,9 +78,9 @@ impl Screen {
         let pair = native_pty_system().openpty(size)?;
         let mut command = CommandBuilder::new(&program.path);
         command.args(args);
-        command.cwd(program.place.project());
+        command.cwd(program.sandbox.project());
         command.env_clear();
-        for (name, value) in program.place.environment() {
+        for (name, value) in program.sandbox.environment() {
             command.env(name, value);
         }
         command.env("TERM", "xterm-256color");

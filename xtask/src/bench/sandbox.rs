@@ -23,23 +23,23 @@ const QUIET: [&str; 5] = [
 const FILES: usize = 20;
 
 /// A temporary project and home; both go when it is dropped.
-pub(super) struct Place {
+pub(super) struct Sandbox {
     root: TempDir,
 }
 
-impl Place {
+impl Sandbox {
     /// Prepares everything for a program whose model listens at `url`.
     pub(super) fn new(url: &str) -> Result<Self> {
-        let place = Self { root: tempfile::Builder::new().prefix("codewright-bench-").tempdir()? };
-        let project = place.project();
+        let sandbox = Self { root: tempfile::Builder::new().prefix("codewright-bench-").tempdir()? };
+        let project = sandbox.project();
         fs::create_dir_all(project.join("src"))?;
-        for (_, directory) in place.homes() {
+        for (_, directory) in sandbox.homes() {
             fs::create_dir_all(directory)?;
         }
         for n in 0..FILES {
             fs::write(project.join(format!("src/part{n}.txt")), format!("part {n}\n"))?;
         }
-        place.reset()?;
+        sandbox.reset()?;
         let limit = json!({"context": 200_000, "output": 32_000});
         let config = json!({
             "$schema": "https://opencode.ai/config.json",
@@ -63,7 +63,7 @@ impl Place {
                 bail!("`git {}` failed: {}", args.join(" "), String::from_utf8_lossy(&output.stderr));
             }
         }
-        Ok(place)
+        Ok(sandbox)
     }
 
     /// The project's directory.

@@ -26,7 +26,7 @@ const MESSAGES: usize = 200;
 const ROWS: [&str; 3] = ["list of 1000 sessions", "transcript of 200 messages", "an edit undone"];
 
 /// Measures each program in turn; the lines to be shown.
-pub(super) fn measured(ours: &Path, against: &[PathBuf], runs: usize) -> Result<String> {
+pub(super) fn measure(ours: &Path, against: &[PathBuf], runs: usize) -> Result<String> {
     let model = Model::start()?;
     let mut columns = Vec::new();
     for (at, path) in [ours].into_iter().chain(against.iter().map(PathBuf::as_path)).enumerate() {
@@ -94,8 +94,8 @@ fn timed(program: &Program, runs: usize, expected: Undo) -> Result<[Vec<f64>; RO
 
 /// A turn that edits a file, taken back; only that is timed.
 fn undo(program: &Program, url: &str, session: &str) -> Result<f64> {
-    program.place.reset()?;
-    let file = program.place.edited();
+    program.sandbox.reset()?;
+    let file = program.sandbox.edited();
     let prompt = said(&format!("{EDIT} {} please", file.display()), false);
     let answer = ask(url, "POST", &format!("{session}/message"), Some(&prompt))?;
     ensure!(fs::read_to_string(&file)?.contains(REPLACED.1), "the file was not edited");
