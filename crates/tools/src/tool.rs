@@ -29,7 +29,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{Ask, Output, ToolCx, ToolError, schema};
+use crate::{Ask, Facts, Output, ToolCx, ToolError, schema};
 
 /// How long a call may work if its tool says nothing else, whatever its own limits are.
 const CALL_DEADLINE: Duration = Duration::from_secs(60 * 60);
@@ -38,6 +38,8 @@ const CALL_DEADLINE: Duration = Duration::from_secs(60 * 60);
 pub trait Tool: Send + Sync + 'static {
     /// What models and rules call it.
     const NAME: &'static str;
+    /// The facts by which the program treats its calls.
+    const FACTS: &'static Facts;
     /// How long a call may work at most; waiting for leave is not counted.
     const DEADLINE: Duration = CALL_DEADLINE;
     /// Its input, as the schema describes it.
@@ -64,6 +66,14 @@ pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = Result<T, ToolError>> + Send
 pub trait AnyTool: Send + Sync {
     /// What models and rules call it.
     fn name(&self) -> &str;
+    /// The facts by which the program treats its calls.
+    fn facts(&self) -> &'static Facts {
+        &Facts::PLAIN
+    }
+    /// The permission that its calls need.
+    fn permission(&self) -> &str {
+        self.facts().permission.unwrap_or(self.name())
+    }
     /// What the model is told about it.
     fn description(&self) -> String;
     /// The JSON schema of the input.
@@ -94,6 +104,10 @@ impl<T: Tool> Erased<T> {
 impl<T: Tool> AnyTool for Erased<T> {
     fn name(&self) -> &str {
         T::NAME
+    }
+
+    fn facts(&self) -> &'static Facts {
+        T::FACTS
     }
 
     fn description(&self) -> String {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
-use codewright_tools::{AnyTool, ToolCx, builtin};
+use codewright_tools::{AnyTool, Setup, ToolCx, builtin};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -157,7 +157,7 @@ async fn rows(runs: usize) -> Result<Vec<Row>> {
 /// Makes a call, including its permission requests, and returns the output and the milliseconds.
 async fn call(name: &str, input: Value, cx: &ToolCx) -> Result<(String, f64)> {
     let tool: Arc<dyn AnyTool> =
-        builtin().into_iter().find(|tool| tool.name() == name).context("no such tool")?;
+        builtin(&Setup::default()).into_iter().find(|tool| tool.name() == name).context("no such tool")?;
     let begun = Instant::now();
     tool.asks(&input, cx).await?;
     let output = tool.run(input, cx).await?;

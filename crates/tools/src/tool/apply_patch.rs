@@ -20,7 +20,9 @@ use self::place::{Misfit, changed};
 use crate::ask::file_patterns;
 use crate::cx::settled;
 use crate::effect::{FileEffect, missing_above};
-use crate::{Ask, Effects, KnownFiles, Output, Tool, ToolCx, ToolError, tags};
+use crate::{
+    Ask, Effect, Effects, Facts, FileEdit, KnownFiles, ModelName, Output, Tool, ToolCx, ToolError, tags,
+};
 
 const DESCRIPTION: &str = include_str!("apply_patch.txt");
 
@@ -34,8 +36,40 @@ pub struct Input {
     patch_text: String,
 }
 
+/// Whether a model is trained to change files by patches, instead of single replacements and whole files.
+pub(crate) fn prefers_patches(model: ModelName<'_>) -> bool {
+    let id = model.api_id.to_lowercase();
+    id.contains("gpt-") && !id.contains("gpt-4") && !id.contains("oss")
+}
+
+/// The files of a patch and their changes, from the metadata of a call.
+fn edits(metadata: &Map<String, Value>) -> Vec<(&str, FileEdit)> {
+    let files = metadata.get("files").and_then(Value::as_array).into_iter().flatten();
+    files.flat_map(edits_of_file).collect()
+}
+
+fn edits_of_file(file: &Value) -> Vec<(&str, FileEdit)> {
+    let text = |key: &str| file.get(key).and_then(Value::as_str);
+    let Some(path) = text("filePath") else { return Vec::new() };
+    match (text("type"), text("movePath")) {
+        (Some("add"), _) => vec![(path, FileEdit::Added)],
+        (Some("delete"), _) => vec![(path, FileEdit::Removed)],
+        (_, Some(new_path)) => vec![(path, FileEdit::Removed), (new_path, FileEdit::Added)],
+        _ => vec![(path, FileEdit::Changed)],
+    }
+}
+
 impl Tool for ApplyPatch {
     const NAME: &'static str = "apply_patch";
+    const FACTS: &'static Facts = &Facts {
+        permission: Some("edit"),
+        effect: Effect::Reported,
+        edits,
+        position: Some(13),
+        aliases: &["patch"],
+        suits: |model, _| prefers_patches(model),
+        ..Facts::PLAIN
+    };
     type Input = Input;
 
     fn description(&self) -> String {

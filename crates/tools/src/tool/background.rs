@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::bash::{self, Bash};
 use crate::jobs::{Ending, Job, State};
-use crate::{Ask, Output, Tool, ToolCx, ToolError, render};
+use crate::{Ask, Facts, Output, Tool, ToolCx, ToolError, render};
 
 const DESCRIPTION: &str = include_str!("background.txt");
 /// How long a command may work if the model does not say.
@@ -64,6 +64,11 @@ impl Input {
 
 impl Tool for Background {
     const NAME: &'static str = "background";
+    const FACTS: &'static Facts = &Facts {
+        permission: Some("bash"),
+        is_available: |setup| setup.has_background_commands,
+        ..Facts::PLAIN
+    };
     type Input = Input;
 
     fn description(&self) -> String {

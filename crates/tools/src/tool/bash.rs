@@ -26,7 +26,7 @@ use self::parse::{Line, Setting, parse};
 use self::reach::Start;
 use crate::ask::{Implied, inside_of};
 use crate::trim::{Bounds, MAX_BYTES, MAX_LINES, tail};
-use crate::{Ask, Output, Tool, ToolCx, ToolError, render};
+use crate::{Ask, Facts, Output, Tool, ToolCx, ToolError, render};
 
 const DESCRIPTION: &str = include_str!("bash.txt");
 /// How long a command may take if the model does not say.
@@ -101,6 +101,7 @@ impl Input {
 
 impl Tool for Bash {
     const NAME: &'static str = "bash";
+    const FACTS: &'static Facts = &Facts { limits_output: true, position: Some(2), ..Facts::PLAIN };
     type Input = Input;
 
     fn description(&self) -> String {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::tags::own_reminders_at;
-use crate::{Ask, Output, Tool, ToolCx, ToolError, render, schema};
+use crate::{Ask, Facts, Listing, Output, Tool, ToolCx, ToolError, render, schema};
 
 /// The fact where in the output reminders of the program begin.
 pub(crate) const REMINDERS_AT: &str = "remindersAt";
@@ -80,6 +80,7 @@ impl Batch {
 
 impl Tool for Batch {
     const NAME: &'static str = "batch";
+    const FACTS: &'static Facts = &Facts { listing: Listing::Optional, ..Facts::PLAIN };
     type Input = Input;
 
     fn description(&self) -> String {

@@ -9,11 +9,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::replacer::{Miss, Wanted, locate};
+use super::apply_patch::prefers_patches;
 use super::write::asks;
 use crate::ask::file_patterns;
 use crate::cx::settled;
 use crate::effect::{FileEffect, missing_above};
-use crate::{Ask, Output, Tool, ToolCx, ToolError, render, tags};
+use crate::{Ask, Effect, Facts, FileEdit, Output, Tool, ToolCx, ToolError, render, tags};
 
 const DESCRIPTION: &str = include_str!("edit.txt");
 const UNCHANGED: &str = "No changes to apply: oldString and newString are identical.";
@@ -31,8 +32,15 @@ pub struct Edit;
 #[serde(rename_all = "camelCase")]
 pub struct Input {
     file_path: String,
-    #[serde(flatten)]
-    piece: Piece,
+    old_string: String,
+    new_string: String,
+    replace_all: Option<bool>,
+}
+
+impl Input {
+    fn piece(self) -> Piece {
+        Piece { old_string: self.old_string, new_string: self.new_string, replace_all: self.replace_all }
+    }
 }
 
 /// A piece of a file and what takes its place.
@@ -44,8 +52,21 @@ pub(crate) struct Piece {
     replace_all: Option<bool>,
 }
 
+/// The file of a replacement, from the metadata of a call.
+pub(super) fn edits(metadata: &Map<String, Value>) -> Vec<(&str, FileEdit)> {
+    let file = metadata.get("filediff").and_then(|diff| diff.get("file")?.as_str());
+    file.map(|file| (file, FileEdit::Changed)).into_iter().collect()
+}
+
 impl Tool for Edit {
     const NAME: &'static str = "edit";
+    const FACTS: &'static Facts = &Facts {
+        effect: Effect::Reported,
+        edits,
+        position: Some(6),
+        suits: |model, _| !prefers_patches(model),
+        ..Facts::PLAIN
+    };
     type Input = Input;
 
     fn description(&self) -> String {
@@ -72,7 +93,7 @@ impl Tool for Edit {
         cx.reading(move || {
             let workspace = inner.workspace()?;
             let place = workspace.resolve(Path::new(&input.file_path))?;
-            let change = change(&place, std::slice::from_ref(&input.piece))?;
+            let change = change(&place, &[input.piece()])?;
             Ok(asks(&place, file_patterns(&workspace, &place), &change.diff))
         })
         .await
@@ -80,7 +101,7 @@ impl Tool for Edit {
 
     async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
         let place = cx.workspace()?.resolve(Path::new(&input.file_path))?;
-        finish(place, cx, move |place| change(place, std::slice::from_ref(&input.piece))).await
+        finish(place, cx, move |place| change(place, &[input.piece()])).await
     }
 }
 

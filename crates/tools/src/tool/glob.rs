@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::reading::remark;
-use crate::{Ask, Output, Tool, ToolCx, ToolError, render};
+use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError, render};
 
 const DESCRIPTION: &str = include_str!("glob.txt");
 /// Files that are named.
@@ -25,6 +25,8 @@ pub struct Input {
 
 impl Tool for Glob {
     const NAME: &'static str = "glob";
+    const FACTS: &'static Facts =
+        &Facts { effect: Effect::None, finds_files: true, position: Some(4), ..Facts::PLAIN };
     type Input = Input;
 
     fn description(&self) -> String {

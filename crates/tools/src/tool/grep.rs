@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::glob::{as_asked, late};
 use crate::reading::remark;
-use crate::{Ask, Output, Tool, ToolCx, ToolError, render, tags};
+use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError, render, tags};
 
 const DESCRIPTION: &str = include_str!("grep.txt");
 /// Lines that are shown.
@@ -43,6 +43,8 @@ impl Input {
 
 impl Tool for Grep {
     const NAME: &'static str = "grep";
+    const FACTS: &'static Facts =
+        &Facts { effect: Effect::None, finds_files: true, position: Some(5), ..Facts::PLAIN };
     type Input = Input;
 
     fn description(&self) -> String {

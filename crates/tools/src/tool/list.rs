@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::reading::remark;
-use crate::{Ask, Output, Tool, ToolCx, ToolError, render};
+use crate::{Ask, Effect, Facts, Listing, Output, Tool, ToolCx, ToolError, render};
 
 const DESCRIPTION: &str = include_str!("list.txt");
 /// Files that are shown.
@@ -47,6 +47,13 @@ pub struct Input {
 
 impl Tool for List {
     const NAME: &'static str = "list";
+    const FACTS: &'static Facts = &Facts {
+        effect: Effect::None,
+        finds_files: true,
+        aliases: &["ls"],
+        listing: Listing::Accepted,
+        ..Facts::PLAIN
+    };
     type Input = Input;
 
     fn description(&self) -> String {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ask::file_patterns;
-use crate::{Ask, Output, Tool, ToolCx, ToolError};
+use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("lsp.txt");
 
@@ -16,13 +16,23 @@ pub struct Lsp;
 /// What is asked, and where.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "the position and the query are for a language server, and none is started yet")]
 pub struct Input {
     operation: String,
     file_path: String,
+    line: u64,
+    character: u64,
+    query: Option<String>,
 }
 
 impl Tool for Lsp {
     const NAME: &'static str = "lsp";
+    const FACTS: &'static Facts = &Facts {
+        effect: Effect::None,
+        aliases: &["lsp-diagnostics", "lsp-hover"],
+        is_available: |setup| setup.has_language_servers,
+        ..Facts::PLAIN
+    };
     type Input = Input;
 
     fn description(&self) -> String {

@@ -6,10 +6,10 @@ use codewright_workspace::Place;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::edit::{Piece, change, finish};
+use super::edit::{Piece, change, edits, finish};
 use super::write::asks;
 use crate::ask::file_patterns;
-use crate::{Ask, Output, Tool, ToolCx, ToolError};
+use crate::{Ask, Effect, Facts, Listing, Output, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("multiedit.txt");
 /// Edits of one call; each looks through the whole file.
@@ -28,6 +28,13 @@ pub struct Input {
 
 impl Tool for MultiEdit {
     const NAME: &'static str = "multiedit";
+    const FACTS: &'static Facts = &Facts {
+        permission: Some("edit"),
+        effect: Effect::Reported,
+        edits,
+        listing: Listing::Accepted,
+        ..Facts::PLAIN
+    };
     type Input = Input;
 
     fn description(&self) -> String {

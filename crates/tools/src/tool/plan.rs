@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::question::{DEADLINE, DISMISSED};
 use crate::host::{Choice, Question};
-use crate::{Ask, Output, Tool, ToolCx, ToolError};
+use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError};
 
 const ENTER: &str = include_str!("plan_enter.txt");
 const EXIT: &str = include_str!("plan_exit.txt");
@@ -25,6 +25,11 @@ pub struct Input {}
 
 impl Tool for PlanEnter {
     const NAME: &'static str = "plan_enter";
+    const FACTS: &'static Facts = &Facts {
+        effect: Effect::Reported,
+        is_available: |setup| setup.can_ask && setup.has_plans && setup.can_propose_plans,
+        ..Facts::PLAIN
+    };
     const DEADLINE: Duration = DEADLINE;
     type Input = Input;
 
@@ -52,6 +57,11 @@ impl Tool for PlanEnter {
 
 impl Tool for PlanExit {
     const NAME: &'static str = "plan_exit";
+    const FACTS: &'static Facts = &Facts {
+        effect: Effect::Reported,
+        is_available: |setup| setup.can_ask && setup.has_plans,
+        ..Facts::PLAIN
+    };
     const DEADLINE: Duration = DEADLINE;
     type Input = Input;
 

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::host::{Answers, Question as One};
-use crate::{Ask, Output, Tool, ToolCx, ToolError};
+use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("question.txt");
 /// Questions of one call; more are a form and not a question.
@@ -31,6 +31,12 @@ pub struct Input {
 
 impl Tool for Question {
     const NAME: &'static str = "question";
+    const FACTS: &'static Facts = &Facts {
+        effect: Effect::None,
+        position: Some(1),
+        is_available: |setup| setup.can_ask,
+        ..Facts::PLAIN
+    };
     const DEADLINE: Duration = DEADLINE;
     type Input = Input;
 

@@ -16,7 +16,7 @@ use crate::ask::file_patterns;
 use crate::known::Stamp;
 use crate::reading::remark;
 use crate::trim::{MAX_BYTES, MAX_LINES};
-use crate::{Ask, Attachment, Output, Tool, ToolCx, ToolError, render};
+use crate::{Ask, Attachment, Effect, Facts, Output, Tool, ToolCx, ToolError, render};
 
 const DESCRIPTION: &str = include_str!("read.txt");
 /// Bytes by which a file's kind is judged.
@@ -53,6 +53,13 @@ impl Input {
 
 impl Tool for Read {
     const NAME: &'static str = "read";
+    const FACTS: &'static Facts = &Facts {
+        effect: Effect::None,
+        finds_files: true,
+        limits_output: true,
+        position: Some(3),
+        ..Facts::PLAIN
+    };
     type Input = Input;
 
     fn description(&self) -> String {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Ask, Output, Tool, ToolCx, ToolError};
+use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("skill.txt");
 /// Files of a skill that are named.
@@ -25,6 +25,7 @@ pub struct Input {
 
 impl Tool for LoadSkill {
     const NAME: &'static str = "skill";
+    const FACTS: &'static Facts = &Facts { effect: Effect::None, position: Some(12), ..Facts::PLAIN };
     type Input = Input;
 
     fn description(&self) -> String {

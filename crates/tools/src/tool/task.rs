@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::host::Work;
-use crate::{Ask, Output, Tool, ToolCx, ToolError};
+use crate::{Ask, Facts, Output, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("task.txt");
 /// What the description says more where work may go on in the background.
@@ -27,6 +27,7 @@ pub struct Task {
 
 impl Tool for Task {
     const NAME: &'static str = "task";
+    const FACTS: &'static Facts = &Facts { lists_agents: true, position: Some(8), ..Facts::PLAIN };
     const DEADLINE: Duration = DEADLINE;
     type Input = Work;
 

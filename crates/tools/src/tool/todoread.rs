@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Ask, Output, Tool, ToolCx, ToolError};
+use crate::{Ask, Effect, Facts, Listing, Output, TodoAccess, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("todoread.txt");
 
@@ -16,6 +16,8 @@ pub struct Input {}
 
 impl Tool for TodoRead {
     const NAME: &'static str = "todoread";
+    const FACTS: &'static Facts =
+        &Facts { effect: Effect::None, todos: TodoAccess::Read, listing: Listing::Accepted, ..Facts::PLAIN };
     type Input = Input;
 
     fn description(&self) -> String {

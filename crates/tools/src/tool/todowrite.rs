@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{Ask, Output, Tool, ToolCx, ToolError};
+use crate::{Ask, Effect, Facts, Output, TodoAccess, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("todowrite.txt");
 /// Items a list may have; a longer one is no plan.
@@ -30,6 +30,13 @@ struct Todo {
 
 impl Tool for TodoWrite {
     const NAME: &'static str = "todowrite";
+    const FACTS: &'static Facts = &Facts {
+        effect: Effect::Reported,
+        todos: TodoAccess::Write,
+        position: Some(10),
+        aliases: &["todo"],
+        ..Facts::PLAIN
+    };
     type Input = Input;
 
     fn description(&self) -> String {

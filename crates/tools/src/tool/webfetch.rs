@@ -18,7 +18,9 @@ use serde_json::{Value, json};
 use url::{Host, Url};
 
 use crate::web::is_public;
-use crate::{Ask, Attachment, Output, Tool, ToolCx, ToolError, WebAnswer, WebError, WebRequest, render};
+use crate::{
+    Ask, Attachment, Effect, Facts, Output, Tool, ToolCx, ToolError, WebAnswer, WebError, WebRequest, render,
+};
 
 const DESCRIPTION: &str = include_str!("webfetch.txt");
 /// Bytes of an answer; the message below says it in megabytes.
@@ -86,6 +88,7 @@ impl Input {
 
 impl Tool for WebFetch {
     const NAME: &'static str = "webfetch";
+    const FACTS: &'static Facts = &Facts { effect: Effect::None, position: Some(9), ..Facts::PLAIN };
     type Input = Input;
 
     fn description(&self) -> String {

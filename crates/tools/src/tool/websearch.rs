@@ -7,7 +7,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Ask, Output, Tool, ToolCx, ToolError, WebError, WebRequest, render};
+use crate::{
+    Ask, Effect, Facts, Listing, ModelName, Output, Setup, Tool, ToolCx, ToolError, WebError, WebRequest,
+    render,
+};
 
 const WEB_DESCRIPTION: &str = include_str!("websearch.txt");
 const CODE_DESCRIPTION: &str = include_str!("codesearch.txt");
@@ -51,6 +54,8 @@ pub struct WebInput {
 
 impl Tool for WebSearch {
     const NAME: &'static str = "websearch";
+    const FACTS: &'static Facts =
+        &Facts { effect: Effect::None, position: Some(11), suits: can_search, ..Facts::PLAIN };
     type Input = WebInput;
 
     fn description(&self) -> String {
@@ -100,6 +105,11 @@ impl Tool for WebSearch {
     }
 }
 
+/// Whether a model may search: the models of OpenCode's own provider always may.
+fn can_search(model: ModelName<'_>, setup: &Setup) -> bool {
+    setup.has_web_search || model.provider_id == "opencode"
+}
+
 /// Searches for documentation and examples.
 pub struct CodeSearch;
 
@@ -113,6 +123,8 @@ pub struct CodeInput {
 
 impl Tool for CodeSearch {
     const NAME: &'static str = "codesearch";
+    const FACTS: &'static Facts =
+        &Facts { effect: Effect::None, listing: Listing::Accepted, suits: can_search, ..Facts::PLAIN };
     type Input = CodeInput;
 
     fn description(&self) -> String {

@@ -6,10 +6,11 @@ use codewright_workspace::{Diff, MAX_TEXT_BYTES, Place, TextFile, read_bytes, un
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::apply_patch::prefers_patches;
 use crate::ask::file_patterns;
 use crate::cx::settled;
 use crate::effect::{FileEffect, missing_above};
-use crate::{Ask, KnownFiles, Output, Tool, ToolCx, ToolError, tags};
+use crate::{Ask, Effect, Facts, FileEdit, KnownFiles, Output, Tool, ToolCx, ToolError, tags};
 
 const DESCRIPTION: &str = include_str!("write.txt");
 /// Larger files are replaced without their old content being told.
@@ -27,8 +28,24 @@ pub struct Input {
     file_path: String,
 }
 
+/// The written file, from the metadata of a call.
+fn edits(metadata: &Map<String, Value>) -> Vec<(&str, FileEdit)> {
+    let existed = metadata.get("exists").is_some_and(|exists| exists == true);
+    let edit = if existed { FileEdit::Changed } else { FileEdit::Added };
+    let path = metadata.get("filepath").and_then(Value::as_str);
+    path.map(|path| (path, edit)).into_iter().collect()
+}
+
 impl Tool for Write {
     const NAME: &'static str = "write";
+    const FACTS: &'static Facts = &Facts {
+        permission: Some("edit"),
+        effect: Effect::Reported,
+        edits,
+        position: Some(7),
+        suits: |model, _| !prefers_patches(model),
+        ..Facts::PLAIN
+    };
     type Input = Input;
 
     fn description(&self) -> String {

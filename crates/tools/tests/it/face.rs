@@ -2,43 +2,40 @@
 
 use std::collections::BTreeSet;
 
-use codewright_tools::{MAX_BYTES, MAX_LINES, Output, ToolError, builtin, conditional, trim};
+use codewright_tools::{MAX_BYTES, MAX_LINES, Output, Setup, ToolError, builtin, facts, trim};
 use serde_json::{Value, json};
 
-use crate::project::Project;
+use crate::project::{Project, tool_named};
 
 #[test]
 fn names_are_unique_and_every_tool_is_described() {
-    let names: BTreeSet<String> = builtin().iter().map(|tool| tool.name().to_owned()).collect();
-    assert_eq!(
-        names.iter().map(String::as_str).collect::<Vec<_>>(),
-        [
-            "apply_patch",
-            "bash",
-            "edit",
-            "glob",
-            "grep",
-            "plan_enter",
-            "plan_exit",
-            "question",
-            "read",
-            "skill",
-            "task",
-            "todowrite",
-            "webfetch",
-            "write"
-        ]
-    );
-    let names: BTreeSet<String> = conditional(2026).iter().map(|tool| tool.name().to_owned()).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    assert_eq!(
-        names,
-        ["background", "batch", "codesearch", "list", "lsp", "multiedit", "todoread", "websearch"]
-    );
-    for tool in builtin().into_iter().chain(conditional(2026)) {
+    let usual =
+        ["apply_patch", "bash", "batch", "codesearch", "edit", "glob", "grep", "list", "multiedit", "read"];
+    let usual =
+        usual.into_iter().chain(["skill", "task", "todoread", "todowrite", "webfetch", "websearch", "write"]);
+    let conditional = ["background", "lsp", "plan_enter", "plan_exit", "question"];
+    let names = |setup: &Setup| builtin(setup).iter().map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
+    assert_eq!(names(&Setup::default()), usual.clone().collect::<Vec<_>>());
+    let everything = Setup::everything(2026);
+    let all: BTreeSet<&str> = usual.chain(conditional).collect();
+    assert_eq!(names(&everything), all.into_iter().collect::<Vec<_>>());
+    for tool in builtin(&everything) {
         let description = tool.description();
         assert!((200..=2200).contains(&description.len()), "{}: {}", tool.name(), description.len());
         assert!(!description.contains("{{"), "{}", tool.name());
+    }
+}
+
+#[test]
+fn aliases_and_positions_are_unique() {
+    let (mut names, mut positions) = (BTreeSet::new(), BTreeSet::new());
+    for tool in builtin(&Setup::everything(2026)) {
+        let facts = facts(tool.name()).expect("a built-in tool");
+        let all = facts.aliases.iter().map(|alias| (*alias).to_owned()).chain([tool.name().to_owned()]);
+        for name in all {
+            assert!(names.insert(name.clone()), "{name}");
+        }
+        assert!(facts.position.is_none_or(|position| positions.insert(position)), "{}", tool.name());
     }
 }
 
@@ -133,8 +130,7 @@ fn schemas_have_the_recorded_shape() {
         ("write", json!({"content": text, "filePath": text}), json!(["content", "filePath"])),
     ];
     for (name, properties, required) in cases {
-        let mut tools = builtin().into_iter().chain(conditional(2026));
-        let tool = tools.find(|tool| tool.name() == name).expect("a tool");
+        let tool = tool_named(name);
         let mut schema = tool.parameters();
         undescribe(&mut schema);
         let expected = json!({

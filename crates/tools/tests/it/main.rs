@@ -7,6 +7,7 @@ mod older;
 mod patch;
 mod project;
 mod read;
+mod schemas;
 mod search;
 mod skill;
 mod todowrite;

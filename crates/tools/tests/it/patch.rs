@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use codewright_tools::Effects;
 use serde_json::{Value, json};
 
-use crate::project::{Project, is_outside};
+use crate::project::{Project, is_outside, tool_named};
 
 fn patch(body: &str) -> Value {
     json!({"patchText": format!("*** Begin Patch\n{body}\n*** End Patch")})
@@ -224,7 +224,7 @@ async fn patches_side_by_side_all_land() {
         // Every second one names the files the other way round.
         let names = if n % 2 == 0 { ["a", "b"] } else { ["b", "a"] };
         let body = names.map(|name| format!("*** Update File: {name}\n@@\n-<{n}>\n+[{n}]")).join("\n");
-        let tool = codewright_tools::builtin().remove(0);
+        let tool = tool_named("apply_patch");
         let (input, cx) = (patch(&body), project.cx.clone());
         calls.spawn(async move { tool.run(input, &cx).await.map(|_| ()) });
     }

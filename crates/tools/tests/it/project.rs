@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use codewright_tools::{Ask, Output, Progress, ToolCx, ToolError, builtin, conditional};
+use codewright_tools::{AnyTool, Ask, Output, Progress, Setup, ToolCx, ToolError, builtin};
 use serde_json::{Map, Value};
 use tempfile::TempDir;
 
@@ -58,14 +58,12 @@ impl Project {
     }
 
     pub(crate) async fn call(&self, tool: &str, input: Value) -> Result<Output, ToolError> {
-        let tool = builtin().into_iter().chain(conditional(2026)).find(|known| known.name() == tool);
-        let tool = tool.expect("a tool");
+        let tool = tool_named(tool);
         tool.run(self.input(&input), &self.cx).await
     }
 
     pub(crate) async fn asks(&self, tool: &str, input: Value) -> Result<Vec<Ask>, ToolError> {
-        let tool = builtin().into_iter().chain(conditional(2026)).find(|known| known.name() == tool);
-        let tool = tool.expect("a tool");
+        let tool = tool_named(tool);
         tool.asks(&self.input(&input), &self.cx).await
     }
 
@@ -81,6 +79,12 @@ impl Project {
     pub(crate) fn plain(&self, output: &str) -> String {
         output.replace(self.root.to_str().expect("UTF-8"), "$P")
     }
+}
+
+/// The built-in tool of that name.
+pub(crate) fn tool_named(name: &str) -> Arc<dyn AnyTool> {
+    let tools = builtin(&Setup { has_background_tasks: false, ..Setup::everything(2026) });
+    tools.into_iter().find(|tool| tool.name() == name).expect("a tool")
 }
 
 pub(crate) fn is_outside(ask: &Ask, directory: &Path) -> bool {
