@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
-use codewright_testkit::attack::{Attack, Form, Kind, Outcome, Traced, Verdict};
+use codewright_testkit::attack::{Attack, Form, Kind, Outcome, TracedRuns, Verdict};
 
 /// How many of the slowest plays are named.
 const SLOWEST: usize = 8;
@@ -52,11 +52,11 @@ pub(crate) fn traced(rest: &[String]) -> Result<ExitCode> {
         }
     }
     let mut text = String::new();
-    if !Traced::is_possible() {
+    if !TracedRuns::is_possible() {
         std::io::stdout().write_all(b"skipped: `strace` is not installed\n")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let runs = Traced { binary: found(program)? }.play()?;
+    let runs = TracedRuns { binary: found(program)? }.play()?;
     for run in &runs {
         writeln!(text, "{}: {} programs, {} faults", run.name, run.executed.len(), run.faults.len())?;
         for line in &run.executed {
@@ -85,7 +85,7 @@ fn show(one: &Outcome) {
     let verdict = match one.verdict {
         Verdict::Held => "held",
         Verdict::Failed(_) => "failed",
-        Verdict::Asked(_) => "asked",
+        Verdict::NeedsPermission(_) => "asked",
         Verdict::Skipped(_) => "skipped",
     };
     // The report comes anyway.
@@ -119,7 +119,7 @@ fn report(outcomes: &[Outcome], seconds: u64, lists_slowest: bool) -> Result<Str
             of(true, |verdict| matches!(verdict, Verdict::Held)),
             of(true, failed),
             of(false, |_| true),
-            of(false, |verdict| matches!(verdict, Verdict::Asked(_))),
+            of(false, |verdict| matches!(verdict, Verdict::NeedsPermission(_))),
             of(false, failed),
             of(true, skipped) + of(false, skipped),
         )?;
@@ -129,7 +129,7 @@ fn report(outcomes: &[Outcome], seconds: u64, lists_slowest: bool) -> Result<Str
             Verdict::Held => {}
             Verdict::Failed(why) if one.is_hostile => writeln!(text, "FAILED   {}: {why}", one.name)?,
             Verdict::Failed(why) => writeln!(text, "BROKEN   {}: {why}", one.name)?,
-            Verdict::Asked(why) => writeln!(text, "ASKED    {}: {why}", one.name)?,
+            Verdict::NeedsPermission(why) => writeln!(text, "ASKED    {}: {why}", one.name)?,
             Verdict::Skipped(why) => writeln!(text, "SKIPPED  {}: {why}", one.name)?,
         }
     }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
-use codewright_testkit::{Crash, Found};
+use codewright_testkit::{Crash, CrashReport};
 
 /// How often the program is killed unless said otherwise.
 const KILLS: u32 = 1000;
@@ -45,7 +45,7 @@ fn number<T: std::str::FromStr>(flag: &str, text: &str) -> Result<T> {
     text.parse().ok().with_context(|| format!("`{flag}` needs a number, not `{text}`"))
 }
 
-fn report(found: &Found, seconds: u64) -> Result<String> {
+fn report(found: &CrashReport, seconds: u64) -> Result<String> {
     let mut text = String::new();
     writeln!(text, "{} kills ({} while starting) in {seconds} s", found.kills, found.in_start)?;
     writeln!(text, "{} prompts accepted, {} events received by clients", found.prompts, found.events)?;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use codewright_testkit::{Fuzz, Fuzzed};
+use codewright_testkit::{Fuzz, FuzzReport};
 
 /// How long it is sent unless said otherwise.
 const MINUTES: u64 = 20;
@@ -42,7 +42,7 @@ fn number(flag: &str, text: &str) -> Result<u64> {
     text.parse().ok().with_context(|| format!("`{flag}` needs a number, not `{text}`"))
 }
 
-fn report(found: &Fuzzed, minutes: u64) -> Result<String> {
+fn report(found: &FuzzReport, minutes: u64) -> Result<String> {
     let mut text = String::new();
     let mut statuses: BTreeMap<u16, u64> = BTreeMap::new();
     for ((_, status), count) in &found.answered {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
-use codewright_testkit::{Hang, Hung};
+use codewright_testkit::{Hang, HangReport};
 
 /// How often the corpus is played.
 const PASSES: usize = 2;
@@ -41,7 +41,7 @@ fn number(flag: &str, text: &str) -> Result<usize> {
     text.parse().ok().with_context(|| format!("`{flag}` needs a number, not `{text}`"))
 }
 
-fn report(found: &Hung, seconds: u64) -> Result<String> {
+fn report(found: &HangReport, seconds: u64) -> Result<String> {
     let mut text = String::new();
     let longest = found.longest.as_millis();
     writeln!(text, "{} commands in {seconds} s; the longest turn took {longest} ms", found.commands)?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use codewright_testkit::{BlockingServer, Project, Script, Staged, Terminal, Turn};
+use codewright_testkit::{BlockingServer, Project, Script, Terminal, TerminalOptions, Turn};
 use serde_json::json;
 
 mod svg;
@@ -72,7 +72,7 @@ impl Studio {
         let home = project.directory().parent().and_then(Path::to_str).context("the project has a place")?;
         let usual = [("HOME", home), ("COLORTERM", "truecolor"), ("TZ", "UTC")];
         let variables: Vec<_> = usual.iter().chain(variables).copied().collect();
-        Terminal::start(&Staged {
+        Terminal::start(&TerminalOptions {
             program: self.program.as_os_str(),
             args,
             project,

@@ -1,7 +1,7 @@
-//! The agents of a directory: the built-in ones, changed and added to by the configuration.
+//! The agents of a directory: the built-in ones, changed and extended by the configuration.
 //!
-//! An agent's rules are one list: the defaults, its own, the user's, those its entry in the
-//! configuration adds, and leave to read shortened tool outputs. The last rule that matches decides.
+//! An agent's rules are one list: the default rules, the agent's built-in rules, the user's rules, the rules of its
+//! configuration entry, and permission to read shortened tool outputs. The last matching rule decides.
 
 use std::{
     cmp::Reverse,
@@ -16,18 +16,18 @@ use serde::Serialize;
 
 use crate::{AgentConfig, Config, Dirs, Error, Loaded, Map, Trust, merge, nearest, parse_model, request};
 
-/// How many names an unknown agent is answered with.
+/// The number of names that are suggested for an unknown agent.
 const NEAREST_NAMES: usize = 3;
 
-/// Who may call an agent.
+/// The callers of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentMode {
-    /// The user.
+    /// Only the user.
     Primary,
-    /// Other agents.
+    /// Only other agents.
     Subagent,
-    /// Both.
+    /// The user and other agents.
     All,
 }
 
@@ -42,48 +42,47 @@ impl AgentMode {
     }
 }
 
-/// An agent as sessions use it and as clients are shown it.
+/// The definition of an agent, for sessions and clients.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AgentSpec {
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// When it is the right one; other agents choose by it.
+    /// When to use the agent; other agents decide by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Who may call it.
+    /// The callers of the agent.
     pub mode: AgentMode,
-    /// Whether it is built in.
+    /// Whether the agent is built in.
     pub native: bool,
-    /// Whether lists leave it out.
+    /// Whether the agent is omitted from lists.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
-    /// How many of the likely words it chooses from.
+    /// The `top_p` sampling parameter.
     #[serde(rename = "topP", skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// How freely it chooses its words.
+    /// The sampling temperature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// The colour it is shown in.
+    /// The display colour.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
-    /// All its rules, in order.
+    /// All permission rules, in order.
     pub permission: Vec<Rule>,
-    /// Its own model.
+    /// The agent's model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<PromptModel>,
-    /// The named set of its model's options.
+    /// The model variant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
-    /// What it is told before everything else, when the configuration says; the texts of the built-in
-    /// ones belong to whoever runs them.
+    /// The configured prompt. The prompts of built-in agents are in the engine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// Options for each request.
     pub options: Map,
-    /// How many steps it may take.
+    /// The maximum number of steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
-    /// The user's own rules, where a repository has rules as well.
+    /// The user's own rules, if a repository has rules too.
     #[serde(skip)]
     pub limits: Option<RuleLimits>,
 }
@@ -93,21 +92,21 @@ pub struct AgentSpec {
 pub struct RuleLimits {
     /// The agent's rules without the repository's.
     pub user: Vec<Rule>,
-    /// Rules of the repository that may allow what the user's rules ask about.
+    /// Rules of the repository that may allow calls for which the user's rules ask.
     pub exceptions: Vec<Rule>,
-    /// The repository's rules alone, after one that allows everything: they only ever restrict.
+    /// Only the repository's rules, after one that allows everything, so that they can only restrict.
     pub repository: Vec<Rule>,
 }
 
-/// The rules every agent begins with where there are no skills.
+/// The rules that every agent starts with if there are no skills.
 #[must_use]
 pub fn default_rules(dirs: &Dirs) -> Vec<Rule> {
-    first_rules(dirs, &[])
+    base_rules(dirs, &[])
 }
 
-fn first_rules(dirs: &Dirs, skills: &[PathBuf]) -> Vec<Rule> {
+fn base_rules(dirs: &Dirs, skills: &[PathBuf]) -> Vec<Rule> {
     let mut rules = vec![Rule::new("*", "*", Allow), Rule::new("doom_loop", "*", Ask)];
-    rules.extend(outside(dirs, skills));
+    rules.extend(external_directory_rules(dirs, skills));
     rules.extend([
         Rule::new("question", "*", Deny),
         Rule::new("plan_enter", "*", Deny),
@@ -120,47 +119,47 @@ fn first_rules(dirs: &Dirs, skills: &[PathBuf]) -> Vec<Rule> {
     rules
 }
 
-/// The agents there are without any configuration.
+/// The built-in agents without any configuration.
 #[must_use]
 pub fn builtin_agents(dirs: &Dirs, worktree: &Path) -> Vec<AgentSpec> {
-    listed(finished(natives((dirs, worktree, &[]), &[]), dirs), "build")
+    sorted(with_tool_outputs(natives(dirs, worktree, &[], &[]), dirs), "build")
 }
 
-/// The agents there are: the built-in ones with the configuration laid over them, those it adds, and
-/// without those it disables. The default one comes first, the others by name.
+/// The built-in agents with the changes of the configuration, and the agents that it adds. Disabled agents are omitted.
+/// The default agent is first, the others are sorted by name.
 ///
-/// Each may look into the directories of `skills`: a skill names files that lie beside it.
+/// Every agent may read the directories in `skills`, because a skill refers to files next to it.
 pub fn agents(
     config: &Config,
     dirs: &Dirs,
     worktree: &Path,
     skills: &[PathBuf],
 ) -> Result<Vec<AgentSpec>, Error> {
-    let mut agents = natives((dirs, worktree, skills), &config.permission);
+    let mut agents = natives(dirs, worktree, skills, &config.permission);
     for (name, written) in config.agent.iter() {
-        // Names are distinct, so that only a built-in agent can be there already.
-        let there = agents.iter().take_while(|agent| agent.native).position(|agent| agent.name == name);
-        match there.and_then(|at| agents.get_mut(at)) {
+        // Configured names are distinct, so only a built-in agent can exist already.
+        let existing = agents.iter().take_while(|agent| agent.native).position(|agent| agent.name == name);
+        match existing.and_then(|at| agents.get_mut(at)) {
             Some(agent) if written.disable != Some(true) => change(agent, written)?,
             Some(_) => agents.retain(|agent| agent.name != name),
             None if written.disable == Some(true) => {}
             None => {
-                let rules = [first_rules(dirs, skills), config.permission.clone()].concat();
-                let mut added = AgentSpec { native: false, ..plain(name, AgentMode::All, rules) };
+                let rules = [base_rules(dirs, skills), config.permission.clone()].concat();
+                let mut added = AgentSpec { native: false, ..new_agent(name, AgentMode::All, rules) };
                 change(&mut added, written)?;
                 agents.push(added);
             }
         }
     }
     let first = config.default_agent.as_deref().unwrap_or("build");
-    Ok(listed(finished(agents, dirs), first))
+    Ok(sorted(with_tool_outputs(agents, dirs), first))
 }
 
-/// The agents of a directory, each with the user's own rules where the repository adds to them.
+/// The agents of a directory, each with the user's own rules as limits if the repository adds rules.
 ///
 /// # Errors
 ///
-/// As [`agents`].
+/// See [`agents`].
 pub fn limited_agents(
     loaded: &Loaded,
     dirs: &Dirs,
@@ -170,12 +169,12 @@ pub fn limited_agents(
     let mut merged = agents(&loaded.config, dirs, worktree, skills)?;
     let Some(parts) = &loaded.parts else { return Ok(merged) };
     let own = agents(&parts.user, dirs, worktree, skills)?;
-    let general = [first_rules(dirs, skills), parts.user.permission.clone()].concat();
+    let general = [base_rules(dirs, skills), parts.user.permission.clone()].concat();
     for agent in &mut merged {
         let user = own.iter().find(|own| own.name == agent.name).map(|own| own.permission.clone());
         let user = user.unwrap_or_else(|| {
             let base = AgentSpec { permission: general.clone(), ..agent.clone() };
-            finished(vec![base], dirs).pop().map(|agent| agent.permission).unwrap_or_default()
+            with_tool_outputs(vec![base], dirs).pop().map(|agent| agent.permission).unwrap_or_default()
         });
         let of_agent = parts.repository.agent.get(&agent.name).map(|agent| agent.permission.as_slice());
         let rules = [parts.repository.permission.as_slice(), of_agent.unwrap_or_default()].concat();
@@ -189,15 +188,14 @@ pub fn limited_agents(
     Ok(merged)
 }
 
-/// The agent a new session begins with: the configured one, else `build`, else the first that a user
-/// may call.
+/// The agent of a new session: the configured one, or `build`, or the first that the user can call.
 pub fn default_agent<'a>(config: &Config, agents: &'a [AgentSpec]) -> Result<&'a AgentSpec, Error> {
     let callable = |agent: &&AgentSpec| agent.mode != AgentMode::Subagent && !agent.hidden;
     let Some(name) = config.default_agent.as_deref() else {
         let build = agents.iter().find(|agent| agent.name == "build").filter(callable);
         return build.or_else(|| agents.iter().find(callable)).ok_or_else(|| Error::Agent {
             name: "build".to_owned(),
-            problem: "is disabled, and no other agent can begin a session",
+            problem: "is disabled, and no other agent can start a session",
             nearest: Vec::new(),
         });
     };
@@ -211,23 +209,23 @@ pub fn default_agent<'a>(config: &Config, agents: &'a [AgentSpec]) -> Result<&'a
     Err(Error::Agent { name: name.to_owned(), problem, nearest: nearest(name, names, NEAREST_NAMES) })
 }
 
-fn natives((dirs, worktree, skills): (&Dirs, &Path, &[PathBuf]), user: &[Rule]) -> Vec<AgentSpec> {
-    let with = |own: Vec<Rule>| [first_rules(dirs, skills), own, user.to_vec()].concat();
-    let inner = |name: &str| AgentSpec {
+fn natives(dirs: &Dirs, worktree: &Path, skills: &[PathBuf], user: &[Rule]) -> Vec<AgentSpec> {
+    let with = |own: Vec<Rule>| [base_rules(dirs, skills), own, user.to_vec()].concat();
+    let internal = |name: &str| AgentSpec {
         hidden: true,
-        ..plain(name, AgentMode::Primary, with(vec![Rule::new("*", "*", Deny)]))
+        ..new_agent(name, AgentMode::Primary, with(vec![Rule::new("*", "*", Deny)]))
     };
     let described = |text: &str, agent: AgentSpec| AgentSpec { description: Some(text.to_owned()), ..agent };
     let build = vec![Rule::new("question", "*", Allow), Rule::new("plan_enter", "*", Allow)];
     let general = vec![Rule::new("todowrite", "*", Deny)];
     vec![
-        described(BUILD, plain("build", AgentMode::Primary, with(build))),
-        described(PLAN, plain("plan", AgentMode::Primary, with(plan_rules(dirs, worktree)))),
-        described(GENERAL, plain("general", AgentMode::Subagent, with(general))),
-        described(EXPLORE, plain("explore", AgentMode::Subagent, with(explore_rules(dirs, skills)))),
-        inner("compaction"),
-        AgentSpec { temperature: Some(0.5), ..inner("title") },
-        inner("summary"),
+        described(BUILD, new_agent("build", AgentMode::Primary, with(build))),
+        described(PLAN, new_agent("plan", AgentMode::Primary, with(plan_rules(dirs, worktree)))),
+        described(GENERAL, new_agent("general", AgentMode::Subagent, with(general))),
+        described(EXPLORE, new_agent("explore", AgentMode::Subagent, with(explore_rules(dirs, skills)))),
+        internal("compaction"),
+        AgentSpec { temperature: Some(0.5), ..internal("title") },
+        internal("summary"),
     ]
 }
 
@@ -259,11 +257,11 @@ fn explore_rules(dirs: &Dirs, skills: &[PathBuf]) -> Vec<Rule> {
         ["grep", "glob", "list", "bash", "webfetch", "websearch", "read"]
             .map(|tool| Rule::new(tool, "*", Allow)),
     );
-    rules.extend(outside(dirs, skills));
+    rules.extend(external_directory_rules(dirs, skills));
     rules
 }
 
-fn outside(dirs: &Dirs, skills: &[PathBuf]) -> Vec<Rule> {
+fn external_directory_rules(dirs: &Dirs, skills: &[PathBuf]) -> Vec<Rule> {
     let mut rules = vec![
         Rule::new("external_directory", "*", Ask),
         Rule::new("external_directory", &pattern(&dirs.tool_output().join("*")), Allow),
@@ -274,7 +272,7 @@ fn outside(dirs: &Dirs, skills: &[PathBuf]) -> Vec<Rule> {
     rules
 }
 
-fn plain(name: &str, mode: AgentMode, permission: Vec<Rule>) -> AgentSpec {
+fn new_agent(name: &str, mode: AgentMode, permission: Vec<Rule>) -> AgentSpec {
     AgentSpec {
         name: name.to_owned(),
         description: None,
@@ -299,13 +297,13 @@ fn change(agent: &mut AgentSpec, written: &AgentConfig) -> Result<(), Error> {
         let parsed = parse_model(model).ok_or_else(|| Error::Model { agent: agent.name.clone() })?;
         agent.model = Some(parsed);
     }
-    lay(&mut agent.variant, written.variant.as_ref());
-    lay(&mut agent.prompt, written.prompt.as_ref());
-    lay(&mut agent.description, written.description.as_ref());
-    lay(&mut agent.temperature, written.temperature.as_ref());
-    lay(&mut agent.top_p, written.top_p.as_ref());
-    lay(&mut agent.color, written.color.as_ref());
-    lay(&mut agent.steps, written.steps.as_ref());
+    replace(&mut agent.variant, written.variant.as_ref());
+    replace(&mut agent.prompt, written.prompt.as_ref());
+    replace(&mut agent.description, written.description.as_ref());
+    replace(&mut agent.temperature, written.temperature.as_ref());
+    replace(&mut agent.top_p, written.top_p.as_ref());
+    replace(&mut agent.color, written.color.as_ref());
+    replace(&mut agent.steps, written.steps.as_ref());
     agent.mode = written.mode.unwrap_or(agent.mode);
     agent.hidden = written.hidden.unwrap_or(agent.hidden);
     merge::merge_maps(&mut agent.options, written.options.clone());
@@ -313,14 +311,14 @@ fn change(agent: &mut AgentSpec, written: &AgentConfig) -> Result<(), Error> {
     Ok(())
 }
 
-fn lay<T: Clone>(under: &mut Option<T>, over: Option<&T>) {
-    if let Some(over) = over {
-        *under = Some(over.clone());
+fn replace<T: Clone>(old: &mut Option<T>, new: Option<&T>) {
+    if let Some(new) = new {
+        *old = Some(new.clone());
     }
 }
 
-/// Lets every agent read the outputs it was given only in part, unless that was denied by name.
-fn finished(mut agents: Vec<AgentSpec>, dirs: &Dirs) -> Vec<AgentSpec> {
+/// Allows every agent to read the full texts of shortened tool outputs, unless a rule denies exactly that.
+fn with_tool_outputs(mut agents: Vec<AgentSpec>, dirs: &Dirs) -> Vec<AgentSpec> {
     let outputs = pattern(&dirs.tool_output().join("*"));
     for agent in &mut agents {
         let about = |rule: &Rule, action: Action| {
@@ -333,7 +331,7 @@ fn finished(mut agents: Vec<AgentSpec>, dirs: &Dirs) -> Vec<AgentSpec> {
     agents
 }
 
-fn listed(mut agents: Vec<AgentSpec>, first: &str) -> Vec<AgentSpec> {
+fn sorted(mut agents: Vec<AgentSpec>, first: &str) -> Vec<AgentSpec> {
     agents.sort_by(|a, b| {
         let key = |agent: &AgentSpec| Reverse(agent.name == first);
         key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
@@ -345,7 +343,7 @@ fn pattern(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// How `to` is written inside `from`; both are absolute.
+/// The path of `to` relative to `from`. Both are absolute.
 fn relative(from: &Path, to: &Path) -> PathBuf {
     let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
     let up = from.components().skip(shared).map(|_| Component::ParentDir);

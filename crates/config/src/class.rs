@@ -1,15 +1,15 @@
-//! How far a repository's configuration is believed: one class for each key.
+//! The trust class of each configuration key: which keys of a repository's configuration take effect.
 //!
-//! A key without a class does not compile: the schema is compared with the table at compile time.
+//! A key without a class is a compile error, because the schema is compared with the table at compile time.
 
 use crate::document::schema::{CONFIG_KEYS, OTHER_KEYS, Shape};
 
-/// What has to hold before a key of a repository's configuration takes effect.
+/// The condition for a key of a repository's configuration to take effect.
 ///
-/// The user's own configuration is not classified: all of it takes effect.
+/// The user's own configuration always takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Takes effect in every repository, as far as the note of its row says.
+    /// Takes effect in every repository, within the limits of the row's note.
     Inert,
     /// Takes effect once the user trusts the repository.
     NeedsTrust,
@@ -18,7 +18,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// The name that the documentation uses.
+    /// The name in the documentation.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -29,8 +29,9 @@ impl Class {
     }
 }
 
-/// The key, its class, and the reason or the part that the class covers. A dotted key is a part of the key before the dot and has its own class;
-/// `*` stands for any name.
+/// Each key with its class and a note: the reason, or the part that the class covers.
+///
+/// A dotted key is a part of the key before the dot with a separate class; `*` stands for any name.
 pub const CLASSES: &[(&str, Class, &str)] = &[
     ("$schema", Class::Inert, "only editors read it"),
     ("model", Class::Inert, "only a model that the user can already use"),
@@ -83,14 +84,14 @@ pub const CLASSES: &[(&str, Class, &str)] = &[
     ("enterprise", Class::UserOnly, "decides where sessions are published"),
 ];
 
-/// The class of a key of the document; a key that is not in the table needs trust.
+/// The class of a key. Unknown keys need trust.
 #[must_use]
 pub(crate) fn class_of(key: &str) -> Class {
     let row = CLASSES.iter().find(|(known, ..)| *known == key);
     row.map_or(Class::NeedsTrust, |(_, class, _)| *class)
 }
 
-/// The dotted keys that no repository may set.
+/// The dotted keys that a repository cannot set.
 pub(crate) fn user_only_parts() -> impl Iterator<Item = &'static str> {
     let rows = CLASSES.iter().filter(|(key, class, _)| *class == Class::UserOnly && key.contains('.'));
     rows.map(|(key, ..)| *key)

@@ -1,8 +1,7 @@
-//! What the configuration says, typed.
+//! The typed configuration.
 //!
-//! A value here has been checked in the document it came from, so that reading it cannot fail. Keys
-//! without a field are kept as they are, in `rest`, `options` or [`Config::raw`]. `Debug` texts leave
-//! out everything that may hold a secret.
+//! Documents are checked before they are read here, so reading cannot fail. Keys without a field are kept in `rest`,
+//! `options` or [`Config::raw`]. `Debug` texts omit everything that may contain a secret.
 
 use std::{fmt, path::Path, time::Duration};
 
@@ -18,255 +17,255 @@ use crate::{
 /// The merged configuration of one directory.
 #[derive(Clone, Default, PartialEq)]
 pub struct Config {
-    /// The model to begin with, as `provider/model`.
+    /// The default model, as `provider/model`.
     pub model: Option<String>,
-    /// The model for titles and other small work, as `provider/model`.
+    /// The model for titles and other small tasks, as `provider/model`.
     pub small_model: Option<String>,
-    /// The agent to begin with.
+    /// The default agent.
     pub default_agent: Option<String>,
-    /// The name of the user; that of the system without one in a file.
+    /// The name of the user, by default the system's user name.
     pub username: Option<String>,
-    /// Providers that are added or changed.
+    /// Added or changed providers.
     pub provider: Ordered<ProviderConfig>,
-    /// Agents that are added or changed.
+    /// Added or changed agents.
     pub agent: Ordered<AgentConfig>,
     /// Commands, by name.
     pub command: Ordered<CommandConfig>,
-    /// How the system text is made.
+    /// The settings of the system prompt.
     pub prompt: PromptConfig,
-    /// The user's rules, those of the older `tools` map first.
+    /// The permission rules; those of the older `tools` map are first.
     pub permission: Vec<Rule>,
-    /// Files, patterns and URLs with instructions for the model.
+    /// Files, patterns and URLs of instructions for the model.
     pub instructions: Vec<String>,
-    /// Providers that are not used.
+    /// Disabled providers.
     pub disabled_providers: Vec<String>,
-    /// The only providers that are used, when there is such a list.
+    /// The enabled providers; `None` for all.
     pub enabled_providers: Option<Vec<String>>,
-    /// Tools switched on or off by name.
+    /// Tools that are enabled or disabled by name.
     pub tools: Ordered<bool>,
-    /// Whether files are saved before each step; yes without a word.
+    /// Whether files are saved before each step. Default: true.
     pub snapshot: Option<bool>,
-    /// Whether sessions are shared.
+    /// When sessions are shared.
     pub share: Option<Share>,
-    /// Keys that this room gives no meaning.
+    /// Keys without a field in this struct.
     pub rest: Map,
-    /// The merged document as a client is shown it, secrets included.
+    /// The merged document, including secrets.
     pub raw: Value,
 }
 
 /// When a session is shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Share {
-    /// On request.
+    /// On request of the user.
     Manual,
-    /// From its start.
+    /// From the start of the session.
     Auto,
     /// Never.
     Disabled,
 }
 
-/// A provider that is added, or what is changed of a known one.
+/// An added provider, or the changes of a known one.
 #[derive(Clone, Default, PartialEq)]
 pub struct ProviderConfig {
-    /// The id under which the catalog knows it, when that is another.
+    /// The id in the catalog, if it differs.
     pub id: Option<String>,
-    /// What users are shown.
+    /// The display name.
     pub name: Option<String>,
-    /// The package that speaks its protocol; names the protocol.
+    /// The npm package, which selects the protocol.
     pub npm: Option<String>,
-    /// The base URL, where `options.baseURL` gives none.
+    /// The base URL if `options.baseURL` is missing.
     pub api: Option<String>,
-    /// Variables that may hold its key.
+    /// Environment variables that may contain the key.
     pub env: Vec<String>,
-    /// How it is reached.
+    /// The connection options.
     pub options: ProviderOptions,
-    /// Models that are added or changed.
+    /// Added or changed models.
     pub models: Ordered<ModelConfig>,
-    /// The only models that are used, when there is such a list.
+    /// The enabled models; `None` for all.
     pub whitelist: Option<Vec<String>>,
-    /// Models that are not used.
+    /// Disabled models.
     pub blacklist: Vec<String>,
-    /// Further keys.
+    /// Other keys.
     pub rest: Map,
 }
 
-/// How a provider is reached.
+/// The connection options of a provider.
 #[derive(Clone, Default, PartialEq)]
 pub struct ProviderOptions {
-    /// Where requests go.
+    /// The base URL of requests.
     pub base_url: Option<String>,
-    /// The secret that pays for them.
+    /// The API key.
     pub api_key: Option<String>,
-    /// Headers sent along.
+    /// Additional request headers.
     pub headers: Ordered<String>,
-    /// How long a whole answer may take.
+    /// The time limit of a whole response.
     pub timeout: Option<Timeout>,
-    /// How long the answer's headers may take.
+    /// The time limit of the response headers.
     pub header_timeout: Option<Timeout>,
-    /// How long the pause between two pieces of an answer may be.
+    /// The time limit between two chunks of a response.
     pub chunk_timeout: Option<Timeout>,
-    /// Options that only the protocol understands.
+    /// Protocol-specific options.
     pub rest: Map,
 }
 
-/// How long to wait.
+/// A time limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timeout {
-    /// As long as it takes.
+    /// No limit.
     Never,
-    /// This long.
+    /// A limit.
     After(Duration),
 }
 
-/// A model that is added, or what is changed of a known one.
+/// An added model, or the changes of a known one.
 #[derive(Clone, Default, PartialEq)]
 pub struct ModelConfig {
-    /// The id the provider knows it by, when that is another.
+    /// The id in requests, if it differs.
     pub id: Option<String>,
-    /// What users are shown.
+    /// The display name.
     pub name: Option<String>,
-    /// Whether it accepts files.
+    /// Whether the model accepts files.
     pub attachment: Option<bool>,
-    /// Whether it thinks before it answers.
+    /// Whether the model supports reasoning.
     pub reasoning: Option<bool>,
-    /// Whether it accepts a temperature.
+    /// Whether the model accepts a temperature.
     pub temperature: Option<bool>,
-    /// Whether it can call tools.
+    /// Whether the model can call tools.
     pub tool_call: Option<bool>,
-    /// How much it reads and writes.
+    /// The token limits.
     pub limit: Limit,
-    /// What a million tokens cost.
+    /// The prices per million tokens.
     pub cost: Option<Cost>,
-    /// What it accepts and makes.
+    /// The input and output modalities.
     pub modalities: Option<Modalities>,
-    /// Options for each request.
+    /// Options that are added to each request.
     pub options: Map,
-    /// Headers sent along.
+    /// Additional request headers.
     pub headers: Ordered<String>,
-    /// Named sets of options.
+    /// The variants: named sets of options.
     pub variants: Map,
-    /// The field that carries its reasoning back.
+    /// The field that returns reasoning to the model.
     pub interleaved: Option<Value>,
-    /// Further keys.
+    /// Other keys.
     pub rest: Map,
 }
 
-/// How much a model reads and writes, in tokens.
+/// The token limits of a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limit {
-    /// Question and answer together.
+    /// Input and output together.
     pub context: Option<u64>,
-    /// The question.
+    /// The input.
     pub input: Option<u64>,
-    /// The answer.
+    /// The output.
     pub output: Option<u64>,
 }
 
-/// What a million tokens cost, in dollars.
+/// Prices per million tokens in US dollars.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Cost {
-    /// Read.
+    /// Input tokens.
     pub input: Option<f64>,
-    /// Written.
+    /// Output tokens.
     pub output: Option<f64>,
-    /// Read from the provider's cache.
+    /// Input tokens read from the provider's cache.
     pub cache_read: Option<f64>,
-    /// Put into the provider's cache.
+    /// Input tokens written to the provider's cache.
     pub cache_write: Option<f64>,
     /// The prices of a request with more than 200 000 tokens.
     pub context_over_200k: Option<Box<Self>>,
 }
 
-/// What a model accepts and makes: `text`, `image`, `pdf`, `audio`, `video`.
+/// The modalities of a model: `text`, `image`, `pdf`, `audio`, `video`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Modalities {
-    /// What it accepts.
+    /// Accepted inputs.
     pub input: Option<Vec<String>>,
-    /// What it makes.
+    /// Produced outputs.
     pub output: Option<Vec<String>>,
 }
 
-/// An agent that is added, or what is changed of a known one.
+/// An added agent, or the changes of a known one.
 #[derive(Clone, Default, PartialEq)]
 pub struct AgentConfig {
-    /// Its own model, as `provider/model`.
+    /// The agent's model, as `provider/model`.
     pub model: Option<String>,
-    /// The named set of that model's options.
+    /// The model variant.
     pub variant: Option<String>,
-    /// What it is told before everything else.
+    /// The agent's prompt.
     pub prompt: Option<String>,
-    /// When it is the right one.
+    /// When to use the agent.
     pub description: Option<String>,
-    /// Whether users or other agents call it.
+    /// The callers of the agent.
     pub mode: Option<crate::AgentMode>,
-    /// How freely it chooses its words.
+    /// The sampling temperature.
     pub temperature: Option<f64>,
-    /// How many of the likely words it chooses from.
+    /// The `top_p` sampling parameter.
     pub top_p: Option<f64>,
-    /// How many steps it may take.
+    /// The maximum number of steps.
     pub steps: Option<u64>,
-    /// Tools switched on or off by name; also part of `permission`.
+    /// Tools that are enabled or disabled by name; included in `permission`.
     pub tools: Ordered<bool>,
-    /// Its own rules.
+    /// The agent's permission rules.
     pub permission: Vec<Rule>,
-    /// Whether it is removed.
+    /// Whether the agent is removed.
     pub disable: Option<bool>,
-    /// Whether it is left out of lists.
+    /// Whether the agent is omitted from lists.
     pub hidden: Option<bool>,
-    /// The colour it is shown in.
+    /// The display colour.
     pub color: Option<String>,
-    /// Options for each request, unknown keys of the agent among them.
+    /// Options that are added to each request, including unknown keys of the agent.
     pub options: Map,
 }
 
 /// A command: a prompt with a name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CommandConfig {
-    /// The prompt, with places for arguments.
+    /// The prompt with placeholders for arguments.
     pub template: String,
-    /// What it does.
+    /// A description for the user.
     pub description: Option<String>,
-    /// Who does it.
+    /// The agent that runs it.
     pub agent: Option<String>,
-    /// With which model, as `provider/model`.
+    /// The model that runs it, as `provider/model`.
     pub model: Option<String>,
-    /// The named set of that model's options.
+    /// The model variant.
     pub variant: Option<String>,
-    /// Whether it is done in a session of its own.
+    /// Whether it runs in a separate session.
     pub subtask: Option<bool>,
 }
 
-/// How the system text is made; our own section `prompt`.
+/// The settings of the system prompt: Codewright's own section `prompt`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PromptConfig {
-    /// Whether base prompts are chosen as older versions did.
+    /// Whether to choose base prompts as older versions did.
     pub legacy: bool,
-    /// Whether blocks stand in the exact order of older versions.
+    /// Whether to use the exact block order of older versions.
     pub strict: bool,
-    /// A text before everything else.
+    /// A text before all other blocks.
     pub header: Option<String>,
-    /// A text behind everything but the prompt's own.
+    /// A text after all other blocks except the prompt's own system text.
     pub system: Option<String>,
-    /// Whether the project's `.claude` memory and commands are used.
+    /// Whether to use the project's `.claude` instructions and commands.
     pub claude: bool,
-    /// How instruction files are read.
+    /// Limits for instruction files.
     pub instructions: InstructionRules,
 }
 
-/// How instruction files and addresses are read.
+/// Limits for instruction files and URLs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct InstructionRules {
-    /// The most bytes of one.
+    /// The maximum size of one in bytes.
     pub max_bytes: Option<u64>,
-    /// Whether links out of the worktree are followed.
+    /// Whether to follow links out of the worktree.
     pub follow_symlinks: bool,
-    /// Whether addresses without encryption are fetched.
+    /// Whether to fetch unencrypted URLs.
     pub http: bool,
-    /// The only hosts that are asked, when there is such a list; a leading dot takes in those below.
+    /// The allowed hosts; `None` for all. A leading dot includes subdomains.
     pub hosts: Option<Vec<String>>,
 }
 
-/// The provider and the model of `provider/model`; what follows the first slash is the model.
+/// Parses `provider/model`. The model is the text after the first slash.
 #[must_use]
 pub fn parse_model(written: &str) -> Option<PromptModel> {
     let (provider, model) = written.split_once('/')?;
@@ -279,14 +278,14 @@ pub fn parse_model(written: &str) -> Option<PromptModel> {
 }
 
 impl Config {
-    /// Reads a document that has been checked.
+    /// Reads a checked document.
     pub(crate) fn read(raw: Map, home: &Path) -> Self {
         let fields = Fields(&raw);
         Self {
-            model: fields.filled("model"),
-            small_model: fields.filled("small_model"),
-            default_agent: fields.filled("default_agent"),
-            username: fields.filled("username"),
+            model: fields.non_empty("model"),
+            small_model: fields.non_empty("small_model"),
+            default_agent: fields.non_empty("default_agent"),
+            username: fields.non_empty("username"),
             provider: fields.each("provider", |value| ProviderConfig::read(&value)),
             agent: fields.each("agent", |value| AgentConfig::read(&value, home)),
             command: fields.each("command", |value| CommandConfig::read(&value)),
@@ -312,10 +311,10 @@ impl Config {
 impl ProviderConfig {
     fn read(fields: &Fields<'_>) -> Self {
         Self {
-            id: fields.filled("id"),
+            id: fields.non_empty("id"),
             name: fields.text("name"),
-            npm: fields.filled("npm"),
-            api: fields.filled("api"),
+            npm: fields.non_empty("npm"),
+            api: fields.non_empty("api"),
             env: fields.texts("env").unwrap_or_default(),
             options: fields
                 .object("options")
@@ -332,8 +331,8 @@ impl ProviderConfig {
 impl ProviderOptions {
     fn read(fields: &Fields<'_>) -> Self {
         Self {
-            base_url: fields.filled("baseURL"),
-            api_key: fields.filled("apiKey"),
+            base_url: fields.non_empty("baseURL"),
+            api_key: fields.non_empty("apiKey"),
             headers: fields.headers(),
             timeout: fields.timeout("timeout"),
             header_timeout: fields.timeout("headerTimeout"),
@@ -346,7 +345,7 @@ impl ProviderOptions {
 impl ModelConfig {
     fn read(fields: &Fields<'_>) -> Self {
         Self {
-            id: fields.filled("id"),
+            id: fields.non_empty("id"),
             name: fields.text("name"),
             attachment: fields.switch("attachment"),
             reasoning: fields.switch("reasoning"),
@@ -369,8 +368,8 @@ impl ModelConfig {
 impl AgentConfig {
     fn read(fields: &Fields<'_>, home: &Path) -> Self {
         Self {
-            model: fields.filled("model"),
-            variant: fields.filled("variant"),
+            model: fields.non_empty("model"),
+            variant: fields.non_empty("variant"),
             prompt: fields.text("prompt"),
             description: fields.text("description"),
             mode: fields.text("mode").and_then(|written| crate::AgentMode::parse(&written)),
@@ -385,7 +384,7 @@ impl AgentConfig {
                 .unwrap_or_default(),
             disable: fields.switch("disable"),
             hidden: fields.switch("hidden"),
-            color: fields.filled("color"),
+            color: fields.non_empty("color"),
             options: fields.map("options"),
         }
     }
@@ -396,9 +395,9 @@ impl CommandConfig {
         Self {
             template: fields.text("template").unwrap_or_default(),
             description: fields.text("description"),
-            agent: fields.filled("agent"),
-            model: fields.filled("model"),
-            variant: fields.filled("variant"),
+            agent: fields.non_empty("agent"),
+            model: fields.non_empty("model"),
+            variant: fields.non_empty("variant"),
             subtask: fields.switch("subtask"),
         }
     }
@@ -410,8 +409,8 @@ impl PromptConfig {
         Self {
             legacy: fields.text("profile").as_deref() == Some("legacy"),
             strict: on("strict"),
-            header: fields.filled("header"),
-            system: fields.filled("system"),
+            header: fields.non_empty("header"),
+            system: fields.non_empty("system"),
             claude: on("claude"),
             instructions: fields
                 .object("instructions")
@@ -421,7 +420,7 @@ impl PromptConfig {
     }
 }
 
-/// Reads the fields of a checked object; one of another type is as good as absent.
+/// Reads the fields of a checked object. A field of another type counts as missing.
 struct Fields<'a>(&'a Map);
 
 impl<'a> Fields<'a> {
@@ -429,8 +428,8 @@ impl<'a> Fields<'a> {
         self.0.get(key)?.as_str().map(str::to_owned)
     }
 
-    /// A text that means absence when it is empty, as a variable that is not set leaves it.
-    fn filled(&self, key: &str) -> Option<String> {
+    /// A text that is not empty. An unset variable leaves an empty text.
+    fn non_empty(&self, key: &str) -> Option<String> {
         self.text(key).filter(|text| !text.is_empty())
     }
 
@@ -444,7 +443,7 @@ impl<'a> Fields<'a> {
 
     fn count(&self, key: &str) -> Option<u64> {
         let value = self.0.get(key)?;
-        // JSON has one kind of number: `2e5` counts as well as `200000`.
+        // JSON has one number type, so `2e5` is accepted like `200000`.
         value.as_u64().or_else(|| value.as_f64().map(|number| number as u64))
     }
 

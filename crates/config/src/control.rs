@@ -1,8 +1,8 @@
 //! The control files of a repository: the files that configure this program or git.
 //!
-//! They are read once. The program interprets the same bytes that the digests cover, so a file that
-//! changes in between cannot slip past the user's decision. Only regular files that belong to the user
-//! and lie inside the worktree are read. A limit that is reached makes the repository impossible to trust.
+//! They are read once. The program interprets the same bytes that the digests cover, so a file that changes in between
+//! cannot bypass the user's decision. Only regular files inside the worktree that belong to the user are read. A
+//! repository that exceeds a limit cannot be trusted.
 
 mod git;
 mod tree;
@@ -19,47 +19,47 @@ use codewright_proto::Rule;
 use ring::digest;
 
 use crate::{
-    Dirs, FileProblem, Map, beneath,
+    Dirs, FileProblem, Map, confined,
     document::{Origin, references, schema::Shape},
     file, load, markdown,
     request::{self, TrustRequest},
 };
 
-/// Control files of one repository.
+/// The maximum number of control files.
 const MAX_FILES: usize = 4000;
-/// Bytes of all control files together.
+/// The maximum size of all control files together.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
-/// Requests of one repository; a person would not read more.
+/// The maximum number of requests; a user would not read more.
 const MAX_REQUESTS: usize = 1000;
-/// Warnings about control files.
+/// The maximum number of warnings.
 const MAX_WARNINGS: usize = 50;
 
-/// The folders that hold this program's configuration.
+/// The directories of this program's configuration.
 const OWN_FOLDERS: [&str; 2] = [".opencode", ".codewright"];
-/// The folders of other programs whose files are read.
+/// The directories of other programs that are read.
 const OTHER_FOLDERS: [&str; 3] = [".claude/skills", ".claude/commands", ".agents/skills"];
 
-/// The files of the terminal client.
+/// The configuration files of the terminal client.
 const TERMINAL_FILES: [&str; 2] = ["tui.json", "tui.jsonc"];
 
 /// How much of a repository's configuration takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// All of it, but for what no repository may set.
+    /// Everything except the keys that only the user can set.
     Full,
-    /// Only the parts that cannot hurt.
+    /// Only the harmless parts.
     Inert,
 }
 
-/// Where a repository lies.
+/// The directories of a repository.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ground<'a> {
+pub(crate) struct RepositoryPaths<'a> {
     pub(crate) directory: &'a Path,
     pub(crate) worktree: &'a Path,
     pub(crate) dirs: &'a Dirs,
 }
 
-/// The control files of one directory, and what they ask for.
+/// The control files of a directory, and the actions that they request.
 #[derive(Debug, Default)]
 pub struct ControlFiles {
     root: PathBuf,
@@ -73,11 +73,11 @@ pub struct ControlFiles {
 }
 
 impl ControlFiles {
-    /// Reads the control files that hold in a directory.
-    pub(crate) fn read(ground: Ground<'_>) -> Self {
-        let is_repository = ground.worktree.parent().is_some();
-        let root = if is_repository { ground.worktree } else { ground.directory };
-        let levels = load::levels(ground.worktree, ground.directory, &ground.dirs.home);
+    /// Reads the control files that apply to a directory.
+    pub(crate) fn read(paths: RepositoryPaths<'_>) -> Self {
+        let is_repository = paths.worktree.parent().is_some();
+        let root = if is_repository { paths.worktree } else { paths.directory };
+        let levels = load::levels(paths.worktree, paths.directory, &paths.dirs.home);
         let mut control = Self {
             root: root.to_owned(),
             levels: levels.into_iter().map(Path::to_owned).collect(),
@@ -85,7 +85,7 @@ impl ControlFiles {
             ..Self::default()
         };
         for level in control.levels.clone() {
-            control.level(&level, &ground.dirs.home);
+            control.level(&level, &paths.dirs.home);
         }
         control
     }
@@ -101,7 +101,7 @@ impl ControlFiles {
         &self.root
     }
 
-    /// The actions that wait for trust; empty when there is nothing to decide.
+    /// The actions that need trust; empty if there is nothing to decide.
     #[must_use]
     pub fn requests(&self) -> &[TrustRequest] {
         &self.requests
@@ -113,7 +113,7 @@ impl ControlFiles {
         &self.digests
     }
 
-    /// One digest of all control files, which names what a user has decided about.
+    /// A digest of all control files, which identifies the content that a trust decision covers.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         let mut all = digest::Context::new(&digest::SHA256);
@@ -126,13 +126,13 @@ impl ControlFiles {
         hex(all.finish().as_ref())
     }
 
-    /// Why the repository cannot be trusted whatever the user says, if a limit was reached.
+    /// The exceeded limit because of which the repository cannot be trusted.
     #[must_use]
     pub fn limit(&self) -> Option<&str> {
         self.limit.as_deref()
     }
 
-    /// Files that were left out, and why.
+    /// The files that were skipped, with the reasons.
     pub(crate) fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -142,20 +142,20 @@ impl ControlFiles {
         self.texts.get(path).map(|text| text.as_deref().map_err(FileProblem::copy))
     }
 
-    /// The files below a folder whose names end in `suffix`, in order.
+    /// The files in a directory whose paths end in `suffix`, sorted.
     pub(crate) fn below<'a>(&'a self, folder: &'a Path, suffix: &'a str) -> impl Iterator<Item = &'a Path> {
         let from = self.texts.range(folder.to_owned()..);
         let below = from.map(|(path, _)| path.as_path()).take_while(move |path| path.starts_with(folder));
         below.filter(move |path| path.to_string_lossy().ends_with(suffix))
     }
 
-    /// Reads the files of one level.
+    /// Reads the files of one directory level.
     fn level(&mut self, level: &Path, home: &Path) {
         for name in load::PROJECT_FILES.into_iter().chain(TERMINAL_FILES) {
             self.file(level.join(name));
         }
         for name in OWN_FOLDERS {
-            // The folder in the home directory is the user's own.
+            // The directory in the home is the user's own.
             if level != home {
                 self.tree(&level.join(name));
             }
@@ -167,44 +167,44 @@ impl ControlFiles {
         }
     }
 
-    /// Reads one file, keeps its text if it is one that is interpreted, and notes its digest.
+    /// Reads a file, stores its digest, and keeps its text if it is interpreted.
     fn file(&mut self, path: PathBuf) {
         let boundary = self.boundary(&path);
         let relative = path.strip_prefix(&boundary).unwrap_or(&path).to_owned();
         let limit_bytes = if is_interpreted(&path) { file::MAX_FILE_BYTES } else { self.left_bytes };
-        match beneath::read(&boundary, &relative, limit_bytes) {
+        match confined::read(&boundary, &relative, limit_bytes) {
             Ok(bytes) => self.keep(path, bytes),
             Err(FileProblem::Missing) => {}
             Err(problem @ FileProblem::TooLarge { .. }) if !is_interpreted(&path) => {
-                let shown = self.shown(&path);
-                self.reach(format!("`{shown}` {problem}"));
+                let name = self.display_name(&path);
+                self.set_limit(format!("`{name}` {problem}"));
             }
             Err(problem) if is_interpreted(&path) => {
-                self.digests.insert(self.shown(&path), format!("unread: {problem}"));
+                self.digests.insert(self.display_name(&path), format!("unread: {problem}"));
                 self.texts.insert(path, Err(problem));
             }
             Err(problem) => {
-                self.digests.insert(self.shown(&path), format!("unread: {problem}"));
+                self.digests.insert(self.display_name(&path), format!("unread: {problem}"));
             }
         }
     }
 
     fn keep(&mut self, path: PathBuf, bytes: Vec<u8>) {
         let Some(left) = self.left_bytes.checked_sub(bytes.len() as u64) else {
-            return self.reach(format!("the control files have more than {} MiB", MAX_BYTES >> 20));
+            return self.set_limit(format!("the control files are larger than {} MiB", MAX_BYTES >> 20));
         };
         self.left_bytes = left;
         if self.digests.len() >= MAX_FILES {
-            return self.reach(format!("there are more than {MAX_FILES} control files"));
+            return self.set_limit(format!("there are more than {MAX_FILES} control files"));
         }
-        self.digests.insert(self.shown(&path), hash(&bytes));
+        self.digests.insert(self.display_name(&path), hash(&bytes));
         if is_interpreted(&path) {
             self.texts.insert(path, String::from_utf8(bytes).map_err(|_| FileProblem::NotText));
         }
     }
 
-    /// Notes that a limit was reached: what lies beyond it was not looked at.
-    fn reach(&mut self, limit: String) {
+    /// Records that a limit was exceeded. The rest was not read.
+    fn set_limit(&mut self, limit: String) {
         self.limit.get_or_insert(limit);
     }
 
@@ -214,7 +214,7 @@ impl ControlFiles {
         }
     }
 
-    /// The directory that a file must not lead out of: the worktree, or outside of one its own level.
+    /// The directory that a file must not lead out of: the worktree, or the file's level without a worktree.
     fn boundary(&self, path: &Path) -> PathBuf {
         if path.starts_with(&self.root) {
             return self.root.clone();
@@ -223,47 +223,47 @@ impl ControlFiles {
         level.unwrap_or(&self.root).clone()
     }
 
-    /// How a file is called in lists: its path inside the root.
-    fn shown(&self, path: &Path) -> String {
+    /// The name of a file in lists: its path relative to the root.
+    fn display_name(&self, path: &Path) -> String {
         let inside = path.strip_prefix(&self.root).unwrap_or(path);
         request::plain(&inside.to_string_lossy())
     }
 
-    /// Lists what the files ask for, and reads the files that the documents insert. `looser` tells
-    /// whether a permission rule would loosen the user's own.
+    /// Collects the requests of the files, and reads the files that documents insert. `looser` returns whether a
+    /// permission rule would loosen the user's rules.
     pub(crate) fn collect_requests(&mut self, looser: &dyn Fn(&Rule) -> bool) {
         let mut requests = Vec::new();
         let paths: Vec<_> = self.texts.keys().cloned().collect();
         for path in paths {
-            let shown = self.shown(&path);
+            let name = self.display_name(&path);
             if is_terminal(&path) {
                 let keys = self.document(&path).and_then(|document| document.get("keybinds").cloned());
-                requests.extend(keys.map(|keys| request::of_keys(&shown, &keys)));
+                requests.extend(keys.map(|keys| request::of_keys(&name, &keys)));
             } else if is_document(&path) {
                 let Some(document) = self.document(&path) else { continue };
                 for inserted in references(&document) {
-                    self.inserted(&path, &inserted);
+                    self.read_inserted(&path, &inserted);
                 }
                 for folder in request::skill_folders(&document) {
                     self.skill_folder(&path, &folder);
                 }
-                requests.extend(request::of_document(&document, &shown, looser));
+                requests.extend(request::of_document(&document, &name, looser));
             }
         }
         for (folder, key) in self.markdown_folders() {
             let found = markdown::entries_of(self, &folder, key);
             for (key, name, entry, path) in found.entries {
                 let document =
-                    load::normal(Map::from_iter([(key.to_owned(), serde_json::json!({ name: entry }))]));
-                requests.extend(request::of_document(&document, &self.shown(&path), looser));
+                    load::normalize(Map::from_iter([(key.to_owned(), serde_json::json!({ name: entry }))]));
+                requests.extend(request::of_document(&document, &self.display_name(&path), looser));
             }
         }
         let code = self.digests.keys().filter_map(|path| request::of_code(path));
         requests.extend(code);
         let skills: Vec<_> = self.texts.keys().filter(|path| path.ends_with("SKILL.md")).collect();
-        requests.extend(skills.into_iter().map(|path| request::of_skill(&self.shown(path))));
+        requests.extend(skills.into_iter().map(|path| request::of_skill(&self.display_name(path))));
         if requests.len() > MAX_REQUESTS {
-            self.reach(format!("the repository asks for more than {MAX_REQUESTS} permissions"));
+            self.set_limit(format!("the repository requests more than {MAX_REQUESTS} permissions"));
             requests.truncate(MAX_REQUESTS);
         }
         self.requests = requests;
@@ -272,39 +272,39 @@ impl ControlFiles {
         }
     }
 
-    /// The folders that may hold agents, modes and commands as Markdown files.
+    /// The directories of Markdown files with agents, modes and commands.
     fn markdown_folders(&self) -> Vec<(PathBuf, &'static str)> {
         let folders = self.levels.iter().flat_map(|level| OWN_FOLDERS.map(|name| level.join(name)));
         folders.flat_map(|folder| markdown::FOLDERS.map(|(name, key)| (folder.join(name), key))).collect()
     }
 
-    /// A document as it is written: nothing is inserted, and values of any type are accepted.
+    /// A document without inserted references, with values of any type.
     fn document(&self, path: &Path) -> Option<Map> {
         let text = self.text(path)?.ok()?;
-        let node = Origin::new(self.shown(path), text).read(&Shape::Any, None).ok()?;
-        Some(load::normal(node.into_map()))
+        let node = Origin::new(self.display_name(path), text).read(&Shape::Any, None).ok()?;
+        Some(load::normalize(node.into_map()))
     }
 
-    /// Reads a file that a document inserts, so that its content counts as the document's.
-    fn inserted(&mut self, document: &Path, written: &str) {
+    /// Reads a file that a document inserts, so that the digests cover its content.
+    fn read_inserted(&mut self, document: &Path, written: &str) {
         let Some(path) = self.inserted_path(document, written) else { return };
         if self.texts.contains_key(&path) {
             return;
         }
         let relative = path.strip_prefix(self.boundary(&path)).unwrap_or(&path).to_owned();
-        match beneath::read(&self.boundary(&path), &relative, file::MAX_FILE_BYTES) {
+        match confined::read(&self.boundary(&path), &relative, file::MAX_FILE_BYTES) {
             Ok(bytes) => {
-                self.digests.insert(self.shown(&path), hash(&bytes));
+                self.digests.insert(self.display_name(&path), hash(&bytes));
                 self.texts.insert(path, String::from_utf8(bytes).map_err(|_| FileProblem::NotText));
             }
             Err(problem) => {
-                self.digests.insert(self.shown(&path), format!("unread: {problem}"));
+                self.digests.insert(self.display_name(&path), format!("unread: {problem}"));
                 self.texts.insert(path, Err(problem));
             }
         }
     }
 
-    /// The file that `{file:written}` in a document means; `None` outside the worktree.
+    /// The path that `{file:written}` in a document refers to; `None` outside the worktree.
     pub(crate) fn inserted_path(&self, document: &Path, written: &str) -> Option<PathBuf> {
         let written = written.trim();
         if written.starts_with('~') || written.contains("{env:") {
@@ -327,7 +327,7 @@ impl ControlFiles {
     }
 }
 
-/// Whether the text of a file is interpreted, and not only its digest taken.
+/// Whether the text of a file is interpreted, in addition to its digest.
 fn is_interpreted(path: &Path) -> bool {
     is_document(path) || is_terminal(path) || path.extension().is_some_and(|extension| extension == "md")
 }
@@ -358,7 +358,7 @@ fn lexical(path: &Path) -> Option<PathBuf> {
     Some(clean)
 }
 
-/// Whether a configuration search may go from a directory to the one above it: a mount point ends it.
+/// Whether a directory and its parent are on the same file system. A search for configuration ends at a mount point.
 pub(crate) fn is_same_mount(below: &Path, above: &Path) -> bool {
     let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
     device(below) == device(above)

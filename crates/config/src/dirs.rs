@@ -1,7 +1,7 @@
-//! Where everything lives on this machine.
+//! The directories that the program uses.
 //!
-//! What OpenCode owns (`config`, `opencode_data`) is only read; what we write goes to our own
-//! directories beside them. Nothing is created here.
+//! OpenCode's directories (`config`, `opencode_data`) are only read; Codewright writes to its own. This module creates
+//! no directories.
 
 use std::path::{Path, PathBuf};
 
@@ -10,20 +10,20 @@ use crate::{Env, Error, env};
 const OWN: &str = "codewright";
 const ORIGINAL: &str = "opencode";
 
-/// The directories of one user; all absolute.
+/// The directories of one user. All paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dirs {
     /// The user's home.
     pub home: PathBuf,
     /// OpenCode's global configuration; read only.
     pub config: PathBuf,
-    /// Our own global configuration.
+    /// Codewright's global configuration.
     pub own_config: PathBuf,
-    /// Sessions, credentials, tool outputs: what must not be lost.
+    /// Sessions, credentials and tool outputs: data that must not be lost.
     pub data: PathBuf,
     /// Locks and logs.
     pub state: PathBuf,
-    /// What can be fetched again.
+    /// Data that can be downloaded again.
     pub cache: PathBuf,
     /// OpenCode's data, for its `auth.json`; read only.
     pub opencode_data: PathBuf,
@@ -32,9 +32,9 @@ pub struct Dirs {
 }
 
 impl Dirs {
-    /// Places every directory from `HOME` and the XDG variables.
+    /// Determines every directory from `HOME` and the XDG variables.
     ///
-    /// A relative value is ignored, as the XDG specification demands.
+    /// Relative values are ignored, as the XDG specification requires.
     pub fn new(env: &Env) -> Result<Self, Error> {
         let home = absolute(env, env::HOME).ok_or(Error::Home)?;
         let base = |name: &str, fallback: &str| absolute(env, name).unwrap_or_else(|| home.join(fallback));
@@ -52,13 +52,13 @@ impl Dirs {
         })
     }
 
-    /// Where the full text of shortened tool outputs is kept.
+    /// The directory of the full texts of shortened tool outputs.
     #[must_use]
     pub fn tool_output(&self) -> PathBuf {
         self.data.join("tool-output")
     }
 
-    /// Where plans outside a repository are kept.
+    /// The directory of plans outside a repository.
     #[must_use]
     pub fn plans(&self) -> PathBuf {
         self.data.join("plans")
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_home_decides_without_xdg_variables() {
+    fn without_xdg_variables_the_directories_are_in_the_home() {
         let dirs = Dirs::new(&Env::from_pairs([("HOME", "/home/ann/")])).unwrap();
         assert_eq!(dirs.home, Path::new("/home/ann"));
         assert_eq!(dirs.config, Path::new("/home/ann/.config/opencode"));
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn xdg_variables_move_them_unless_relative() {
+    fn absolute_xdg_variables_are_used() {
         let env = Env::from_pairs([("HOME", "/h"), ("XDG_DATA_HOME", "/d"), ("XDG_CACHE_HOME", "cache")]);
         let dirs = Dirs::new(&env).unwrap();
         assert_eq!(dirs.tool_output(), Path::new("/d/codewright/tool-output"));
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_home_there_are_none() {
+    fn a_missing_home_is_an_error() {
         for pairs in [vec![], vec![("HOME", "")], vec![("HOME", "relative")]] {
             assert!(matches!(Dirs::new(&Env::from_pairs(pairs)), Err(Error::Home)));
         }

@@ -1,7 +1,7 @@
-//! One configuration text: parsed, filled in and checked, with every fault at its place.
+//! Parses and checks a configuration text. Errors have a position.
 //!
-//! The text is JSON with comments and trailing commas. `{env:…}` and `{file:…}` are replaced inside
-//! the parsed strings, so that what they bring in can never change the document's structure.
+//! The text is JSON with comments and trailing commas. References (`{env:…}` and `{file:…}`) are replaced inside the
+//! parsed strings, so that their values cannot change the structure of the document.
 
 mod insert;
 pub(crate) mod schema;
@@ -18,12 +18,12 @@ use serde_json::{Number, Value};
 pub(crate) use insert::{Inserter, references, variables};
 use schema::{Fault, Shape};
 
-use crate::{Error, Map, Place};
+use crate::{Error, Map, Position};
 
-/// How deep a document may nest; serde_json, which clients of ours use, gives up at 128.
+/// The maximum nesting depth. serde_json, which clients use, fails at 128.
 const MAX_DEPTH: usize = 100;
 
-/// A value that remembers where it was written.
+/// A value with its position in the text.
 #[derive(Debug)]
 pub(crate) struct Node {
     offset: usize,
@@ -40,7 +40,7 @@ enum Kind {
     Object(Vec<(String, Node)>),
 }
 
-/// A text and what messages call it.
+/// A text and its name in messages.
 pub(crate) struct Origin<'a> {
     name: Cow<'a, str>,
     text: &'a str,
@@ -48,34 +48,34 @@ pub(crate) struct Origin<'a> {
 
 impl<'a> Origin<'a> {
     pub(crate) fn new(name: impl Into<Cow<'a, str>>, text: &'a str) -> Self {
-        // Some editors on Windows begin a file with a byte order mark.
+        // Some editors on Windows start a file with a byte order mark.
         Self { name: name.into(), text: text.strip_prefix('\u{feff}').unwrap_or(text) }
     }
 
-    /// What messages call it.
+    /// The name in messages.
     pub(crate) fn name(&self) -> String {
         self.name.clone().into_owned()
     }
 
-    /// Reads, fills in and checks the text; a text without a value is an empty object.
+    /// Parses the text, replaces references and checks the values. An empty text is an empty object.
     pub(crate) fn read(&self, shape: &Shape, inserter: Option<&mut Inserter<'_>>) -> Result<Node, Error> {
         let parsed = jsonc_parser::parse_to_ast(self.text, &Default::default(), &accepted())
             .map_err(|error| self.syntax(&error))?;
         let Some(value) = parsed.value else { return Ok(Node { offset: 0, kind: Kind::Object(Vec::new()) }) };
         let mut node = self.node(value, 0)?;
         if let Some(inserter) = inserter {
-            inserter.fill(&mut node).map_err(|unfilled| Error::Insert {
-                place: self.place(unfilled.offset),
-                reference: unfilled.reference,
-                problem: unfilled.problem,
+            inserter.fill(&mut node).map_err(|failed| Error::Insert {
+                position: self.position(failed.offset),
+                reference: failed.reference,
+                problem: failed.problem,
             })?;
         }
         schema::check(&node, shape).map_err(|fault| self.value(fault))?;
         Ok(node)
     }
 
-    /// Where a byte of the text is.
-    pub(crate) fn place(&self, offset: usize) -> Place {
+    /// The line and column of a byte offset.
+    pub(crate) fn position(&self, offset: usize) -> Position {
         let before = self.text.get(..offset).unwrap_or(self.text);
         let (mut line, mut column) = (1, 1);
         let mut chars = before.chars().peekable();
@@ -87,38 +87,38 @@ impl<'a> Origin<'a> {
                 column += 1;
             }
         }
-        Place { source: self.name.clone().into_owned(), line, column }
+        Position { source: self.name.clone().into_owned(), line, column }
     }
 
     fn value(&self, fault: Fault) -> Error {
         let Fault { offset, key, expected, found } = fault;
-        Error::Value { place: self.place(offset), key, expected, found }
+        Error::Value { position: self.position(offset), key, expected, found }
     }
 
     fn syntax(&self, error: &ParseError) -> Error {
         let problem = match error.kind() {
-            // The parser quotes the digits, which may be part of a secret.
+            // The parser's message contains the digits, which may be part of a secret.
             ParseErrorKind::String(ParseStringErrorKind::InvalidUnicodeEscapeSequence(_)) => {
                 "invalid unicode escape".to_owned()
             }
             kind => lowered(&kind.to_string()),
         };
-        Error::Syntax { place: self.place(error.range().start), problem }
+        Error::Syntax { position: self.position(error.range().start), problem }
     }
 
     fn node(&self, value: ast::Value<'_>, depth: usize) -> Result<Node, Error> {
         let offset = value.range().start;
         if depth > MAX_DEPTH {
             let problem = format!("nested more than {MAX_DEPTH} levels deep");
-            return Err(Error::Syntax { place: self.place(offset), problem });
+            return Err(Error::Syntax { position: self.position(offset), problem });
         }
         let kind = match value {
             ast::Value::NullKeyword(_) => Kind::Null,
             ast::Value::BooleanLit(switch) => Kind::Switch(switch.value),
             ast::Value::StringLit(text) => Kind::Text(text.value.into_owned()),
             ast::Value::NumberLit(number) => Kind::Number(number.value.parse().map_err(|_| {
-                let problem = "a number that is malformed or too large".to_owned();
-                Error::Syntax { place: self.place(offset), problem }
+                let problem = "the number is malformed or too large".to_owned();
+                Error::Syntax { position: self.position(offset), problem }
             })?),
             ast::Value::Array(list) => {
                 let entries = list.elements.into_iter().map(|entry| self.node(entry, depth + 1));
@@ -137,13 +137,13 @@ impl<'a> Origin<'a> {
 }
 
 impl Node {
-    /// The entries of an object with the offsets of their values; none for anything else.
+    /// The keys of an object with the offsets of their values; empty for other values.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, usize)> {
         let entries = if let Kind::Object(entries) = &self.kind { entries.as_slice() } else { &[] };
         entries.iter().map(|(name, node)| (name.as_str(), node.offset))
     }
 
-    /// The plain value; of two equal keys the last one counts, at the place of the first.
+    /// The value without positions. If a key is repeated, the last value wins and keeps the first position.
     pub(crate) fn into_value(self) -> Value {
         match self.kind {
             Kind::Null => Value::Null,
@@ -155,7 +155,7 @@ impl Node {
         }
     }
 
-    /// The entries of an object; nothing of anything else.
+    /// The entries of an object; empty for other values.
     pub(crate) fn into_map(self) -> Map {
         if let Kind::Object(entries) = self.kind { object(entries) } else { Map::new() }
     }
@@ -208,8 +208,8 @@ mod tests {
     #[track_caller]
     fn syntax(text: &str, line: usize, column: usize, expected: &str) {
         match Origin::new("f", text).read(&Shape::Any, None) {
-            Err(Error::Syntax { place, problem }) => {
-                assert_eq!((place.line, place.column), (line, column), "{text}: {problem}");
+            Err(Error::Syntax { position, problem }) => {
+                assert_eq!((position.line, position.column), (line, column), "{text}: {problem}");
                 assert!(problem.contains(expected), "{text}: {problem}");
             }
             other => panic!("{text}: {other:?}"),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_trailing_commas_and_line_ends_of_all_kinds_are_fine() {
+    fn comments_trailing_commas_and_all_line_ends_are_accepted() {
         reads("\u{feff}{\r\n // one\r\n \"a\": [1, 2,], /* two */\r\n}\r\n", r#"{"a":[1,2]}"#);
         reads("", "{}");
         reads("  // nothing\n", "{}");
@@ -231,12 +231,12 @@ mod tests {
     }
 
     #[test]
-    fn of_two_equal_keys_the_last_counts() {
+    fn the_last_of_two_equal_keys_wins() {
         reads(r#"{"a": 1, "b": 2, "a": 3}"#, r#"{"a":3,"b":2}"#);
     }
 
     #[test]
-    fn the_first_syntax_error_is_placed() {
+    fn a_syntax_error_has_a_position() {
         syntax("{\n  \"a\": 1\n  \"b\": 2\n}", 2, 9, "comma");
         syntax("{\n  a: 1}", 2, 3, "string");
         syntax("{\"a\": 'x'}", 1, 7, "quoted");

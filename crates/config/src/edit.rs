@@ -1,4 +1,4 @@
-//! Changes to a configuration text that leave comments, order and layout as they are.
+//! Edits configuration texts and keeps their comments, order and layout.
 
 use jsonc_parser::{
     ParseOptions,
@@ -11,36 +11,38 @@ use crate::{
     document::{self, Origin, schema},
 };
 
-/// The content of a configuration text, as it says it.
-pub fn parsed(name: &str, text: &str) -> Result<Value, Error> {
+/// Parses a configuration text without checking its keys.
+pub fn parse_document(name: &str, text: &str) -> Result<Value, Error> {
     Ok(Origin::new(name, text).read(&schema::Shape::Any, None)?.into_value())
 }
 
-/// The text with a patch laid over it: objects are merged, `null` removes, all else replaces.
+/// Applies a patch to a text: objects are merged, `null` removes a key, other values replace.
 ///
-/// The result is checked as any document is, so that nothing is written that could not be read.
-pub fn edited(name: &str, text: &str, patch: &Map) -> Result<String, Error> {
+/// # Errors
+///
+/// Fails if the text, or the result, is not a valid configuration.
+pub fn edit_document(name: &str, text: &str, patch: &Map) -> Result<String, Error> {
     let origin = Origin::new(name, text);
-    // Syntax errors are told with their place.
+    // Reports syntax errors with their position.
     origin.read(&schema::Shape::Any, None)?;
     let options: ParseOptions = document::accepted();
-    let broken = |problem: String| Error::Syntax { place: origin.place(0), problem };
+    let broken = |problem: String| Error::Syntax { position: origin.position(0), problem };
     let root = CstRootNode::parse(text, &options).map_err(|error| broken(error.to_string()))?;
     let object =
-        root.object_value_or_create().ok_or_else(|| broken("the document is no object".to_owned()))?;
-    lay(&object, patch);
+        root.object_value_or_create().ok_or_else(|| broken("the document is not an object".to_owned()))?;
+    apply(&object, patch);
     let changed = root.to_string();
     Origin::new(name, &changed).read(&schema::CONFIG, None)?;
     Ok(changed)
 }
 
-fn lay(object: &CstObject, patch: &Map) {
+fn apply(object: &CstObject, patch: &Map) {
     for (key, value) in patch {
         match (object.get(key), value) {
             (Some(there), Value::Null) => there.remove(),
             (None, Value::Null) => {}
             (Some(there), Value::Object(entries)) => match there.object_value() {
-                Some(below) => lay(&below, entries),
+                Some(below) => apply(&below, entries),
                 None => there.set_value(input(value)),
             },
             (Some(there), value) => there.set_value(input(value)),
@@ -77,11 +79,11 @@ mod tests {
     #[track_caller]
     fn check(text: &str, patch: Value, expected: &str) {
         let Value::Object(patch) = patch else { panic!("an object") };
-        assert_eq!(edited("f", text, &patch).unwrap(), expected);
+        assert_eq!(edit_document("f", text, &patch).unwrap(), expected);
     }
 
     #[test]
-    fn comments_stay_where_they_are() {
+    fn comments_keep_their_place() {
         check(
             "{\n  // mine\n  \"model\": \"a/b\", // why\n  \"agent\": {\n    \"build\": { \"steps\": 1 }, /* x */\n  },\n}\n",
             json!({"model": "c/d", "agent": {"build": {"steps": 2}}, "username": "ann"}),
@@ -90,17 +92,17 @@ mod tests {
     }
 
     #[test]
-    fn null_removes_and_an_empty_text_is_begun() {
+    fn null_removes_a_key_and_an_empty_text_becomes_an_object() {
         check("{\n  \"a\": 1,\n  \"b\": 2\n}", json!({"a": null, "z": null}), "{\n  \"b\": 2\n}");
         let Value::Object(patch) = json!({"model": "a/b"}) else { panic!("an object") };
-        let text = edited("f", "", &patch).unwrap();
+        let text = edit_document("f", "", &patch).unwrap();
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), json!({"model": "a/b"}));
     }
 
     #[test]
-    fn what_could_not_be_read_is_not_written() {
+    fn an_invalid_result_is_an_error() {
         let Value::Object(patch) = json!({"model": 7}) else { panic!("an object") };
-        assert!(matches!(edited("f", "{}", &patch), Err(Error::Value { key, .. }) if key == "model"));
-        assert!(matches!(edited("f", "{,", &patch), Err(Error::Syntax { .. })));
+        assert!(matches!(edit_document("f", "{}", &patch), Err(Error::Value { key, .. }) if key == "model"));
+        assert!(matches!(edit_document("f", "{,", &patch), Err(Error::Syntax { .. })));
     }
 }

@@ -1,235 +1,19 @@
-//! The environment, read once.
+//! The environment variables, read once at start.
 //!
-//! [`Env`] is a snapshot taken at start; no other code reads a variable. Every `OPENCODE_` name has
-//! a `CODEWRIGHT_` twin that wins when both are set. The constants below are all the names we read.
+//! [`Env`] is a snapshot of them; no other code reads variables. Every `OPENCODE_` variable has a `CODEWRIGHT_` variant,
+//! which wins if both are set. The constants in this module are the names of all variables that the program reads.
+
+mod names;
 
 use std::{collections::BTreeMap, fmt};
 
-/// The user's home directory.
-pub const HOME: &str = "HOME";
-/// The user's name, shown beside prompts.
-pub const USER: &str = "USER";
-/// The user's name where `USER` is not set.
-pub const LOGNAME: &str = "LOGNAME";
-/// Where configuration lives; `$HOME/.config` without it.
-pub const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
-/// Where sessions and credentials live; `$HOME/.local/share` without it.
-pub const XDG_DATA_HOME: &str = "XDG_DATA_HOME";
-/// Where locks and logs of the running program live; `$HOME/.local/state` without it.
-pub const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
-/// Where downloads that can be fetched again live; `$HOME/.cache` without it.
-pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
-/// Where scratch files live; `/tmp` without it.
-pub const TMPDIR: &str = "TMPDIR";
-/// Whatever it is set to, output has no colours; programs agree on this name.
-pub const NO_COLOR: &str = "NO_COLOR";
-/// Where programs are looked for.
-pub const PATH: &str = "PATH";
-/// The user's shell, for commands the model runs.
-pub const SHELL: &str = "SHELL";
-/// Where an Ollama server listens; Ollama's own variable.
-pub const OLLAMA_HOST: &str = "OLLAMA_HOST";
-/// Where Bedrock answers, in place of the region's own address; Amazon's own variable.
-pub const AWS_ENDPOINT_URL_BEDROCK_RUNTIME: &str = "AWS_ENDPOINT_URL_BEDROCK_RUNTIME";
-/// Amazon's own variables that say where its keys, its files and its services are.
-pub const AWS: &[&str] = &[
-    "AWS_ACCESS_KEY_ID",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_SESSION_TOKEN",
-    "AWS_PROFILE",
-    "AWS_DEFAULT_PROFILE",
-    "AWS_REGION",
-    "AWS_DEFAULT_REGION",
-    "AWS_CONFIG_FILE",
-    "AWS_SHARED_CREDENTIALS_FILE",
-    "AWS_CONTAINER_AUTHORIZATION_TOKEN",
-    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
-    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-    "AWS_WEB_IDENTITY_TOKEN_FILE",
-    "AWS_ROLE_ARN",
-    "AWS_ROLE_SESSION_NAME",
-    "AWS_EC2_METADATA_DISABLED",
-    "AWS_EC2_METADATA_SERVICE_ENDPOINT",
-    "AWS_ENDPOINT_URL_SSO",
-    "AWS_ENDPOINT_URL_SSO_OIDC",
-    "AWS_ENDPOINT_URL_STS",
-];
-
-/// Where what took how long is told, and what of it; programs agree on these names.
-pub const TELEMETRY: &[&str] = &[
-    "OTEL_SDK_DISABLED",
-    "OTEL_TRACES_EXPORTER",
-    "OTEL_EXPORTER_OTLP_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_HEADERS",
-    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
-    "OTEL_EXPORTER_OTLP_PROTOCOL",
-    "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
-    "OTEL_EXPORTER_OTLP_TIMEOUT",
-    "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
-    "OTEL_SERVICE_NAME",
-    "OTEL_RESOURCE_ATTRIBUTES",
-    "OTEL_TRACES_SAMPLER",
-    "OTEL_TRACES_SAMPLER_ARG",
-];
-
-/// The proxies on the way out, and whose certificates are believed; programs agree on these names.
-pub const NETWORK: &[&str] = &[
-    "http_proxy",
-    "HTTP_PROXY",
-    "https_proxy",
-    "HTTPS_PROXY",
-    "all_proxy",
-    "ALL_PROXY",
-    "no_proxy",
-    "NO_PROXY",
-    "NODE_EXTRA_CA_CERTS",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-];
-
-/// The Google project that pays for Vertex AI, the first one set counting.
-pub const GOOGLE_PROJECTS: &[&str] =
-    &["GOOGLE_VERTEX_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCP_PROJECT", "GCLOUD_PROJECT"];
-/// Where Vertex AI is asked, the first one set counting.
-pub const GOOGLE_LOCATIONS: &[&str] = &["GOOGLE_VERTEX_LOCATION", "GOOGLE_CLOUD_LOCATION", "VERTEX_LOCATION"];
-/// A key for Vertex AI without a project.
-pub const GOOGLE_VERTEX_API_KEY: &str = "GOOGLE_VERTEX_API_KEY";
-/// Google's key file of a service account or a signed-in user.
-pub const GOOGLE_APPLICATION_CREDENTIALS: &str = "GOOGLE_APPLICATION_CREDENTIALS";
-/// Where `gcloud` keeps its own things; `$HOME/.config/gcloud` without it.
-pub const CLOUDSDK_CONFIG: &str = "CLOUDSDK_CONFIG";
-/// The host that tells a machine of Google's who it is.
-pub const GCE_METADATA_HOST: &str = "GCE_METADATA_HOST";
-/// The GitLab of a company, in place of the public one.
-pub const GITLAB_INSTANCE_URL: &str = "GITLAB_INSTANCE_URL";
-/// A company's own gateway to models behind its GitLab.
-pub const GITLAB_AI_GATEWAY_URL: &str = "GITLAB_AI_GATEWAY_URL";
-/// The client that a company's GitLab knows this program by.
-pub const GITLAB_OAUTH_CLIENT_ID: &str = "GITLAB_OAUTH_CLIENT_ID";
-
-/// A configuration file, read after the global ones.
-pub const CONFIG: &str = "OPENCODE_CONFIG";
-/// A directory with configuration files, read after the project's.
-pub const CONFIG_DIR: &str = "OPENCODE_CONFIG_DIR";
-/// A whole configuration document, laid over all files.
-pub const CONFIG_CONTENT: &str = "OPENCODE_CONFIG_CONTENT";
-/// A `permission` value as JSON, laid over all files.
-pub const PERMISSION: &str = "OPENCODE_PERMISSION";
-/// Whether the project's own configuration files are left alone.
-pub const DISABLE_PROJECT_CONFIG: &str = "OPENCODE_DISABLE_PROJECT_CONFIG";
-/// Whether repositories are trusted without a question: `all`, `ask` or `none`.
-pub const TRUST: &str = "OPENCODE_TRUST";
-/// Credentials as JSON, used in place of the files.
-pub const AUTH_CONTENT: &str = "OPENCODE_AUTH_CONTENT";
-/// The password clients of the server must send.
-pub const SERVER_PASSWORD: &str = "OPENCODE_SERVER_PASSWORD";
-/// The user name clients of the server must send.
-pub const SERVER_USERNAME: &str = "OPENCODE_SERVER_USERNAME";
-/// Which client started the program; decides whether questions can be asked.
-pub const CLIENT: &str = "OPENCODE_CLIENT";
-/// Whether `~/.claude/CLAUDE.md` is left out of the instructions.
-pub const DISABLE_CLAUDE_CODE_PROMPT: &str = "OPENCODE_DISABLE_CLAUDE_CODE_PROMPT";
-/// Whether nothing of another program's, `.claude`, is used.
-pub const DISABLE_CLAUDE_CODE: &str = "OPENCODE_DISABLE_CLAUDE_CODE";
-/// Whether the skills of `.claude/skills` are left out.
-pub const DISABLE_CLAUDE_CODE_SKILLS: &str = "OPENCODE_DISABLE_CLAUDE_CODE_SKILLS";
-/// Whether the skills of `.claude/skills` and `.agents/skills` are left out.
-pub const DISABLE_EXTERNAL_SKILLS: &str = "OPENCODE_DISABLE_EXTERNAL_SKILLS";
-/// Whether the model list is never fetched.
-pub const DISABLE_MODELS_FETCH: &str = "OPENCODE_DISABLE_MODELS_FETCH";
-/// Where the model list is fetched from, instead of models.dev.
-pub const MODELS_URL: &str = "OPENCODE_MODELS_URL";
-/// Whether web search is offered.
-pub const ENABLE_EXA: &str = "OPENCODE_ENABLE_EXA";
-/// Where searches of the web go, instead of Exa's own address.
-pub const EXA_URL: &str = "OPENCODE_EXA_URL";
-/// The key of an account with Exa; searches work without one as far as it allows.
-pub const EXA_API_KEY: &str = "EXA_API_KEY";
-/// Whether every experiment is on.
-pub const EXPERIMENTAL: &str = "OPENCODE_EXPERIMENTAL";
-/// Whether the language server tool is offered.
-pub const EXPERIMENTAL_LSP_TOOL: &str = "OPENCODE_EXPERIMENTAL_LSP_TOOL";
-/// Whether the plan agent writes a plan file.
-pub const EXPERIMENTAL_PLAN_MODE: &str = "OPENCODE_EXPERIMENTAL_PLAN_MODE";
-/// Whether the model may propose to make a plan first.
-pub const EXPERIMENTAL_PLAN_ENTER: &str = "OPENCODE_EXPERIMENTAL_PLAN_ENTER";
-/// Whether commands can be begun in the background.
-pub const EXPERIMENTAL_BACKGROUND: &str = "OPENCODE_EXPERIMENTAL_BACKGROUND_COMMANDS";
-/// On, model servers on this machine are not looked for.
-pub const DISABLE_LOCAL_SERVERS: &str = "OPENCODE_DISABLE_LOCAL_SERVERS";
-
-/// A file for the terminal client, over all others.
-pub const TUI_CONFIG: &str = "OPENCODE_TUI_CONFIG";
-/// The kind of terminal.
-pub const TERM: &str = "TERM";
-/// Whether the terminal has all colours.
-pub const COLORTERM: &str = "COLORTERM";
-/// The terminal's own colours of text and background.
-pub const COLORFGBG: &str = "COLORFGBG";
-/// The language and letters of everything.
-pub const LC_ALL: &str = "LC_ALL";
-/// The letters.
-pub const LC_CTYPE: &str = "LC_CTYPE";
-/// The usual language and letters.
-pub const LANG: &str = "LANG";
-/// Set within tmux.
-pub const TMUX: &str = "TMUX";
-/// Set within GNU screen.
-pub const STY: &str = "STY";
-/// Where windows of X11 are shown.
-pub const DISPLAY: &str = "DISPLAY";
-/// Where windows of Wayland are shown.
-pub const WAYLAND_DISPLAY: &str = "WAYLAND_DISPLAY";
-/// Set within the Windows Subsystem for Linux.
-pub const WSL_DISTRO_NAME: &str = "WSL_DISTRO_NAME";
-/// The user's browsers, as commands with colons between them; programs agree on this name.
-pub const BROWSER: &str = "BROWSER";
-/// The user's editor for whole screens.
-pub const VISUAL: &str = "VISUAL";
-/// The user's editor.
-pub const EDITOR: &str = "EDITOR";
-
-/// The variables of this program, each with a `CODEWRIGHT_` twin, and what they are for.
-pub const OWN: &[(&str, &str)] = &[
-    (CONFIG, "a configuration file, after the global ones"),
-    (CONFIG_DIR, "a folder of configuration, after the project's"),
-    (CONFIG_CONTENT, "a configuration text, over all files"),
-    (PERMISSION, "the `permission` key as JSON, over all else"),
-    (DISABLE_PROJECT_CONFIG, "leave the project's files alone"),
-    (TRUST, "trust every repository (`all`), ask (`ask`, the default), or trust none (`none`)"),
-    (AUTH_CONTENT, "credentials as JSON, instead of the files"),
-    (SERVER_PASSWORD, "the password of the server"),
-    (SERVER_USERNAME, "the user name that goes with it"),
-    (CLIENT, "which client started the program"),
-    (DISABLE_CLAUDE_CODE, "leave Claude Code's instructions and skills alone"),
-    (DISABLE_CLAUDE_CODE_PROMPT, "leave `~/.claude/CLAUDE.md` and `CLAUDE.md` alone"),
-    (DISABLE_MODELS_FETCH, "never fetch the list of models"),
-    (MODELS_URL, "where the list of models is fetched"),
-    (ENABLE_EXA, "offer web search"),
-    (EXPERIMENTAL, "switch every experiment on"),
-    (EXPERIMENTAL_LSP_TOOL, "offer the language server tool"),
-    (EXPERIMENTAL_PLAN_MODE, "plan into a file"),
-    (EXPERIMENTAL_BACKGROUND, "offer commands in the background"),
-    (DISABLE_LOCAL_SERVERS, "do not look for model servers on this machine"),
-    (TUI_CONFIG, "a file for the terminal client, over all others"),
-    ("OPENCODE_API_KEY", "the key of OpenCode Zen"),
-];
-
-/// Variables of the original that change nothing here, and why.
-pub const WITHOUT_EFFECT: &[(&str, &str)] = &[
-    ("OPENCODE_BUN", "there is no JavaScript runtime inside"),
-    ("OPENCODE_DISABLE_AUTOUPDATE", "the program never updates itself"),
-    ("OPENCODE_DISABLE_LSP_DOWNLOAD", "no language server is ever downloaded"),
-    ("OPENCODE_PID", "never read, and not passed on to commands"),
-];
+pub use names::*;
 
 const OWN_PREFIX: &str = "CODEWRIGHT_";
 const ORIGINAL_PREFIX: &str = "OPENCODE_";
 
-/// Keys of model providers, and nothing else: a token that a developer's own tools read too
-/// (`GITHUB_TOKEN`, `HF_TOKEN`, `AWS_…`, `CLOUDFLARE_API_TOKEN`) stays, because commands break without it.
+/// The keys of model providers that commands do not get. Tokens that other tools use too (`GITHUB_TOKEN`, `HF_TOKEN`,
+/// `AWS_…`, `CLOUDFLARE_API_TOKEN`) are not listed, because commands need them.
 const PROVIDER_KEYS: &[&str] = &[
     "302AI_API_KEY",
     "AI_GATEWAY_API_KEY",
@@ -286,24 +70,24 @@ const PROVIDER_KEYS: &[&str] = &[
     "ZHIPU_API_KEY",
 ];
 
-/// What of our own a child must not see, behind either prefix.
+/// This program's secrets, without the prefix, which commands do not get.
 const OWN_SECRETS: &[&str] = &["API_KEY", "AUTH_CONTENT", "SERVER_PASSWORD"];
 
-/// The variables as they were at start; values never appear in its `Debug` text.
+/// A snapshot of the environment variables. Its `Debug` text contains no values.
 #[derive(Clone, Default)]
 pub struct Env {
     values: BTreeMap<String, String>,
 }
 
 impl Env {
-    /// Those of these variables that are set to something.
+    /// The variables of a list that are set and not empty.
     #[must_use]
     pub fn of(&self, names: &[&str]) -> BTreeMap<String, String> {
         let found = names.iter().filter_map(|name| Some(((*name).to_owned(), self.filled(name)?.to_owned())));
         found.collect()
     }
 
-    /// The process's own variables; those that are not UTF-8 are as good as unset.
+    /// The variables of this process. Values that are not UTF-8 count as unset.
     #[must_use]
     pub fn from_process() -> Self {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
@@ -312,24 +96,24 @@ impl Env {
         Self { values: std::env::vars_os().filter_map(text).collect() }
     }
 
-    /// Exactly these variables.
+    /// An environment with exactly these variables.
     pub fn from_pairs<N: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (N, V)>) -> Self {
         Self { values: pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect() }
     }
 
-    /// A variable's value; of two twins ours wins, whichever of them is asked for.
+    /// A variable's value. The `CODEWRIGHT_` variant wins, for either name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.lookup(name).map(|(_, value)| value)
     }
 
-    /// A variable's value unless that is empty.
+    /// A variable's value if it is not empty.
     #[must_use]
     pub fn filled(&self, name: &str) -> Option<&str> {
         self.get(name).filter(|value| !value.is_empty())
     }
 
-    /// These variables with others over them; names that steer this program or the system are passed over.
+    /// These variables overridden by others, except names that control this program or the system.
     #[must_use]
     pub fn with<'a>(&self, others: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut values = self.values.clone();
@@ -338,30 +122,30 @@ impl Env {
         Self { values }
     }
 
-    /// These variables, with every repository trusted.
+    /// These variables, with all repositories trusted.
     #[must_use]
-    pub fn trusting(&self) -> Self {
+    pub fn with_trust(&self) -> Self {
         let mut values = self.values.clone();
         values.insert("CODEWRIGHT_TRUST".to_owned(), "all".to_owned());
         Self { values }
     }
 
-    /// Whether a switch is on: `1` or `true`, in any case.
+    /// Whether a switch is on: `1` or `true`, ignoring case.
     #[must_use]
     pub fn is_on(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| value == "1" || value.eq_ignore_ascii_case("true"))
     }
 
-    /// The variables that the children of tools do not get: keys of model providers and our own secrets.
+    /// The names of the variables that commands do not get: keys of model providers and this program's secrets.
     ///
-    /// Everything else is passed on, as commands expect.
+    /// All other variables are passed on.
     #[must_use]
     pub fn child_removals(&self) -> Vec<&str> {
         let secret = |name: &str| is_own_secret(name) || PROVIDER_KEYS.contains(&name);
         self.values.keys().map(String::as_str).filter(|name| secret(name)).collect()
     }
 
-    /// The name as it is set, and its value: messages name the twin that was used.
+    /// The name of the variant that is set, for messages, and its value.
     pub(crate) fn lookup(&self, name: &str) -> Option<(&str, &str)> {
         let stem = name.strip_prefix(OWN_PREFIX).or_else(|| name.strip_prefix(ORIGINAL_PREFIX));
         let Some(stem) = stem else { return self.exact(name) };
@@ -386,7 +170,7 @@ fn is_own_secret(name: &str) -> bool {
     stem.is_some_and(|stem| OWN_SECRETS.contains(&stem))
 }
 
-/// Whether a variable decides what programs do, and is no mere token.
+/// Whether a variable controls this program or the system, as opposed to a token.
 #[must_use]
 pub fn is_steering(name: &str) -> bool {
     const SYSTEM: [&str; 9] =
@@ -408,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_twin_wins_under_either_name() {
+    fn the_own_variant_wins_for_either_name() {
         let both = Env::from_pairs([("OPENCODE_CONFIG", "theirs"), ("CODEWRIGHT_CONFIG", "ours")]);
         assert_eq!(both.get("OPENCODE_CONFIG"), Some("ours"));
         assert_eq!(both.get("CODEWRIGHT_CONFIG"), Some("ours"));
@@ -419,14 +203,14 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_twin_of_ours_switches_the_other_off() {
+    fn an_empty_own_variant_overrides_the_other() {
         let env = Env::from_pairs([("OPENCODE_CONFIG", "theirs"), ("CODEWRIGHT_CONFIG", "")]);
         assert_eq!(env.get(CONFIG), Some(""));
         assert_eq!(env.filled(CONFIG), None);
     }
 
     #[test]
-    fn tokens_are_laid_over_and_what_steers_is_not() {
+    fn tokens_are_overridden_and_controlling_variables_are_not() {
         let env = Env::from_pairs([("ACME_TOKEN", "old"), ("HOME", "/home/me")]);
         let others = [
             ("ACME_TOKEN", "new"),
@@ -451,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn children_lose_provider_keys_and_our_password_and_nothing_else() {
+    fn commands_get_everything_except_provider_keys_and_own_secrets() {
         let env = Env::from_pairs(
             [
                 "ANTHROPIC_API_KEY",

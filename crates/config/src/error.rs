@@ -1,75 +1,75 @@
-//! What can be wrong with configuration.
+//! The errors of this crate.
 //!
-//! A message names the place and the key, never a value: values may be secrets.
+//! Messages name the position and the key, never a value, because values may be secrets.
 
 use std::{fmt, io, path::PathBuf};
 
-/// Why configuration could not be loaded or used.
+/// An error while loading or using the configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No directory can be placed without a home.
+    /// The directories cannot be determined without a home.
     #[error("`HOME` is not set to an absolute path")]
     Home,
-    /// A configuration file is there and cannot be read.
+    /// A configuration file exists and cannot be read.
     #[error("`{}` {problem}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: FileProblem,
     },
-    /// The text is not JSON, comments and trailing commas allowed.
-    #[error("{place}: {problem}")]
+    /// The text is not JSON with comments.
+    #[error("{position}: {problem}")]
     Syntax {
-        /// Where the parser stopped.
-        place: Place,
-        /// What it found.
+        /// The position of the error.
+        position: Position,
+        /// The problem.
         problem: String,
     },
-    /// A known key has a value of another type.
-    #[error("{place}: `{key}` must be {expected}, found {found}")]
+    /// A known key has a value of the wrong type.
+    #[error("{position}: `{key}` must be {expected}, found {found}")]
     Value {
-        /// Where the value begins.
-        place: Place,
-        /// The key with those above it, separated by dots.
+        /// The start of the value.
+        position: Position,
+        /// The path of the key, separated by dots.
         key: String,
-        /// What is accepted.
+        /// The accepted values.
         expected: String,
-        /// What kind of value is there.
+        /// The type of the value.
         found: &'static str,
     },
-    /// A `{file:…}` reference cannot be filled in.
-    #[error("{place}: `{reference}` refers to a file that {problem}")]
+    /// A `{file:…}` reference cannot be resolved.
+    #[error("{position}: `{reference}` refers to a file that {problem}")]
     Insert {
-        /// Where the string begins.
-        place: Place,
-        /// The reference as it is written.
+        /// The start of the string.
+        position: Position,
+        /// The reference, unchanged.
         reference: String,
-        /// What is wrong with the file.
+        /// The problem with the file.
         problem: FileProblem,
     },
     /// A value that did not come from a file has the wrong type.
     #[error("`{key}` must be {expected}, found {found}")]
     Permission {
-        /// The key with those above it, separated by dots.
+        /// The path of the key, separated by dots.
         key: String,
-        /// What is accepted.
+        /// The accepted values.
         expected: String,
-        /// What kind of value is there.
+        /// The type of the value.
         found: &'static str,
     },
     /// The chosen agent cannot start a session.
     #[error("the agent `{name}` {problem}")]
     Agent {
-        /// The name that was asked for.
+        /// The configured name.
         name: String,
-        /// Why it will not do.
+        /// The reason.
         problem: &'static str,
-        /// Names it may have been meant as.
+        /// Similar names.
         nearest: Vec<String>,
     },
-    /// An agent's model is not named as `provider/model`.
-    #[error("the model of the agent `{agent}` is not written as `provider/model`")]
+    /// An agent's model does not have the form `provider/model`.
+    #[error("the model of the agent `{agent}` does not have the form `provider/model`")]
     Model {
         /// The agent.
         agent: String,
@@ -77,14 +77,14 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the user may try.
+    /// Advice for the user.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             Self::Home => "set HOME to the user's home directory".to_owned(),
             Self::File { problem, .. } => return problem.hint(),
             Self::Syntax { .. } => {
-                "comments and trailing commas are fine; keys and strings need double quotes".to_owned()
+                "comments and trailing commas are allowed; keys and strings need double quotes".to_owned()
             }
             Self::Value { .. } | Self::Permission { .. } => "correct the value, or remove the key".to_owned(),
             Self::Insert { .. } => {
@@ -92,40 +92,40 @@ impl Error {
             }
             Self::Agent { nearest, .. } if nearest.is_empty() => return None,
             Self::Agent { nearest, .. } => format!("did you mean `{}`?", nearest.join("`, `")),
-            Self::Model { .. } => "write the provider before the model, as in `anthropic/…`".to_owned(),
+            Self::Model { .. } => "add the provider, as in `anthropic/…`".to_owned(),
         };
         Some(text)
     }
 }
 
-/// What is wrong with a file.
+/// A problem with a file.
 #[derive(Debug, thiserror::Error)]
 pub enum FileProblem {
-    /// There is none.
+    /// The file does not exist.
     #[error("does not exist")]
     Missing,
-    /// The path names a directory.
+    /// The path is a directory.
     #[error("is a directory, not a file")]
     Directory,
-    /// The path names a pipe, socket or device, which could block for ever.
+    /// The path is a pipe, socket or device, which could block forever.
     #[error("is not a regular file")]
     Special,
     /// The bytes are not UTF-8.
     #[error("is not UTF-8 text")]
     NotText,
-    /// The file's owner is not the user who runs the program.
+    /// The file's owner is another user.
     #[error("belongs to another user")]
     Foreign,
-    /// The path leads out of the directory that it has to stay inside.
+    /// The path leads out of the allowed directory.
     #[error("is a link out of the worktree")]
     Outside,
-    /// There is more than we are willing to hold.
+    /// The file is too large.
     #[error("exceeds the limit of {limit_bytes} bytes")]
     TooLarge {
         /// The limit.
         limit_bytes: u64,
     },
-    /// The system refused.
+    /// The system reported an error.
     #[error("cannot be read ({0})")]
     Unreadable(#[source] io::Error),
 }
@@ -148,12 +148,12 @@ impl FileProblem {
     fn hint(&self) -> Option<String> {
         let text = match self {
             Self::Missing => "create the file, or correct the path",
-            Self::Directory | Self::Special => "put a regular file there, or remove what is there",
+            Self::Directory | Self::Special => "replace it with a regular file, or remove it",
             Self::NotText => "save the file as UTF-8",
-            Self::Foreign => "only files of your own are read: copy the file, or change its owner",
-            Self::Outside => "put a regular file into the worktree",
-            Self::TooLarge { .. } => "move what is not configuration out of the file",
-            Self::Unreadable(_) => "check the permissions of the file and of the directories above it",
+            Self::Foreign => "only files that you own are read: copy the file, or change its owner",
+            Self::Outside => "replace the link with a regular file in the worktree",
+            Self::TooLarge { .. } => "remove everything that is not configuration from the file",
+            Self::Unreadable(_) => "check the permissions of the file and its parent directories",
         };
         Some(text.to_owned())
     }
@@ -161,8 +161,8 @@ impl FileProblem {
 
 /// A position in a configuration text; lines and columns count from 1, columns in characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The file's path, or the variable that held the text.
+pub struct Position {
+    /// The file's path, or the name of the variable.
     pub source: String,
     /// The line.
     pub line: usize,
@@ -170,7 +170,7 @@ pub struct Place {
     pub column: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}` line {}, column {}", self.source, self.line, self.column)
     }

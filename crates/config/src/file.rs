@@ -1,4 +1,4 @@
-//! Reads one small text file, and says what is wrong with it otherwise.
+//! Reads a small text file of the user.
 
 use std::{
     fs::{self, File},
@@ -8,12 +8,12 @@ use std::{
 
 use crate::FileProblem;
 
-/// The most bytes a configuration file, or a file it refers to, may have.
+/// The largest configuration file, or file that a configuration refers to.
 pub(crate) const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// The whole text of a file.
+/// Returns the text of a regular file.
 pub(crate) fn read(path: &Path) -> Result<String, FileProblem> {
-    // Asked before opening: opening a pipe would wait for a writer.
+    // Checked before opening, because opening a pipe waits for a writer.
     let kind = fs::metadata(path).map_err(problem)?;
     if kind.is_dir() {
         return Err(FileProblem::Directory);

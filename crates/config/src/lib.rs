@@ -1,15 +1,14 @@
-//! Find, merge and check configuration; the one place that reads environment variables.
+//! Finds, merges and checks configuration, and reads the environment variables.
 //!
-//! [`load`] reads OpenCode's configuration files and our own twins of them, lays them over each
-//! other and checks every key it knows; a wrong one is named with file, line and column. Nothing
-//! here writes a file, and no message or `Debug` text holds a secret.
+//! [`load`] reads OpenCode's configuration files and Codewright's own, merges them and checks every known key. Errors
+//! name file, line and column. This crate writes no files, and no message or `Debug` text contains a secret.
 
 #![warn(missing_docs)]
 
 mod agent;
-mod beneath;
 mod class;
 mod config;
+mod confined;
 mod control;
 mod dirs;
 mod document;
@@ -41,11 +40,11 @@ pub use config::{
 };
 pub use control::{ControlFiles, Trust};
 pub use dirs::Dirs;
-pub use edit::{edited, parsed};
+pub use edit::{edit_document, parse_document};
 pub use env::Env;
-pub use error::{Error, FileProblem, Place};
-pub use load::{LoadInput, Loaded, Parts, Remote, Source, checked, global, load, load_over, open};
-pub use markdown::{FoundCommand, front_matter, repository_commands};
+pub use error::{Error, FileProblem, Position};
+pub use load::{LoadInput, Loaded, Parts, Remote, Source, check_change, global, load, load_over, open};
+pub use markdown::{CommandFile, front_matter, repository_commands};
 pub use nearest::nearest;
 pub use ordered::Ordered;
 pub use origins::Origins;

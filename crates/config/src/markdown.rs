@@ -1,8 +1,7 @@
-//! Agents, modes and commands in Markdown files: front matter, and a text below it.
+//! Agents, modes and commands in Markdown files with front matter.
 //!
-//! A folder of configuration may hold them under either spelling (`agent` or `agents`, and so on),
-//! in folders of any depth, which become part of the name. A file that cannot be used costs itself,
-//! a key that cannot be used costs itself; both are told.
+//! They are in subdirectories of a configuration directory, in singular or plural (`agent` or `agents`). Deeper
+//! directories become part of the name. An invalid file or key is skipped with a warning.
 
 use std::{
     fs,
@@ -20,22 +19,22 @@ use crate::{
     file, yaml,
 };
 
-/// Files of one kind below one folder.
+/// The maximum number of files of one kind in one directory.
 const MAX_FILES: usize = 1000;
-/// Folders below each other.
+/// The maximum depth of directories.
 const MAX_DEPTH: usize = 8;
-/// Keys of one file that are left out for what they hold.
+/// The maximum number of invalid keys of one file.
 const MAX_FAULTS: usize = 20;
 
-/// What the files of a folder define, by key of the configuration.
+/// The entries that the files of a directory define.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// `agent`, `mode` or `command`, the name, what it says, the file.
+    /// The configuration key (`agent`, `mode` or `command`), the name, the entry and the file.
     pub(crate) entries: Vec<(&'static str, String, Map, PathBuf)>,
     pub(crate) warnings: Vec<String>,
 }
 
-/// The subfolders of a folder of configuration, and the key that the files in each define.
+/// The subdirectories of a configuration directory, each with the key that its files define.
 pub(crate) const FOLDERS: [(&str, &str); 6] = [
     ("agent", "agent"),
     ("agents", "agent"),
@@ -45,7 +44,7 @@ pub(crate) const FOLDERS: [(&str, &str); 6] = [
     ("commands", "command"),
 ];
 
-/// Reads the files below a folder of the user's configuration.
+/// Reads the files in a directory of the user's configuration.
 pub(crate) fn read(folder: &Path) -> Found {
     let mut found = Found::default();
     for (spelling, key) in FOLDERS {
@@ -59,7 +58,7 @@ pub(crate) fn read(folder: &Path) -> Found {
     found
 }
 
-/// The files of a repository below `root`, which define entries of `key`.
+/// Reads the files of a repository in `root`, which define entries of `key`.
 pub(crate) fn entries_of(control: &ControlFiles, root: &Path, key: &'static str) -> Found {
     let mut found = Found::default();
     let paths = control.below(root, ".md").map(Path::to_owned);
@@ -80,13 +79,13 @@ impl Found {
     ) {
         if files.len() > MAX_FILES {
             let warning =
-                format!("`{}` has more than {MAX_FILES} files; the rest is left out", root.display());
+                format!("`{}` has more than {MAX_FILES} files; the others are ignored", root.display());
             self.warnings.push(warning);
             files.truncate(MAX_FILES);
         }
         for (text, path) in files {
             let name = name(root, &path);
-            if let Some(entry) = entry(key, &name, (&path, text), &mut self.warnings) {
+            if let Some(entry) = entry(key, &name, &path, text, &mut self.warnings) {
                 self.entries.push((key, name, entry, path));
             }
         }
@@ -100,7 +99,7 @@ fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
             return;
         }
         let path = entry.path();
-        // Links are followed, so that files can be shared; the depth ends a circle of them.
+        // Links are followed, so that files can be shared. The depth limit ends cycles.
         if path.is_dir() {
             if depth > 0 {
                 collect(&path, depth - 1, files);
@@ -119,14 +118,15 @@ fn name(root: &Path, path: &Path) -> String {
 fn entry(
     key: &str,
     name: &str,
-    (path, text): (&Path, Result<String, FileProblem>),
+    path: &Path,
+    text: Result<String, FileProblem>,
     warnings: &mut Vec<String>,
 ) -> Option<Map> {
     let shown = path.display();
     let text = match text {
         Ok(text) => text,
         Err(problem) => {
-            warnings.push(format!("`{shown}` {problem}; it is left out"));
+            warnings.push(format!("`{shown}` {problem}; it is ignored"));
             return None;
         }
     };
@@ -139,10 +139,10 @@ fn entry(
         let Value::Object(mut map) = value else { return None };
         let Some(fault) = fault else {
             front = map;
-            return Some(whole(key, name, front, body));
+            return Some(complete_entry(key, name, front, body));
         };
         let schema::Fault { key: at, expected, found, .. } = fault;
-        warnings.push(format!("`{shown}`: `{at}` must be {expected}, found {found}; it is left out"));
+        warnings.push(format!("`{shown}`: `{at}` must be {expected}, found {found}; it is ignored"));
         let top = at.split(['.', '[']).next().unwrap_or_default().to_owned();
         map.shift_remove(&top)?;
         front = map;
@@ -150,8 +150,8 @@ fn entry(
     None
 }
 
-/// The entry of the configuration that a file stands for.
-fn whole(key: &str, name: &str, mut front: Map, body: &str) -> Map {
+/// The configuration entry that a file defines.
+fn complete_entry(key: &str, name: &str, mut front: Map, body: &str) -> Map {
     if key == "command" {
         front.retain(|key, _| schema::COMMAND_KEYS.iter().any(|(known, _)| known == key));
         front.insert("template".to_owned(), json!(body));
@@ -162,16 +162,16 @@ fn whole(key: &str, name: &str, mut front: Map, body: &str) -> Map {
     front
 }
 
-/// A Markdown file, taken apart.
+/// A parsed Markdown file.
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
     pub(crate) front: Map,
     pub(crate) body: &'a str,
-    /// What of the front matter was left out, and where.
+    /// The parts of the front matter that were ignored, with their lines.
     pub(crate) problems: Vec<String>,
 }
 
-/// Takes a file apart: front matter between lines of `---`, and the text below.
+/// Splits a file into the front matter between lines of `---` and the text below it.
 pub(crate) fn split(text: &str) -> Document<'_> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let plain = |problems| Document { front: Map::new(), body: text.trim(), problems };
@@ -185,27 +185,31 @@ pub(crate) fn split(text: &str) -> Document<'_> {
     for line in rest.split_inclusive('\n') {
         if line.trim_end() == "---" {
             let (front, problems) = yaml::parse(&rest[..offset]);
-            let told = problems.into_iter().map(|problem| {
-                // The line of dashes is the first.
+            let problems = problems.into_iter().map(|problem| {
+                // The first line is `---`.
                 let line = problem.line + 1;
                 match problem.key {
-                    Some(key) => format!("line {line}: `{key}` {}; it is left out", problem.what),
-                    None => format!("line {line} {}; it is left out", problem.what),
+                    Some(key) => format!("line {line}: `{key}` {}; it is ignored", problem.text),
+                    None => format!("line {line} {}; it is ignored", problem.text),
                 }
             });
-            return Document { front, body: rest[offset + line.len()..].trim(), problems: told.collect() };
+            return Document {
+                front,
+                body: rest[offset + line.len()..].trim(),
+                problems: problems.collect(),
+            };
         }
         offset += line.len();
     }
-    plain(vec!["begins with `---`, and the front matter never ends; all of it is taken for text".to_owned()])
+    plain(vec!["has front matter without an end; the whole file is used as text".to_owned()])
 }
 
-/// Name, description and template of a command.
-pub type FoundCommand = (String, Option<String>, String);
+/// The name, description and template of a command.
+pub type CommandFile = (String, Option<String>, String);
 
-/// The commands that a repository keeps in a folder of Markdown files.
+/// The commands in a repository's directory of Markdown files.
 #[must_use]
-pub fn repository_commands(control: &ControlFiles, folder: &Path) -> Vec<FoundCommand> {
+pub fn repository_commands(control: &ControlFiles, folder: &Path) -> Vec<CommandFile> {
     let paths = control.below(folder, ".md").take(MAX_FILES);
     let command = |path: &Path| {
         let text = control.text(path)?.ok()?;
@@ -216,7 +220,7 @@ pub fn repository_commands(control: &ControlFiles, folder: &Path) -> Vec<FoundCo
     paths.filter_map(command).collect()
 }
 
-/// The front matter and the text of a Markdown file, and what had to be left out.
+/// The front matter and the text of a Markdown file, and the problems found.
 #[must_use]
 pub fn front_matter(text: &str) -> (Map, &str, Vec<String>) {
     let Document { front, body, problems } = split(text);
@@ -228,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_front_matter_and_text() {
+    fn a_file_is_split_into_front_matter_and_text() {
         let document = split("---\r\ndescription: x\r\n---\r\n\r\nbody\r\n");
         assert_eq!((document.front["description"].as_str(), document.body), (Some("x"), "body"));
         let document = split("only\n---\ntext\n");
@@ -238,7 +242,7 @@ mod tests {
         let document = split("---\na: [b\n---\nt");
         assert_eq!(
             document.problems,
-            ["line 2: `a` has a bracket or quote that is never closed; it is left out"]
+            ["line 2: `a` has a bracket or quote that is never closed; it is ignored"]
         );
         assert_eq!(split("---\n---\n").body, "");
     }

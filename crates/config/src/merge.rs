@@ -1,4 +1,4 @@
-//! Lays one document over another.
+//! Merges configuration documents.
 
 use std::collections::HashSet;
 
@@ -6,18 +6,18 @@ use serde_json::Value;
 
 use crate::Map;
 
-/// Lists that add up over all documents instead of replacing each other.
-pub(crate) const ADDING: [&str; 2] = ["instructions", "plugin"];
+/// The lists that are joined across documents instead of replaced.
+pub(crate) const APPENDED_LISTS: [&str; 2] = ["instructions", "plugin"];
 
-/// Lays a whole document over the ones before it.
-pub(crate) fn lay(under: &mut Map, over: Map) {
+/// Merges a document into the earlier ones. Later values win; see [`APPENDED_LISTS`] for the exceptions.
+pub(crate) fn apply(under: &mut Map, over: Map) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {
-            (Some(Value::Array(there)), Value::Array(more)) if ADDING.contains(&key.as_str()) => {
+            (Some(Value::Array(there)), Value::Array(more)) if APPENDED_LISTS.contains(&key.as_str()) => {
                 add(there, more);
             }
             (Some(there), value) => merge(there, value),
-            (None, Value::Array(more)) if ADDING.contains(&key.as_str()) => {
+            (None, Value::Array(more)) if APPENDED_LISTS.contains(&key.as_str()) => {
                 let mut list = Vec::new();
                 add(&mut list, more);
                 under.insert(key, Value::Array(list));
@@ -29,9 +29,9 @@ pub(crate) fn lay(under: &mut Map, over: Map) {
     }
 }
 
-/// Merges objects key by key; anything else replaces what was there.
+/// Merges objects key by key; any other value replaces the old one.
 ///
-/// A key keeps the place it had, a new one goes to the end.
+/// Existing keys keep their position, new keys are appended.
 pub(crate) fn merge(under: &mut Value, over: Value) {
     match (under, over) {
         (Value::Object(under), Value::Object(over)) => merge_maps(under, over),
@@ -66,7 +66,7 @@ mod tests {
     #[track_caller]
     fn check(under: Value, over: Value, expected: &str) {
         let (Value::Object(mut under), Value::Object(over)) = (under, over) else { panic!("objects") };
-        lay(&mut under, over);
+        apply(&mut under, over);
         assert_eq!(Value::Object(under).to_string(), expected);
     }
 
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn instructions_and_plugins_add_up_without_repeating() {
+    fn instructions_and_plugins_are_joined_without_duplicates() {
         check(
             json!({"instructions": ["a", "b"]}),
             json!({"instructions": ["b", "c", "c"], "plugin": ["p", "p"], "other": {"plugin": [1, 1]}}),
@@ -88,7 +88,7 @@ mod tests {
         );
     }
 
-    /// Documents in which a key always holds the same kind of value, as checked ones do.
+    /// Documents in which a key always has the same type of value, as in checked documents.
     fn document() -> impl Strategy<Value = Value> {
         let leaf = prop::collection::btree_map("[s][a-c]", any::<u8>().prop_map(|n| json!(n)), 0..3)
             .prop_map(|entries| Value::Object(entries.into_iter().collect()));

@@ -1,29 +1,29 @@
-//! Guesses what a mistyped name was meant to be.
+//! Suggests names for a mistyped name.
 
-/// How alike two names must be, between 0 and 1, before one is offered for the other.
-const LIKE_ENOUGH: f64 = 0.5;
+/// The least similarity, between 0 and 1, of a suggestion.
+const MIN_SIMILARITY: f64 = 0.5;
 
-/// The most characters of a name that are compared; the comparison is quadratic.
+/// The number of characters that are compared, because the comparison is quadratic.
 const COMPARED_CHARS: usize = 120;
 
-/// At most `n` of `names` that resemble `wanted`, the most alike first.
+/// At most `n` of `names` that are similar to `wanted`, most similar first.
 pub fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>, n: usize) -> Vec<String> {
-    let wanted = folded(wanted);
+    let wanted = lowercase(wanted);
     let mut scored: Vec<(f64, &str)> = names
-        .map(|name| (likeness(&wanted, &folded(name)), name))
-        .filter(|(score, _)| *score >= LIKE_ENOUGH)
+        .map(|name| (similarity(&wanted, &lowercase(name)), name))
+        .filter(|(score, _)| *score >= MIN_SIMILARITY)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     scored.into_iter().take(n).map(|(_, name)| name.to_owned()).collect()
 }
 
-fn folded(name: &str) -> String {
+fn lowercase(name: &str) -> String {
     name.chars().take(COMPARED_CHARS).flat_map(char::to_lowercase).collect()
 }
 
-fn likeness(wanted: &str, name: &str) -> f64 {
+fn similarity(wanted: &str, name: &str) -> f64 {
     let edits = strsim::normalized_damerau_levenshtein(wanted, name);
-    // People type the part they remember: `sonnet` for `claude-sonnet-4-5`.
+    // Users often type a part of the name: `sonnet` for `claude-sonnet-4-5`.
     let contained = wanted.chars().count() > 2 && (name.contains(wanted) || wanted.contains(name));
     if contained && !name.is_empty() { edits.max(0.6 + edits / 4.0) } else { edits }
 }
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_alike_offers_nothing() {
+    fn dissimilar_names_are_not_suggested() {
         check("zzzz", 3, &[]);
         check("", 3, &[]);
         check("build", 0, &[]);

@@ -1,13 +1,13 @@
-//! A small map that keeps the order its entries were written in.
+//! A small map that keeps the order of its entries.
 
 use std::fmt;
 
-/// Entries by name, in written order; the `Debug` text has the names alone.
+/// Entries by name, in insertion order. `Debug` prints only the names.
 #[derive(Clone, PartialEq)]
 pub struct Ordered<T>(Vec<(String, T)>);
 
 impl<T> Ordered<T> {
-    /// The entry of that name.
+    /// The entry with a name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&T> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value)
@@ -43,7 +43,7 @@ impl<T> Default for Ordered<T> {
 }
 
 impl<T> FromIterator<(String, T)> for Ordered<T> {
-    /// Takes the names as distinct: of two equal ones the first is found.
+    /// Expects distinct names. If two are equal, the first is found.
     fn from_iter<I: IntoIterator<Item = (String, T)>>(entries: I) -> Self {
         Self(entries.into_iter().collect())
     }

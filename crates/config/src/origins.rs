@@ -1,19 +1,19 @@
-//! Where each value of the merged configuration came from.
+//! The source of each value of the merged configuration.
 //!
-//! Paths are keys joined by dots; a value that is replaced takes its origin with it.
+//! Paths are keys joined by dots. If a value is replaced, so is its source.
 
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 
-use crate::{Map, merge::ADDING};
+use crate::{Map, merge::APPENDED_LISTS};
 
-/// The origins of values, by path.
+/// The sources of values, by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origins(BTreeMap<String, String>);
 
 impl Origins {
-    /// The origin of a value; of an object, that of its first value.
+    /// The source of a value; for an object, the source of its first value.
     #[must_use]
     pub fn of(&self, path: &str) -> Option<&str> {
         if let Some(origin) = self.0.get(path) {
@@ -26,16 +26,16 @@ impl Origins {
         found.next().map(|(_, origin)| origin.as_str())
     }
 
-    /// Every value and where it came from, by path.
+    /// Every path with its source, sorted by path.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(path, origin)| (path.as_str(), origin.as_str()))
     }
 
-    /// Notes a document that is about to be laid over what was merged so far.
-    pub(crate) fn lay(&mut self, merged: &Map, document: &Map, origin: &str) {
+    /// Records a document before it is merged into `merged`.
+    pub(crate) fn record(&mut self, merged: &Map, document: &Map, origin: &str) {
         for (key, value) in document {
             match value {
-                Value::Array(items) if ADDING.contains(&key.as_str()) => {
+                Value::Array(items) if APPENDED_LISTS.contains(&key.as_str()) => {
                     let there = merged.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
                     let mut known: HashSet<String> = there.iter().map(Value::to_string).collect();
                     for item in items.iter().map(Value::to_string) {
@@ -53,13 +53,13 @@ impl Origins {
     fn note(&mut self, path: String, value: &Value, origin: &str) {
         match value {
             Value::Object(entries) if !entries.is_empty() => {
-                // What stood here was no object, if it stood here at all.
+                // A value that was not an object is replaced.
                 self.0.remove(&path);
                 for (key, value) in entries {
                     self.note(format!("{path}.{key}"), value, origin);
                 }
             }
-            // An empty object changes nothing where there is one already.
+            // An empty object does not change an existing one.
             Value::Object(_) if self.of(&path).is_some() => {}
             _ => {
                 let below = format!("{path}.");
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_who_said_something_is_its_origin() {
+    fn the_source_of_a_value_is_the_last_document_that_sets_it() {
         let mut origins = Origins::default();
         let mut merged = Map::new();
         for (origin, document) in [
@@ -89,8 +89,8 @@ mod tests {
             ("c", json!({"x": {}, "m": 5})),
         ] {
             let Value::Object(document) = document else { panic!("an object") };
-            origins.lay(&merged, &document, origin);
-            crate::merge::lay(&mut merged, document);
+            origins.record(&merged, &document, origin);
+            crate::merge::apply(&mut merged, document);
         }
         let found: Vec<_> = origins.iter().collect();
         let expected = [

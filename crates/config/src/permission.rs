@@ -1,4 +1,4 @@
-//! Permission values as they are written, and the rules they mean.
+//! Parses permission values into rules.
 
 use std::path::Path;
 
@@ -13,10 +13,10 @@ use crate::{
     },
 };
 
-/// The rules of a `permission` value in written order; of several that match, the last one decides.
+/// Parses a `permission` value into rules, in order. The last matching rule decides.
 ///
-/// `"ask"` means every permission, `{"bash": "ask"}` every pattern. `~` and `$HOME` at the start of a
-/// pattern are the home directory.
+/// `"ask"` applies to every permission, `{"bash": "ask"}` to every pattern. `~` and `$HOME` at the start of a pattern
+/// stand for the home directory.
 pub fn permission_rules(value: &Value, home: &Path) -> Result<Vec<Rule>, Error> {
     schema::check(&Node::from(value), &schema::PERMISSION).map_err(|fault| {
         let Fault { key, expected, found, .. } = fault;
@@ -25,7 +25,7 @@ pub fn permission_rules(value: &Value, home: &Path) -> Result<Vec<Rule>, Error> 
     Ok(rules(value, home))
 }
 
-/// The rules of a value that has been checked; what is not a rule is passed over.
+/// The rules of a checked value. Entries that are not rules are skipped.
 pub(crate) fn rules(value: &Value, home: &Path) -> Vec<Rule> {
     let Value::Object(permissions) = value else {
         return action(value).map(|action| Rule::new("*", "*", action)).into_iter().collect();
@@ -51,7 +51,7 @@ pub(crate) fn as_map(value: Value) -> Map {
     }
 }
 
-/// What the older `tools` map says, as a permission value: every tool that changes files is `edit`.
+/// Converts the older `tools` map to a permission value. Every tool that changes files becomes `edit`.
 pub(crate) fn from_tools(tools: &Map) -> Map {
     let rule = |(tool, on): (&String, &Value)| {
         let key = match tool.as_str() {
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_action_holds_for_everything() {
+    fn a_plain_action_applies_to_everything() {
         check(r#""ask""#, &["* * ask"]);
     }
 
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_home_directory_may_be_written_short() {
+    fn a_tilde_stands_for_the_home_directory() {
         check(
             r#"{"external_directory": {"~/src/*": "allow", "$HOME": "ask", "~ann/x": "deny", "a/~/b": "deny"}}"#,
             &[
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rule_is_named() {
+    fn an_invalid_rule_is_reported() {
         for (written, expected) in [
             ("true", "`configuration` must be one of `ask`, `allow`, `deny` or an object, found `true`"),
             (r#"{"edit": 1}"#, "`edit` must be one of `ask`, `allow`, `deny` or an object, found a number"),

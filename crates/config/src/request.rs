@@ -1,4 +1,4 @@
-//! The actions of a repository's configuration that wait for trust, as a person reads them.
+//! The actions of a repository's configuration that need trust, as texts for the user.
 
 use codewright_proto::{Action, Rule};
 use serde_json::Value;
@@ -10,18 +10,18 @@ use crate::{
     permission,
 };
 
-/// Characters of one text that are shown.
+/// The longest text in characters.
 const MAX_CHARS: usize = 200;
 
-/// Extensions of files that a JavaScript runtime loads.
+/// File extensions that a JavaScript runtime loads.
 const CODE: [&str; 8] = [".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx"];
 
-/// One action that waits for trust.
+/// One action that needs trust.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustRequest {
-    /// The file that asks for it, relative to the root.
+    /// The file that requests it, relative to the root.
     pub source: String,
-    /// The key of the configuration, with dots.
+    /// The path of the configuration key, separated by dots.
     pub key: String,
     /// The action: "start the MCP server `x`: …".
     pub text: String,
@@ -33,7 +33,7 @@ impl TrustRequest {
     }
 }
 
-/// The requests of one document, in its merged form. `looser` tells whether a rule would loosen the user's.
+/// The requests of a normalized document. `looser` returns whether a rule would loosen the user's rules.
 pub(crate) fn of_document(document: &Map, source: &str, looser: &dyn Fn(&Rule) -> bool) -> Vec<TrustRequest> {
     let mut requests = Vec::new();
     for (key, value) in document {
@@ -57,7 +57,7 @@ pub(crate) fn of_document(document: &Map, source: &str, looser: &dyn Fn(&Rule) -
     requests
 }
 
-/// The request of a file with code that is loaded by its place alone.
+/// The request of a code file that is loaded because of its directory.
 pub(crate) fn of_code(path: &str) -> Option<TrustRequest> {
     let folder = path.rsplit('/').nth(1)?;
     let key = match folder {
@@ -84,23 +84,23 @@ pub(crate) fn of_skill(path: &str) -> TrustRequest {
     TrustRequest::new(path, "skills", format!("offer the skill `{path}` to the model"))
 }
 
-/// The folders that `skills.paths` of a document names.
+/// The directories in `skills.paths` of a document.
 pub(crate) fn skill_folders(document: &Map) -> Vec<String> {
     let paths = document.get("skills").and_then(|skills| skills.get("paths")).and_then(Value::as_array);
     paths.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The rules of a repository that allow something by name. A rule for every permission at once is no
-/// exception from the user's rules: nobody can have read in it which of them it would overrule.
+/// The rules of a repository that allow a permission by name. A rule for all permissions is not an exception from the
+/// user's rules, because it does not say which of them it would override.
 pub(crate) fn exceptions(rules: &[Rule]) -> Vec<Rule> {
     let is_named = |rule: &&Rule| rule.action == Action::Allow && !rule.permission.contains(['*', '?']);
     rules.iter().filter(is_named).cloned().collect()
 }
 
 fn of_rules(value: &Value, source: &str, key: &str, looser: &dyn Fn(&Rule) -> bool) -> Vec<TrustRequest> {
-    // The home directory is not needed: a pattern is shown as it is written.
+    // `~` for the home directory, so that patterns are displayed unchanged.
     let rules = permission::rules(value, std::path::Path::new("~"));
-    let asks = exceptions(&rules).into_iter().filter(looser);
+    let exceptions = exceptions(&rules).into_iter().filter(looser);
     let text = |rule: Rule| {
         let pattern = plain(&rule.pattern);
         let key = format!("{key}.{}", rule.permission);
@@ -110,7 +110,7 @@ fn of_rules(value: &Value, source: &str, key: &str, looser: &dyn Fn(&Rule) -> bo
             format!("allow `{} {pattern}` without asking", plain(&rule.permission)),
         )
     };
-    asks.map(text).collect()
+    exceptions.map(text).collect()
 }
 
 fn of_tools(value: &Value, source: &str, looser: &dyn Fn(&Rule) -> bool) -> Vec<TrustRequest> {
@@ -144,9 +144,9 @@ pub(crate) fn is_url(entry: &str) -> bool {
     entry.starts_with("http://") || entry.starts_with("https://")
 }
 
-/// The requests of a key whose entries have names of their own, or of the key as a whole.
+/// The requests of a key: one for each named entry, or one for the key as a whole.
 fn of_key(key: &str, value: &Value, source: &str) -> Vec<TrustRequest> {
-    let named = |describe: &dyn Fn(&str, &Value) -> String| -> Vec<TrustRequest> {
+    let per_entry = |describe: &dyn Fn(&str, &Value) -> String| -> Vec<TrustRequest> {
         let entries = value.as_object().into_iter().flatten();
         let request = |(name, entry): (&String, &Value)| {
             TrustRequest::new(source, &format!("{key}.{name}"), describe(&plain(name), entry))
@@ -154,21 +154,21 @@ fn of_key(key: &str, value: &Value, source: &str) -> Vec<TrustRequest> {
         entries.map(request).collect()
     };
     match key {
-        "provider" => named(&provider),
-        "mcp" => named(&|name, entry| format!("start the MCP server `{name}`{}", target(entry))),
-        "lsp" => named(&|name, entry| format!("start the language server `{name}`{}", target(entry))),
-        "formatter" => named(&|name, entry| format!("start the formatter `{name}`{}", target(entry))),
-        "command" => named(&command),
+        "provider" => per_entry(&provider),
+        "mcp" => per_entry(&|name, entry| format!("start the MCP server `{name}`{}", target(entry))),
+        "lsp" => per_entry(&|name, entry| format!("start the language server `{name}`{}", target(entry))),
+        "formatter" => per_entry(&|name, entry| format!("start the formatter `{name}`{}", target(entry))),
+        "command" => per_entry(&command),
         "plugin" => {
             let plugins = value.as_array().into_iter().flatten();
-            let text = |plugin: &Value| format!("run the plugin `{}`", shown(plugin));
+            let text = |plugin: &Value| format!("run the plugin `{}`", display(plugin));
             plugins.map(|plugin| TrustRequest::new(source, key, text(plugin))).collect()
         }
         "shell" => {
-            vec![TrustRequest::new(source, key, format!("run commands in the shell `{}`", shown(value)))]
+            vec![TrustRequest::new(source, key, format!("run commands in the shell `{}`", display(value)))]
         }
         _ if is_empty(value) => Vec::new(),
-        _ => vec![TrustRequest::new(source, key, format!("set `{key}` to `{}`", shown(value)))],
+        _ => vec![TrustRequest::new(source, key, format!("set `{key}` to `{}`", display(value)))],
     }
 }
 
@@ -194,7 +194,7 @@ fn shells(template: &str) -> impl Iterator<Item = &str> {
     template.split("!`").skip(1).filter_map(|rest| rest.split('`').next())
 }
 
-/// The program or the address that an entry names.
+/// The program or the address of an entry.
 fn target(entry: &Value) -> String {
     let command = entry.get("command").and_then(Value::as_array).map(|words| {
         let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
@@ -213,22 +213,22 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn shown(value: &Value) -> String {
+fn display(value: &Value) -> String {
     match value {
         Value::String(text) => plain(text),
         other => plain(&other.to_string()),
     }
 }
 
-/// One line without control characters and marks that change the direction of text, of bounded length.
-/// Backquotes are replaced, because texts stand between them.
+/// One line of bounded length without control characters and marks that change the direction of text. Backquotes are
+/// replaced, because messages quote texts with them.
 pub(crate) fn plain(text: &str) -> String {
-    let is_hidden = |c: char| {
+    let is_invisible = |c: char| {
         c.is_control()
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
     };
     let mut plain: String =
-        text.chars().take(MAX_CHARS + 1).map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect();
+        text.chars().take(MAX_CHARS + 1).map(|c| if is_invisible(c) { '\u{fffd}' } else { c }).collect();
     if plain.chars().count() > MAX_CHARS {
         plain = plain.chars().take(MAX_CHARS).collect::<String>() + "\u{2026}";
     }
@@ -244,7 +244,7 @@ mod tests {
     #[track_caller]
     fn check(document: Value, expected: &[&str]) {
         let Value::Object(document) = document else { panic!("an object") };
-        let document = crate::load::normal(document);
+        let document = crate::load::normalize(document);
         let looser = |rule: &Rule| rule.permission != "todowrite";
         let texts: Vec<_> =
             of_document(&document, "f", &looser).into_iter().map(|request| request.text).collect();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn harmless_keys_ask_for_nothing() {
+    fn harmless_keys_need_no_trust() {
         check(
             json!({
                 "$schema": "s", "model": "a/b", "theme": "x", "tools": {"bash": false}, "share": "disabled",
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn each_action_is_named() {
+    fn each_action_has_a_request() {
         check(
             json!({
                 "provider": {"p": {"options": {"baseURL": "http://h", "apiKey": "{env:KEY}"}}, "q": {"name": "Q"}},
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_named_by_its_place() {
+    fn code_is_recognized_by_its_directory() {
         for (path, expected) in [
             (".opencode/plugin/a.ts", true),
             ("sub/.codewright/tools/b.js", true),
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_cannot_hide_a_part_of_itself() {
+    fn a_text_has_no_invisible_characters() {
         assert_eq!(plain("a\u{1b}[2K\nb`c\u{202e}"), "a\u{fffd}[2K\u{fffd}b'c\u{fffd}");
         assert_eq!(plain(&"x".repeat(500)).chars().count(), MAX_CHARS + 1);
     }

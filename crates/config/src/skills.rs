@@ -1,9 +1,8 @@
-//! Skills: instructions for certain tasks, which the model takes up when it needs them.
+//! Finds skills: instructions for certain tasks that the model loads when it needs them.
 //!
-//! A skill is a folder with a `SKILL.md`: front matter with its name and what it is for,
-//! then its text. Of two with the same name the one that lies nearer to the project wins.
-//! One that cannot be used is left out and named with its file and key; nothing is
-//! fetched from anywhere.
+//! A skill is a directory with a `SKILL.md`: front matter with a name and a description, then the text. If two have the
+//! same name, the one closer to the project wins. An invalid skill is skipped with a warning that names the file and
+//! key. Nothing is downloaded.
 
 use std::{
     fs,
@@ -14,22 +13,22 @@ use serde_json::Value;
 
 use crate::{ControlFiles, Dirs, Env, env, file, load, yaml};
 
-/// Skills of one directory; more would fill every request.
+/// The maximum number of skills; more would fill every request.
 const MAX_SKILLS: usize = 200;
-/// Bytes of one skill's text.
+/// The maximum size of a skill's text.
 const MAX_BYTES: usize = 256 * 1024;
-/// Characters of a name and of a description.
+/// The maximum length of a name and of a description.
 const MAX_NAME_CHARS: usize = 64;
 const MAX_DESCRIPTION_CHARS: usize = 2000;
-/// Folders below each other in which skills are looked for.
+/// The maximum depth of the search.
 const MAX_DEPTH: usize = 6;
-/// Folders looked into below one.
+/// The maximum number of directories of one search.
 const MAX_FOLDERS: usize = 2000;
-/// Things to say about skills.
+/// The maximum number of warnings.
 const MAX_WARNINGS: usize = 50;
 const FILE: &str = "SKILL.md";
 
-/// The skill that comes with the program.
+/// The built-in skill.
 const CUSTOMIZE: &str = "customize-opencode";
 const CUSTOMIZE_DESCRIPTION: &str = "How this agent is configured. For changes of opencode.json, .opencode or AGENTS.md, \
                                      and for settings that have no effect.";
@@ -37,24 +36,24 @@ const CUSTOMIZE_DESCRIPTION: &str = "How this agent is configured. For changes o
 /// A skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
-    /// What it is loaded by.
+    /// The name that loads it.
     pub name: String,
-    /// When to take it up; a model is not told of one that does not say.
+    /// When to use it. Skills without a description are not listed for the model.
     pub description: Option<String>,
-    /// Its file; the one that comes with the program has none.
+    /// Its file; `None` for the built-in skill.
     pub location: Option<PathBuf>,
-    /// Its text, without the front matter.
+    /// The text without the front matter.
     pub content: String,
 }
 
-/// Where skills may lie.
+/// The inputs of the search for skills.
 #[derive(Debug, Clone, Copy)]
 pub struct SkillInput<'a> {
-    /// The directory of work.
+    /// The working directory.
     pub directory: &'a Path,
-    /// The worktree around it.
+    /// The worktree that contains it.
     pub worktree: &'a Path,
-    /// Switches.
+    /// The environment variables.
     pub env: &'a Env,
     /// The user's directories.
     pub dirs: &'a Dirs,
@@ -62,11 +61,11 @@ pub struct SkillInput<'a> {
     pub config: &'a Value,
     /// The repository's files, if the user trusts them.
     pub control: Option<&'a ControlFiles>,
-    /// The folders that the repository's configuration names.
+    /// The directories in the repository's `skills.paths`.
     pub repository_paths: &'a [String],
 }
 
-/// Finds the skills of a directory, and says what was left out.
+/// Returns the skills of a directory, and warnings about skipped ones.
 #[must_use]
 pub fn skills(input: SkillInput<'_>) -> (Vec<Skill>, Vec<String>) {
     let mut found = Found { skills: vec![customize()], warnings: Vec::new() };
@@ -78,10 +77,7 @@ pub fn skills(input: SkillInput<'_>) -> (Vec<Skill>, Vec<String>) {
     }
     let urls = input.config.pointer("/skills/urls").and_then(Value::as_array);
     if urls.is_some_and(|urls| !urls.is_empty()) {
-        found.warn(
-            "`skills.urls` is not used: skills are not fetched; put them into a folder of `skills.paths`"
-                .to_owned(),
-        );
+        found.warn("`skills.urls` has no effect: skills are not downloaded; use `skills.paths`".to_owned());
     }
     (found.skills, found.warnings)
 }
@@ -95,14 +91,14 @@ fn customize() -> Skill {
     }
 }
 
-/// A folder with skills, and whose it is.
+/// A directory that may contain skills, and its owner.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Folder {
     User(PathBuf),
     Repository(PathBuf),
 }
 
-/// The folders with skills, the nearest to the project last.
+/// The directories that may contain skills. The closest to the project is last.
 fn folders(input: SkillInput<'_>) -> Vec<Folder> {
     let SkillInput { directory, worktree, env, dirs, config, .. } = input;
     let is_off = |name| env.is_on(name);
@@ -131,7 +127,7 @@ fn folders(input: SkillInput<'_>) -> Vec<Folder> {
     let named = config.pointer("/skills/paths").and_then(Value::as_array).into_iter().flatten();
     folders.extend(named.filter_map(Value::as_str).map(|path| match path.strip_prefix("~/") {
         Some(below) => Folder::User(dirs.home.join(below)),
-        // A repository names no folder outside its worktree, and inside it only what was read counts.
+        // A repository cannot use directories outside its worktree, and inside it only the control files that were read.
         None if is_repository(input, path) => Folder::Repository(directory.join(path)),
         None => Folder::User(directory.join(path)),
     }));
@@ -140,7 +136,7 @@ fn folders(input: SkillInput<'_>) -> Vec<Folder> {
     folders
 }
 
-/// Whether the repository names a folder of skills.
+/// Whether a path is in the repository's `skills.paths`.
 fn is_repository(input: SkillInput<'_>, path: &str) -> bool {
     input.repository_paths.iter().any(|named| named == path)
 }
@@ -165,12 +161,12 @@ impl Found {
         for path in files {
             match read(&path) {
                 Ok(skill) => self.add(skill),
-                Err(why) => self.warn(format!("the skill `{}` is left out: {why}", path.display())),
+                Err(why) => self.warn(format!("the skill `{}` is ignored: {why}", path.display())),
             }
         }
     }
 
-    /// The skills of a repository; none without its files.
+    /// Adds the skills of a repository, if its control files are available.
     fn repository_folder(&mut self, control: Option<&ControlFiles>, root: &Path) {
         let Some(control) = control else { return };
         for path in control.below(root, "SKILL.md").filter(|path| path.ends_with(FILE)) {
@@ -181,7 +177,7 @@ impl Found {
             };
             match skill {
                 Ok(skill) => self.add(skill),
-                Err(why) => self.warn(format!("the skill `{}` is left out: {why}", path.display())),
+                Err(why) => self.warn(format!("the skill `{}` is ignored: {why}", path.display())),
             }
         }
     }
@@ -191,14 +187,14 @@ impl Found {
         match self.skills.iter_mut().find(|known| known.name == skill.name) {
             Some(known) => *known = skill,
             None if is_full => {
-                self.warn(format!("there are more than {MAX_SKILLS} skills; `{}` is left out", skill.name));
+                self.warn(format!("there are more than {MAX_SKILLS} skills; `{}` is ignored", skill.name));
             }
             None => self.skills.push(skill),
         }
     }
 }
 
-/// The files of skills below a folder; links are followed, and the depth ends a circle of them.
+/// Collects the skill files in a directory. Links are followed; the depth limit ends cycles.
 fn collect(folder: &Path, depth: usize, left: &mut usize, files: &mut Vec<PathBuf>) {
     if *left == 0 {
         return;
@@ -226,7 +222,7 @@ fn parse(path: &Path, text: &str) -> Result<Skill, String> {
         return Err(format!("it is larger than {} KiB", MAX_BYTES / 1024));
     }
     let (front, body) =
-        front_matter(text).ok_or("it does not begin with front matter between lines of `---`")?;
+        front_matter(text).ok_or("it does not start with front matter between lines of `---`")?;
     let (front, problems) = yaml::parse(front);
     let value = |key: &str| front.get(key).and_then(text_of);
     let name = value("name").ok_or_else(|| missing("name", &problems))?;
@@ -241,7 +237,7 @@ fn parse(path: &Path, text: &str) -> Result<Skill, String> {
     Ok(Skill { name, description, location: Some(path.to_owned()), content: body.to_owned() })
 }
 
-/// The text of a plain value.
+/// A scalar as text.
 fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.trim().to_owned()),
@@ -250,17 +246,17 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// Why a key has no value.
+/// The reason why a key has no value.
 fn missing(key: &str, problems: &[yaml::Problem]) -> String {
     let broken = problems.iter().find(|problem| problem.key.as_deref() == Some(key));
     match broken {
-        // The line of dashes is the first.
-        Some(problem) => format!("line {}: `{key}` {}", problem.line + 1, problem.what),
+        // The first line is `---`.
+        Some(problem) => format!("line {}: `{key}` {}", problem.line + 1, problem.text),
         None => format!("`{key}` is missing"),
     }
 }
 
-/// What stands between the lines of dashes, and what follows them.
+/// Splits the front matter from the text.
 fn front_matter(text: &str) -> Option<(&str, &str)> {
     let rest = text.strip_prefix("---")?;
     let rest = rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix('\n'))?;
@@ -285,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_is_read_however_it_is_written() {
+    fn a_description_can_have_any_yaml_style() {
         check("name: a\ndescription: Does: x, y # a remark\n", Some("Does: x, y"));
         check("description: one\n  two\nname: a", Some("one two"));
         check("description: >-\n  one\n  two\n", Some("one two"));

@@ -1,30 +1,30 @@
-//! What the files for the terminal client say: `tui.json` and the folders of themes.
+//! The configuration of the terminal client: `tui.json` and the directories of themes.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::{Dirs, Env, FileProblem, Trust, beneath, env, file, find_worktree, load};
+use crate::{Dirs, Env, FileProblem, Trust, confined, env, file, find_worktree, load};
 
 const NAMES: [&str; 2] = ["tui.json", "tui.jsonc"];
 const THEMES: &str = "themes";
 const DOT: &str = ".opencode";
 
-/// What holds for the terminal client.
+/// The configuration of the terminal client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TerminalConfig {
-    /// The files, laid over each other; `keybinds` are laid over each other key by key.
+    /// The merged files.
     pub value: Value,
-    /// Folders that may hold theme files, the strongest last.
+    /// Directories that may contain theme files. Later ones win.
     pub themes: Vec<PathBuf>,
-    /// What is wrong with files, which are passed over then.
-    pub wrong: Vec<String>,
+    /// The files that were skipped, with the reasons.
+    pub problems: Vec<String>,
 }
 
-/// Reads what holds for the terminal client in a directory, the user's own files first.
+/// Reads the configuration of the terminal client for a directory, starting with the user's own files.
 ///
-/// Without trust a repository's files bind no keys, because a key could be moved to an approval, and bring no
-/// themes, because colours could hide the text of a question.
+/// In an untrusted repository key bindings are ignored, because a key could be moved to an approval, and so are themes,
+/// because colours could hide the text of a question.
 #[must_use]
 pub fn terminal_config(dirs: &Dirs, env: &Env, directory: &Path, trust: Trust) -> TerminalConfig {
     let mut found = TerminalConfig { value: Value::Object(crate::Map::new()), ..TerminalConfig::default() };
@@ -49,10 +49,10 @@ pub fn terminal_config(dirs: &Dirs, env: &Env, directory: &Path, trust: Trust) -
                 if let (Trust::Inert, Some(_), Some(keys)) = (trust, &boundary, value.as_object_mut()) {
                     keys.shift_remove("keybinds");
                 }
-                lay_over(&mut found.value, value);
+                merge_into(&mut found.value, value);
             }
             Ok(None) => {}
-            Err(reason) => found.wrong.push(format!("`{}` is passed over: {reason}", file.display())),
+            Err(reason) => found.problems.push(format!("`{}` is ignored: {reason}", file.display())),
         }
     }
     let is_used = |boundary: &Option<PathBuf>| trust == Trust::Full || boundary.is_none();
@@ -61,10 +61,10 @@ pub fn terminal_config(dirs: &Dirs, env: &Env, directory: &Path, trust: Trust) -
     found
 }
 
-/// Reads a file of the user, or one of a repository, which must not lead out of its boundary.
+/// Reads a file of the user, or a file of a repository confined to `boundary`.
 fn read(file: &Path, boundary: Option<&Path>) -> Result<Option<Value>, String> {
     let text = match boundary.and_then(|boundary| Some((boundary, file.strip_prefix(boundary).ok()?))) {
-        Some((boundary, inside)) => beneath::read(boundary, inside, file::MAX_FILE_BYTES)
+        Some((boundary, inside)) => confined::read(boundary, inside, file::MAX_FILE_BYTES)
             .and_then(|bytes| String::from_utf8(bytes).map_err(|_| FileProblem::NotText)),
         None => file::read(file),
     };
@@ -79,11 +79,11 @@ fn read(file: &Path, boundary: Option<&Path>) -> Result<Option<Value>, String> {
     if value.is_object() { Ok(Some(value)) } else { Err("it is not an object".to_owned()) }
 }
 
-fn lay_over(below: &mut Value, above: Value) {
+fn merge_into(below: &mut Value, above: Value) {
     let (Value::Object(below), Value::Object(above)) = (below, above) else { return };
     for (key, value) in above {
         match below.get_mut(&key) {
-            Some(known @ Value::Object(_)) if value.is_object() => lay_over(known, value),
+            Some(known @ Value::Object(_)) if value.is_object() => merge_into(known, value),
             _ => drop(below.insert(key, value)),
         }
     }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_laid_over_each_other_and_a_broken_one_is_passed_over() {
+    fn files_are_merged_and_a_broken_one_is_ignored() {
         let home = tempfile::tempdir().unwrap();
         let path = |name: &str| home.path().join(name);
         let write = |name: &str, text: &str| {
@@ -115,8 +115,8 @@ mod tests {
             "theme": "nord", "keybinds": {"leader": "ctrl+a", "app_exit": "none"}, "mouse": false,
         });
         assert_eq!(found.value, expected);
-        assert_eq!(found.wrong.len(), 1, "{:?}", found.wrong);
-        assert!(found.wrong[0].contains(".opencode/tui.json"));
+        assert_eq!(found.problems.len(), 1, "{:?}", found.problems);
+        assert!(found.problems[0].contains(".opencode/tui.json"));
         assert!(found.themes.contains(&path("project/.opencode/themes")));
     }
 }

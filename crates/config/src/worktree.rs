@@ -1,13 +1,13 @@
-//! Which repository a directory belongs to, told without running git.
+//! Finds the repository that a directory belongs to, without running git.
 
 use std::path::{Path, PathBuf};
 
-/// The tree of files one project spans.
+/// The directory tree of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worktree {
     /// The top directory of the repository; the file system's root outside of one.
     pub root: PathBuf,
-    /// Whether there is a repository.
+    /// Whether the directory is in a git repository.
     pub git: bool,
 }
 

@@ -1,30 +1,29 @@
-//! The YAML of front matter: the part of it that people write there.
+//! Parses the subset of YAML that is common in front matter.
 //!
-//! Mappings and lists in blocks and in brackets, plain, quoted and block scalars, comments. What
-//! cannot be understood costs its key and no more: the rest is read, and the problem is told with
-//! its line. As existing files expect, an unquoted value may hold a colon.
+//! Supports block and flow mappings and lists, plain, quoted and block scalars, and comments. An invalid value is
+//! skipped with its key and reported with its line. As existing files expect, an unquoted value may contain a colon.
 
 use serde_json::{Number, Value};
 
 use crate::Map;
 
-/// How deep values may nest.
+/// The maximum nesting depth.
 const MAX_DEPTH: usize = 24;
-/// Problems of one text that are told.
+/// The maximum number of reported problems.
 const MAX_PROBLEMS: usize = 5;
 
-/// Something that was left out.
+/// A part that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     /// The line, from 1.
     pub(crate) line: usize,
-    /// The key, if one was read.
+    /// The key, if it was parsed.
     pub(crate) key: Option<String>,
-    /// What is wrong with it.
-    pub(crate) what: &'static str,
+    /// The problem.
+    pub(crate) text: &'static str,
 }
 
-/// Reads a mapping.
+/// Parses a mapping.
 pub(crate) fn parse(text: &str) -> (Map, Vec<Problem>) {
     let lines = text.lines().map(|line| line.trim_end_matches('\r')).collect();
     let mut reader = Reader { lines, at: 0, problems: Vec::new() };
@@ -47,7 +46,7 @@ fn is_item(text: &str) -> bool {
 }
 
 impl<'a> Reader<'a> {
-    /// The next line that says something, without comments and blank lines before it.
+    /// Skips blank lines and comments, and returns the indentation and text of the next line.
     fn peek(&mut self) -> Option<(usize, &'a str)> {
         while let Some(line) = self.lines.get(self.at) {
             let text = line.trim();
@@ -60,9 +59,9 @@ impl<'a> Reader<'a> {
         None
     }
 
-    fn problem(&mut self, key: Option<&str>, what: &'static str) {
+    fn problem(&mut self, key: Option<&str>, text: &'static str) {
         if self.problems.len() < MAX_PROBLEMS {
-            self.problems.push(Problem { line: self.at + 1, key: key.map(str::to_owned), what });
+            self.problems.push(Problem { line: self.at + 1, key: key.map(str::to_owned), text });
         }
     }
 
@@ -74,26 +73,26 @@ impl<'a> Reader<'a> {
                 break;
             }
             if at > level || is_item(text) {
-                self.problem(None, "is indented so that it belongs nowhere");
+                self.problem(None, "has an unexpected indentation");
                 self.at += 1;
                 continue;
             }
             let Some((key, rest)) = key(text) else {
-                self.problem(None, "is no `key: value`");
+                self.problem(None, "is not `key: value`");
                 self.at += 1;
                 continue;
             };
-            if let Some(value) = self.value(&key, rest, (level, depth)) {
+            if let Some(value) = self.value(&key, rest, level, depth) {
                 map.insert(key, value);
             }
         }
         map
     }
 
-    /// The value behind a key at an indentation; goes past it.
-    fn value(&mut self, key: &str, rest: &'a str, (level, depth): (usize, usize)) -> Option<Value> {
+    /// Parses the value after a key at an indentation, and moves past it.
+    fn value(&mut self, key: &str, rest: &'a str, level: usize, depth: usize) -> Option<Value> {
         if depth >= MAX_DEPTH {
-            self.problem(Some(key), "is nested too deep");
+            self.problem(Some(key), "is nested too deeply");
             self.at += 1;
             return None;
         }
@@ -120,7 +119,7 @@ impl<'a> Reader<'a> {
         }
         self.at += 1;
         let mut text = without_comment(rest).to_owned();
-        // A plain text goes on in deeper lines.
+        // A plain text continues in lines with a deeper indentation.
         while let Some((at, more)) = self.peek().filter(|(at, _)| *at > level) {
             debug_assert!(at > level);
             text.push(' ');
@@ -139,11 +138,11 @@ impl<'a> Reader<'a> {
             let rest = text[1..].trim_start();
             let inner = level + text.len() - rest.len();
             if key(rest).is_some() && !rest.starts_with(['[', '{']) && depth < MAX_DEPTH {
-                // The first key of a mapping stands behind the dash: read as if it stood below it.
+                // The first key of a mapping follows the dash; it is parsed as if it were on the next line.
                 items.push(self.mapping_item(inner, rest, depth));
                 continue;
             }
-            if let Some(value) = self.value("-", rest, (level, depth)) {
+            if let Some(value) = self.value("-", rest, level, depth) {
                 items.push(value);
             }
         }
@@ -153,7 +152,7 @@ impl<'a> Reader<'a> {
     fn mapping_item(&mut self, level: usize, first: &'a str, depth: usize) -> Value {
         let mut map = Map::new();
         if let Some((key, rest)) = key(first)
-            && let Some(value) = self.value(&key, rest, (level, depth + 1))
+            && let Some(value) = self.value(&key, rest, level, depth + 1)
         {
             map.insert(key, value);
         }
@@ -163,7 +162,7 @@ impl<'a> Reader<'a> {
         Value::Object(map)
     }
 
-    /// The lines below, joined by blanks.
+    /// The following lines, joined with spaces.
     fn folded(&mut self, level: usize) -> String {
         let mut words = Vec::new();
         while let Some((_, text)) = self.peek().filter(|(at, _)| *at > level) {
@@ -173,7 +172,7 @@ impl<'a> Reader<'a> {
         words.join(" ")
     }
 
-    /// A text in lines of its own: `|` keeps them, `>` joins them.
+    /// A block scalar: `|` keeps the lines, `>` joins them.
     fn block(&mut self, level: usize, style: char, marks: &str) -> String {
         let mut lines: Vec<&str> = Vec::new();
         while let Some(line) = self.lines.get(self.at) {
@@ -199,7 +198,7 @@ impl<'a> Reader<'a> {
         if marks.contains('-') { text.to_owned() } else { format!("{text}\n") }
     }
 
-    /// A value in brackets or quotes, which may go on in the lines below.
+    /// A value in brackets or quotes, which may continue on the next lines.
     fn flow(&mut self, key: &str, first: &str, level: usize) -> Option<Value> {
         let mut text = first.to_owned();
         let begun = self.at;
@@ -210,7 +209,7 @@ impl<'a> Reader<'a> {
                     self.at += 1;
                     return Some(value);
                 }
-                // More stands behind the bracket or quote: people mean the whole line.
+                // Text after the bracket or quote: the whole line is a plain value.
                 Some(_) if self.at == begun => {
                     self.at += 1;
                     return Some(plain(without_comment(first)));
@@ -218,10 +217,10 @@ impl<'a> Reader<'a> {
                 _ => {}
             }
             let next = self.lines.get(self.at + 1);
-            let goes_on = |line: &&str| {
+            let continues = |line: &&str| {
                 line.trim().is_empty() || indent(line) > level || line.trim().starts_with([']', '}'])
             };
-            match next.filter(|line| goes_on(line)) {
+            match next.filter(|line| continues(line)) {
                 Some(line) => {
                     text.push(' ');
                     text.push_str(line.trim());
@@ -237,7 +236,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Values in one line of text.
+/// A parser for flow values in one line of text.
 struct Flow<'a> {
     rest: &'a str,
     depth: usize,
@@ -343,7 +342,7 @@ impl Flow<'_> {
     }
 }
 
-/// A key and what stands behind its colon.
+/// Splits a line into a key and the text after its colon.
 fn key(text: &str) -> Option<(String, &str)> {
     if let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) {
         let mut flow = Flow { rest: text, depth: 0 };
@@ -363,7 +362,7 @@ fn without_comment(text: &str) -> &str {
     text.find(" #").map_or(text, |at| &text[..at]).trim_end()
 }
 
-/// What an unquoted text is.
+/// The value of an unquoted text.
 fn plain(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
@@ -397,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn scalars_are_what_they_look_like() {
+    fn scalars_have_the_type_they_look_like() {
         check(
             "a: 1\nb: 0.5\nc: true\nd: text here\ne: \"two\\n\\u00e4\"\nf: 'it''s'\ng:\nh: ~\ni: 1.2.3 # no number",
             r#"{"a":1,"b":0.5,"c":true,"d":"text here","e":"two\nä","f":"it's","g":null,"h":null,"i":"1.2.3"}"#,
@@ -406,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unquoted_value_may_hold_colons_and_stars() {
+    fn an_unquoted_value_may_contain_colons_and_stars() {
         check(
             "description: Use this when: it fails\nurl: http://x/y\np: *.md",
             r#"{"description":"Use this when: it fails","url":"http://x/y","p":"*.md"}"#,
@@ -433,22 +432,22 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_costs_its_key_alone() {
+    fn an_invalid_value_is_skipped_with_its_key() {
         let (map, problems) =
             parse("description: [unclosed\nmode: primary\nnothing here at all but words\nx: \"open\n");
         assert_eq!(Value::Object(map).to_string(), r#"{"mode":"primary"}"#);
-        let told: Vec<_> = problems.iter().map(|p| (p.line, p.key.as_deref())).collect();
-        assert_eq!(told, [(1, Some("description")), (3, None), (4, Some("x"))]);
+        let found: Vec<_> = problems.iter().map(|p| (p.line, p.key.as_deref())).collect();
+        assert_eq!(found, [(1, Some("description")), (3, None), (4, Some("x"))]);
     }
 
     proptest! {
         #[test]
-        fn nothing_breaks_the_reader(text in "[ \\n:\\-\\[\\]{}\"'|>#a-c,\\\\u0]{0,200}") {
+        fn any_text_is_parsed_without_a_panic(text in "[ \\n:\\-\\[\\]{}\"'|>#a-c,\\\\u0]{0,200}") {
             drop(parse(&text));
         }
 
         #[test]
-        fn quoted_text_comes_back(text in "[a-zA-Z :#\\[\\]{}'é-]{0,40}") {
+        fn quoted_text_is_unchanged(text in "[a-zA-Z :#\\[\\]{}'é-]{0,40}") {
             let quoted = serde_json::to_string(&text).unwrap();
             let (map, problems) = parse(&format!("key: {quoted}"));
             prop_assert_eq!(map.get("key"), Some(&Value::String(text)));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use codewright_config::{Dirs, Env};
 use codewright_llm::Client;
-use codewright_llm::oauth::{Begun, Endpoints, Kind, Method, SignIn, methods};
+use codewright_llm::oauth::{Endpoints, Kind, Method, PendingSignIn, SignIn, methods};
 use codewright_llm::vault::{self, Credential, Vault};
 use codewright_proto::Clock;
 use serde_json::{Value, json};
@@ -55,15 +55,15 @@ pub fn sign_in(client: Client, dirs: &Dirs, env: &Env, clock: &Clock) -> SignIn 
     };
     set(&mut endpoints.gitlab, codewright_config::env::GITLAB_INSTANCE_URL);
     set(&mut endpoints.gitlab_client, codewright_config::env::GITLAB_OAUTH_CLIENT_ID);
-    SignIn::new(client, vault(dirs, env), move || clock.now_ms()).at(endpoints)
+    SignIn::new(client, vault(dirs, env), move || clock.now_ms()).with_endpoints(endpoints)
 }
 
 /// Sign-ins that wait to be finished: one a provider, and only providers that have any.
 #[derive(Default)]
-pub(crate) struct SignIns(Mutex<HashMap<String, (usize, Begun, Instant)>>);
+pub(crate) struct SignIns(Mutex<HashMap<String, (usize, PendingSignIn, Instant)>>);
 
 impl SignIns {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (usize, Begun, Instant)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (usize, PendingSignIn, Instant)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

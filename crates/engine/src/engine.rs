@@ -168,7 +168,7 @@ impl Engine {
             key: env.filled(codewright_config::env::EXA_API_KEY).map(str::to_owned),
         };
         let toolbox = Toolbox::builtin(&env, civil(clock.now_ms()).0);
-        let llm = codewright_llm::Client::within(network, &format!("codewright/{version}"))?;
+        let llm = codewright_llm::Client::with_network(network, &format!("codewright/{version}"))?;
         let (tracer, untold) = telemetry::open((&env, &dirs), &llm, (version, &clock));
         Ok(Self(Arc::new(Inner {
             tracer,

@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn every_prompt_is_complete_and_names_only_offered_tools() {
-        let tools = codewright_tools::builtin();
+        let tools = codewright_tools::builtin(&codewright_tools::Setup::everything(2026));
         let registry: Vec<_> = tools.iter().map(|tool| tool.name()).collect();
         let offers: [&[&str]; 3] = [&[], &["bash", "glob", "grep"], &registry];
         for (family, most_chars) in [

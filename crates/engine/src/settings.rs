@@ -67,7 +67,7 @@ impl Engine {
         if serde_json::to_vec(&change).map_or(0, |text| text.len()) > MAX_CHANGE_BYTES {
             return Err(Error::invalid("the change is too large"));
         }
-        codewright_config::checked(change).map_err(|error| Error::invalid(error.to_string()))
+        codewright_config::check_change(change).map_err(|error| Error::invalid(error.to_string()))
     }
 }
 
@@ -90,12 +90,12 @@ async fn lay(path: PathBuf, change: &Map<String, Value>, current: Value) -> Resu
         };
         // What a person wrote stays as it is, comments and all; only what changes is written anew.
         let name = path.display().to_string();
-        let own = codewright_config::parsed(&name, &text).map_err(|error| cannot(&error))?;
+        let own = codewright_config::parse_document(&name, &text).map_err(|error| cannot(&error))?;
         redact::unchanged(&mut change, &current, &own)?;
         if change.is_empty() {
             return Ok(());
         }
-        let text = codewright_config::edited(&name, &text, &change).map_err(|error| cannot(&error))?;
+        let text = codewright_config::edit_document(&name, &text, &change).map_err(|error| cannot(&error))?;
         if let Some(above) = path.parent() {
             std::fs::create_dir_all(above).map_err(|error| cannot(&error))?;
         }

@@ -5,7 +5,6 @@
 //! it was called with and however it fails.
 
 mod batch;
-mod changed;
 mod grant;
 mod host;
 mod selection;
@@ -15,7 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codewright_config::env::{
-    EXPERIMENTAL, EXPERIMENTAL_BACKGROUND, EXPERIMENTAL_PLAN_ENTER, EXPERIMENTAL_PLAN_MODE,
+    ENABLE_EXA, EXPERIMENTAL, EXPERIMENTAL_BACKGROUND, EXPERIMENTAL_LSP_TOOL, EXPERIMENTAL_PLAN_ENTER,
+    EXPERIMENTAL_PLAN_MODE,
 };
 use codewright_config::{AgentMode, Env};
 use codewright_llm::ToolSpec;
@@ -26,8 +26,9 @@ use codewright_proto::{
 use codewright_telemetry::{Kind, within as within_span};
 use codewright_tools::tags::neutralize;
 use codewright_tools::{
-    AnyTool, Ask, Batch, Effects, KnownFiles, Leave, Nobody, Output, OwnJobs, Progress, ReadRules, Task,
-    ToldInstructions, Tool as _, ToolCx, ToolError, conditional, erase, trim,
+    AnyTool, Ask, Bash, Batch, Effect, Effects, Facts, FileEdit, KnownFiles, Listing, LoadedInstructions,
+    ModelName, NoHost, Output, OwnJobs, PermissionRequests, Progress, Read, ReadRules, Setup, Task,
+    TodoAccess, Tool as _, ToolCx, ToolError, trim,
 };
 use futures_util::FutureExt as _;
 use serde_json::Value;
@@ -48,9 +49,7 @@ use crate::run::structured;
 use crate::subagent::Caller;
 use grant::Granted;
 use host::CallHost;
-use selection::Experiments;
-use selection::Presence;
-pub(crate) use selection::{Asked, Offered, Switches};
+pub(crate) use selection::{Selection, Switches};
 
 /// The name under which calls that cannot be understood are recorded.
 const INVALID: &str = "invalid";
@@ -58,164 +57,103 @@ const INVALID: &str = "invalid";
 const ASKS_DEADLINE: Duration = Duration::from_secs(5 * 60);
 /// The third identical call of one answer asks first.
 const DOOM_LOOP: usize = 2;
-/// Tools that show or name files which they find by themselves.
-const SEARCHES: [&str; 4] = ["glob", "grep", "list", "read"];
 /// How much of arguments that are no JSON is repeated to the model.
 const MAX_QUOTED_CHARS: usize = 2000;
 
-/// The tools of the program, sorted as models are shown them.
+/// The built-in tools, sorted by name.
 pub(crate) struct Toolbox {
     tools: Vec<Arc<dyn AnyTool>>,
-    experiments: Experiments,
+    setup: Setup,
 }
 
 impl Toolbox {
-    /// The tools that suit the environment: whether somebody can be asked, which experiments are on.
+    /// The tools that exist in this environment.
     pub(crate) fn builtin(env: &Env, year: u64) -> Self {
-        let mut tools = codewright_tools::builtin();
-        tools.extend(conditional(year));
-        let (asks, plans) = (can_ask(env), is_on(env, EXPERIMENTAL_PLAN_MODE));
-        tools.retain(|tool| match tool.name() {
-            "question" => asks,
-            "plan_exit" => asks && plans,
-            "plan_enter" => asks && plans && env.is_on(EXPERIMENTAL_PLAN_ENTER),
-            "background" => env.is_on(EXPERIMENTAL_BACKGROUND),
-            "task" => false,
-            _ => true,
-        });
-        tools.push(erase(Task { background: env.is_on(EXPERIMENTAL) }));
-        tools.sort_by_key(|tool| tool.name().to_lowercase());
-        Self { tools, experiments: Experiments::of(env) }
+        let setup = setup(env, year);
+        Self { tools: codewright_tools::builtin(&setup), setup }
     }
 
-    /// Whether a tool came with the program.
-    fn has(&self, name: &str) -> bool {
-        self.tools.iter().any(|tool| tool.name() == name)
+    /// The tool of that name.
+    fn find(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
+        self.tools.iter().find(|tool| tool.name() == name)
     }
 
-    /// The tool that hands work to other agents.
+    /// The tool that gives work to subagents.
     pub(crate) fn task(&self) -> Option<Arc<dyn AnyTool>> {
-        self.tools.iter().find(|tool| tool.name() == "task").cloned()
+        self.find(Task::NAME).cloned()
     }
 
-    /// The tools that a model may call under these rules and switches, and which of them it is shown.
-    pub(crate) fn offered(&self, model: &Asked<'_>, rules: &PermissionRules, switches: &Switches) -> Offered {
-        let patches = writes_patches(model.api_id);
-        let mut offered = Offered::default();
+    /// The tools that a model may call under these rules and switches.
+    pub(crate) fn select(
+        &self,
+        model: ModelName<'_>,
+        rules: &PermissionRules,
+        switches: &Switches,
+    ) -> Selection {
+        let mut selection = Selection::default();
         for tool in &self.tools {
-            let name = tool.name();
-            let suits = match name {
-                "apply_patch" => patches,
-                "edit" | "write" => !patches,
-                _ => true,
-            };
-            if !suits || switches.get(name) == Some(&false) || rules.is_off(permission_key(name)) {
+            let (facts, switch) = (tool.facts(), switches.get(tool.name()).copied());
+            let suits = (facts.suits)(model, &self.setup);
+            if !suits || switch == Some(false) || rules.is_off(tool.permission()) {
                 continue;
             }
-            match selection::presence(name, model, &self.experiments, switches) {
-                Presence::Shown => offered.shown.push(tool.clone()),
-                Presence::Known => offered.known.push(tool.clone()),
-                Presence::Absent => {}
+            match facts.listing {
+                Listing::Accepted if switch.is_none() => selection.accepted.push(tool.clone()),
+                Listing::Optional if switch.is_none() => {}
+                Listing::Offered | Listing::Accepted | Listing::Optional => {
+                    selection.offered.push(tool.clone());
+                }
             }
         }
-        offered
-    }
-}
-
-impl Toolbox {
-    /// The tools that clients are told of, in the order that they know.
-    fn registered(&self) -> Vec<Arc<dyn AnyTool>> {
-        const FIRST: [&str; 13] = [
-            "question",
-            "bash",
-            "read",
-            "glob",
-            "grep",
-            "edit",
-            "write",
-            "task",
-            "webfetch",
-            "todowrite",
-            "websearch",
-            "skill",
-            "apply_patch",
-        ];
-        let rank = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
-        let nobody = Asked { provider_id: "", api_id: "" };
-        let is_told = |tool: &&Arc<dyn AnyTool>| {
-            let name = tool.name();
-            let presence = selection::presence(name, &nobody, &self.experiments, &Switches::default());
-            rank(name) < FIRST.len() || presence == Presence::Shown
-        };
-        let mut tools: Vec<_> = self.tools.iter().filter(is_told).cloned().collect();
-        tools.sort_by_key(|tool| rank(tool.name()));
-        tools
+        selection
     }
 
-    /// Name, description and schema of all tools, or of those that a model is shown.
+    /// Name, description and schema of all tools, or of those that a model is offered, in the API's order.
     pub(crate) fn described(&self, model: Option<&str>) -> Vec<(String, String, Value)> {
-        let mut tools = self.registered();
+        let is_listed = |tool: &&Arc<dyn AnyTool>| {
+            tool.facts().position.is_some() || tool.facts().listing == Listing::Offered
+        };
+        let mut tools: Vec<_> = self.tools.iter().filter(is_listed).collect();
+        tools.sort_by_key(|tool| tool.facts().position.unwrap_or(u8::MAX));
         if let Some(model) = model {
-            let asked = Asked { provider_id: "", api_id: model };
-            let shown = self.offered(&asked, &PermissionRules::default(), &Switches::default()).shown;
-            tools.retain(|tool| shown.iter().any(|shown| shown.name() == tool.name()));
+            let model = ModelName { provider_id: "", api_id: model };
+            let offered = self.select(model, &PermissionRules::default(), &Switches::default()).offered;
+            tools.retain(|tool| offered.iter().any(|offered| offered.name() == tool.name()));
         }
-        let told = |tool: &Arc<dyn AnyTool>| (tool.name().to_owned(), tool.description(), tool.parameters());
-        tools.iter().map(told).collect()
+        let describe =
+            |tool: &Arc<dyn AnyTool>| (tool.name().to_owned(), tool.description(), tool.parameters());
+        tools.into_iter().map(describe).collect()
     }
 }
 
-/// Whether an experiment is on, or all of them are.
-fn is_on(env: &Env, experiment: &str) -> bool {
-    env.is_on(experiment) || env.is_on(EXPERIMENTAL)
+/// The conditions for tools in this environment.
+fn setup(env: &Env, year: u64) -> Setup {
+    let is_on = |experiment| env.is_on(experiment) || env.is_on(EXPERIMENTAL);
+    // Other clients have no way to show a question.
+    let client = env.filled(codewright_config::env::CLIENT);
+    Setup {
+        year,
+        can_ask: client.is_none_or(|client| matches!(client, "app" | "cli" | "desktop")),
+        has_plans: is_on(EXPERIMENTAL_PLAN_MODE),
+        can_propose_plans: env.is_on(EXPERIMENTAL_PLAN_ENTER),
+        has_background_commands: env.is_on(EXPERIMENTAL_BACKGROUND),
+        has_background_tasks: env.is_on(EXPERIMENTAL),
+        has_web_search: is_on(ENABLE_EXA),
+        has_language_servers: is_on(EXPERIMENTAL_LSP_TOOL),
+    }
 }
 
-/// Whether the client that the program was started for can put questions to a person.
-fn can_ask(env: &Env) -> bool {
-    env.filled(codewright_config::env::CLIENT)
-        .is_none_or(|client| matches!(client, "app" | "cli" | "desktop"))
-}
-
-/// Whether a model was taught to change files by patches, rather than by pieces and whole files.
-fn writes_patches(model: &str) -> bool {
-    let model = model.to_lowercase();
-    model.contains("gpt-") && !model.contains("gpt-4") && !model.contains("oss")
-}
-
-/// The permission key under which rules speak of a tool.
-fn permission_key(tool: &str) -> &str {
+/// The effect of a tool on files, also of one that is only recorded.
+fn effect(tool: &str) -> Effect {
     match tool {
-        "apply_patch" | "edit" | "multiedit" | "write" => "edit",
-        "background" => "bash",
-        other => other,
+        INVALID | structured::TOOL => Effect::None,
+        name => codewright_tools::facts(name).map_or(Effect::Unknown, |facts| facts.effect),
     }
 }
 
-/// Whether a call of a tool leaves everything as it was, so that it can be made again.
+/// Whether a tool changes nothing, so that an interrupted call can be repeated.
 pub(crate) fn changes_nothing(tool: &str) -> bool {
-    const TOOLS: [&str; 13] = [
-        "codesearch",
-        "glob",
-        "grep",
-        "invalid",
-        "list",
-        "lsp",
-        "question",
-        "read",
-        "skill",
-        "todoread",
-        "webfetch",
-        "websearch",
-        structured::TOOL,
-    ];
-    TOOLS.contains(&tool)
-}
-
-/// Whether a tool changes files without saying which.
-fn is_opaque(tool: &str) -> bool {
-    const EXACT: [&str; 7] =
-        ["apply_patch", "edit", "multiedit", "plan_enter", "plan_exit", "todowrite", "write"];
-    !changes_nothing(tool) && !EXACT.contains(&tool)
+    effect(tool) == Effect::None
 }
 
 /// What one call works with.
@@ -224,7 +162,7 @@ pub(crate) struct CallCx {
     pub(crate) instance: Arc<Instance>,
     pub(crate) session_id: SessionId,
     pub(crate) message_id: MessageId,
-    pub(crate) offered: Offered,
+    pub(crate) selection: Selection,
     pub(crate) caller: Arc<Caller>,
     pub(crate) updates: mpsc::Sender<CallUpdate>,
     pub(crate) cancel: CancellationToken,
@@ -235,7 +173,7 @@ pub(crate) struct CallCx {
     /// The files of the step.
     pub(crate) files: Option<Arc<Files>>,
     /// The instruction files that the model has been told.
-    pub(crate) told: ToldInstructions,
+    pub(crate) told: LoadedInstructions,
 }
 
 /// How a call ended without a result.
@@ -250,7 +188,7 @@ impl CallCx {
     /// Makes a call, and tells how long it took.
     pub(crate) async fn call(self, call: Call) {
         // A model may invent names; what is told has ours alone.
-        let tool = self.offered.find(&call.name);
+        let tool = self.selection.find(&call.name);
         let name = tool.as_ref().map_or("invalid", |tool| tool.name());
         let mut span = self.inner.tracer.span_on("execute_tool", name, Kind::Internal);
         span.set("gen_ai.operation.name", "execute_tool");
@@ -268,8 +206,8 @@ impl CallCx {
             self.hand_in(&call, input.clone(), schema, start).await;
             return None;
         }
-        let last = match (self.offered.find(&call.name), input) {
-            (None, _) => self.invalid(&call, unavailable(&call.name, &self.offered.shown), start).await,
+        let last = match (self.selection.find(&call.name), input) {
+            (None, _) => self.invalid(&call, unavailable(&call.name, &self.selection.offered), start).await,
             (Some(_), Err(error)) => self.invalid(&call, error, start).await,
             (Some(tool), Ok(input)) => {
                 let (stored, recorded) = oneshot::channel();
@@ -345,7 +283,7 @@ impl CallCx {
         input: Value,
         (cx, granted): (&ToolCx, Granted),
     ) -> Result<Output, Failure> {
-        let command = self.files.as_ref().filter(|_| is_opaque(tool.name()));
+        let command = self.files.as_ref().filter(|_| effect(tool.name()) == Effect::Unknown);
         if let Some(files) = command {
             let ready = self.cancel.run_until_cancelled(files.before_command()).await;
             ready.ok_or(Failure::Aborted)?;
@@ -367,13 +305,12 @@ impl CallCx {
             files.after_command().await;
         }
         let output = done?;
-        self.edited(tool.name(), &output);
-        self.listed(tool.name(), &output).await?;
-        if matches!(tool.name(), "read" | "bash") {
-            // They limit themselves, each in its own way.
-            return Ok(output);
+        let facts = tool.facts();
+        self.report_edits(&(facts.edits)(&output.metadata));
+        if facts.todos == TodoAccess::Write {
+            self.store_todos(&output).await?;
         }
-        trim(output, cx).await.map_err(failure)
+        if facts.limits_output { Ok(output) } else { trim(output, cx).await.map_err(failure) }
     }
 
     async fn gate(&self, ask: &Ask, tool: Option<ToolRef>) -> Result<By, Failure> {
@@ -388,11 +325,11 @@ impl CallCx {
     }
 
     /// The same gate for what a call finds out to need while it runs.
-    fn leave(&self, tool: ToolRef) -> Leave {
+    fn permission_requests(&self, tool: ToolRef) -> PermissionRequests {
         let (inner, session_id, caller) =
             (Arc::clone(&self.inner), self.session_id.clone(), Arc::clone(&self.caller));
         let (instance, cancel) = (Arc::clone(&self.instance), self.cancel.clone());
-        Leave::new(move |ask| {
+        PermissionRequests::new(move |ask| {
             let (inner, session_id, caller) = (Arc::clone(&inner), session_id.clone(), Arc::clone(&caller));
             let (instance, cancel, tool) = (Arc::clone(&instance), cancel.clone(), Some(tool.clone()));
             async move {
@@ -437,30 +374,31 @@ impl CallCx {
             cancel: self.cancel.clone(),
         });
         let effects = self.files.as_ref().map_or_else(Effects::none, Files::effects);
-        let leave = self.leave(self.tool_ref(call));
-        let todos = if tool.name() == "todoread" { self.todos().await? } else { Arc::default() };
+        let permission_requests = self.permission_requests(self.tool_ref(call));
+        let has_todos = tool.facts().todos == TodoAccess::Read;
+        let todos = if has_todos { self.todos().await? } else { Arc::default() };
         let skills = self.instance.skills(&self.caller.rules).into();
-        let (known, told) = (self.inner.known.of(&self.session_id), self.told.clone());
-        let read_rules = self.read_rules(tool.name()).await?;
-        let can_delegate = self.offered.shown.iter().any(|tool| tool.name() == "task");
+        let known = self.inner.known.of(&self.session_id);
+        let read_rules = self.read_rules(tool.facts()).await?;
+        let can_delegate = self.selection.offered.iter().any(|tool| tool.name() == Task::NAME);
         Ok(ToolCx {
             effects,
-            leave,
+            permission_requests,
             read_rules,
             skills,
             todos,
             known,
             jobs: self.inner.jobs.of(self.session_id.as_str(), &self.instance.directory),
-            told,
+            instructions: self.told.clone(),
             host,
             can_delegate,
             ..tool_cx(&self.inner, &self.instance, self.cancel.clone(), progress)
         })
     }
 
-    /// What a tool that shows or names files may look into.
-    async fn read_rules(&self, tool: &str) -> Result<ReadRules, Failure> {
-        if !SEARCHES.contains(&tool) {
+    /// The rules that filter the files which a tool finds.
+    async fn read_rules(&self, facts: &Facts) -> Result<ReadRules, Failure> {
+        if !facts.finds_files {
             return Ok(ReadRules::open());
         }
         let approvals = self.inner.gate.approvals(&Scope::of(&self.instance)).await;
@@ -469,22 +407,26 @@ impl CallCx {
         Ok(read_rules(&self.caller.rules, approvals))
     }
 
-    /// Tells clients which files a call changed.
-    fn edited(&self, tool: &str, output: &Output) {
+    /// Reports the files that a call changed to clients.
+    fn report_edits(&self, edits: &[(&str, FileEdit)]) {
         let directory = self.instance.directory_text();
         let signal = |signal| self.inner.store.signal(signal);
-        let changes = changed::changed(tool, output);
-        // One that is gone is no edited file.
-        for (file, _) in changes.iter().filter(|(_, event)| *event != FileChange::Unlink) {
+        // A removed file was not edited.
+        for (file, _) in edits.iter().filter(|(_, edit)| *edit != FileEdit::Removed) {
             signal(Signal::FileEdited { directory: directory.clone(), file: (*file).to_owned() });
         }
-        for (file, event) in changes {
-            let (directory, file) = (directory.clone(), file.to_owned());
+        for (file, edit) in edits {
+            let event = match edit {
+                FileEdit::Added => FileChange::Add,
+                FileEdit::Changed => FileChange::Change,
+                FileEdit::Removed => FileChange::Unlink,
+            };
+            let (directory, file) = (directory.clone(), (*file).to_owned());
             signal(Signal::FileWatcherUpdated { directory, file, event });
         }
     }
 
-    /// The session's list of things to do.
+    /// The session's todo list.
     async fn todos(&self) -> Result<Arc<[Value]>, Failure> {
         let failed =
             |error: &dyn std::fmt::Display| Failure::Told(format!("The list could not be read: {error}"));
@@ -496,15 +438,18 @@ impl CallCx {
         }
     }
 
-    /// Keeps the list of things to do that a call wrote.
-    async fn listed(&self, tool: &str, output: &Output) -> Result<(), Failure> {
-        let Some(todos) = output.metadata.get("todos").filter(|_| tool == "todowrite") else { return Ok(()) };
-        let kept = async {
+    /// Stores the todo list that a call wrote.
+    async fn store_todos(&self, output: &Output) -> Result<(), Failure> {
+        let Some(todos) = output.metadata.get("todos") else { return Ok(()) };
+        let stored = async {
             let todos = serde_json::from_value(todos.clone()).map_err(|error| error.to_string())?;
             let event = Event::TodoUpdated { session_id: self.session_id.clone(), todos };
             self.inner.store.append(vec![event]).await.map_err(|error| error.to_string())
         };
-        kept.await.map(drop).map_err(|error| Failure::Told(format!("The list could not be kept: {error}")))
+        stored
+            .await
+            .map(drop)
+            .map_err(|error| Failure::Told(format!("The list could not be stored: {error}")))
     }
 
     fn running(&self, call: &Call, tool: &Arc<dyn AnyTool>, input: &Value, start: u64) -> CallUpdate {
@@ -605,7 +550,7 @@ pub(crate) async fn check_command(
         Failure::Told(reason) => reason,
         Failure::Aborted => "the question was withdrawn".to_owned(),
     };
-    let tool = inner.toolbox.tools.iter().find(|tool| tool.name() == "bash");
+    let tool = inner.toolbox.find(Bash::NAME);
     let tool = tool.ok_or_else(|| "there is no tool that runs commands".to_owned())?;
     let cx = tool_cx(inner, instance, asker.cancel.clone(), Progress::none());
     let input = serde_json::json!({ "command": command, "description": "shell command of a template" });
@@ -619,7 +564,7 @@ pub(crate) async fn check_command(
 /// A tool as the model is shown it.
 pub(crate) fn spec(tool: &dyn AnyTool, instance: &Instance, rules: &PermissionRules) -> ToolSpec {
     let mut description = tool.description();
-    if tool.name() == "task" {
+    if tool.facts().lists_agents {
         description = description.replace("{agents}", &agents(instance, rules));
     }
     ToolSpec { name: tool.name().to_owned(), description, parameters: tool.parameters() }
@@ -628,7 +573,9 @@ pub(crate) fn spec(tool: &dyn AnyTool, instance: &Instance, rules: &PermissionRu
 /// The agents that may be called under these rules, a line each.
 fn agents(instance: &Instance, rules: &PermissionRules) -> String {
     let lines = instance.agents().iter().filter(|agent| {
-        agent.mode != AgentMode::Primary && !agent.hidden && rules.decide("task", &agent.name) != Action::Deny
+        agent.mode != AgentMode::Primary
+            && !agent.hidden
+            && rules.decide(Task::NAME, &agent.name) != Action::Deny
     });
     let lines = lines.map(|agent| {
         let description = agent.description.as_deref().unwrap_or("To be called only when the user names it.");
@@ -646,7 +593,7 @@ pub(crate) async fn read(
     input: Value,
     cancel: &CancellationToken,
 ) -> Result<String, String> {
-    let tool = inner.toolbox.tools.iter().find(|tool| tool.name() == "read");
+    let tool = inner.toolbox.find(Read::NAME);
     let tool = tool.ok_or_else(|| "there is no read tool".to_owned())?;
     let cx = tool_cx(inner, instance, cancel.clone(), Progress::none());
     let output = tool.run(input, &cx).await.map_err(|error| neutralize(&error.to_string()).into_owned())?;
@@ -672,7 +619,7 @@ pub(crate) fn tool_cx(
         background: inner.tasks.clone(),
         effects: Effects::none(),
         progress,
-        leave: Leave::none(),
+        permission_requests: PermissionRequests::none(),
         read_rules: ReadRules::open(),
         web: inner.web.clone(),
         skills: Arc::default(),
@@ -680,11 +627,11 @@ pub(crate) fn tool_cx(
         engine: inner.search.clone(),
         known: KnownFiles::default(),
         jobs: OwnJobs::default(),
-        told: ToldInstructions::default(),
+        instructions: LoadedInstructions::default(),
         env: inner.child_env.clone(),
         locks: inner.locks.clone(),
         shell: instance.settled.shell.clone().unwrap_or_else(|| inner.shell.clone()),
-        host: Arc::new(Nobody),
+        host: Arc::new(NoHost),
         confinement: inner.confinement.clone(),
         can_delegate: false,
     }
@@ -745,10 +692,10 @@ mod tests {
         PermissionRules::of(vec![Rule::new("*", "*", Action::Allow)])
     }
 
-    fn shown(env: &Env, model: &str, rules: &PermissionRules) -> Vec<String> {
-        let asked = Asked { provider_id: "mock", api_id: model };
-        let offered = Toolbox::builtin(env, 2026).offered(&asked, rules, &Switches::new());
-        offered.shown.iter().map(|tool| tool.name().to_owned()).collect()
+    fn offered(env: &Env, model: &str, rules: &PermissionRules) -> Vec<String> {
+        let model = ModelName { provider_id: "mock", api_id: model };
+        let selection = Toolbox::builtin(env, 2026).select(model, rules, &Switches::new());
+        selection.offered.iter().map(|tool| tool.name().to_owned()).collect()
     }
 
     fn plain() -> Env {
@@ -765,8 +712,8 @@ mod tests {
             (Some("other"), false),
         ] {
             let env = Env::from_pairs(client.map(|client| ("OPENCODE_CLIENT", client)));
-            let shown = shown(&env, "plain-model", &allowed());
-            assert_eq!(shown.iter().any(|tool| tool == "question"), asks, "{client:?}");
+            let offered = offered(&env, "plain-model", &allowed());
+            assert_eq!(offered.iter().any(|tool| tool == "question"), asks, "{client:?}");
         }
     }
 
@@ -777,8 +724,8 @@ mod tests {
             (&["gpt-4o", "gpt-4.1", "gpt-oss-120b", "o1", "o3", "claude-sonnet-4-5", "plain-model"], false),
         ] {
             for model in models {
-                let shown = shown(&plain(), model, &allowed());
-                let has = |name: &str| shown.iter().any(|tool| tool == name);
+                let offered = offered(&plain(), model, &allowed());
+                let has = |name: &str| offered.iter().any(|tool| tool == name);
                 assert_eq!(
                     [has("apply_patch"), has("edit"), has("write")],
                     [patches, !patches, !patches],
@@ -793,9 +740,9 @@ mod tests {
     fn a_rule_against_edits_hides_every_tool_that_edits() {
         let rules = [Rule::new("edit", "*", Action::Deny)];
         for model in ["gpt-5", "plain-model"] {
-            let shown = shown(&plain(), model, &PermissionRules::of(rules.to_vec()));
+            let offered = offered(&plain(), model, &PermissionRules::of(rules.to_vec()));
             assert!(
-                !shown.iter().any(|tool| ["apply_patch", "edit", "write"].contains(&tool.as_str())),
+                !offered.iter().any(|tool| ["apply_patch", "edit", "write"].contains(&tool.as_str())),
                 "{model}"
             );
         }

@@ -1,16 +1,16 @@
-//! The way to servers for the tools that fetch: the network of the program.
+//! The network of the tools that fetch web pages: the network of the program.
 
 use std::net::SocketAddr;
 
 use codewright_llm::Client;
-use codewright_llm::web::{Call, Unanswered, has_proxy, send};
+use codewright_llm::web::{self, Call, has_proxy, send};
 use codewright_tools::{Sent, Web, WebAnswer, WebError, WebRequest};
 use url::Url;
 
-/// Addresses taken of one name.
+/// The number of addresses of one name that are used.
 const MAX_ADDRESSES: usize = 16;
 
-/// The network as it is configured for providers.
+/// The network with the proxy settings of the providers.
 pub(crate) struct Network(pub(crate) Client);
 
 impl Web for Network {
@@ -42,8 +42,8 @@ impl Web for Network {
                     location: answer.location,
                     body: answer.body,
                 }),
-                Err(Unanswered::TooLarge) => Err(WebError::TooLarge),
-                Err(Unanswered::Unreachable(why)) => Err(WebError::Unreachable(why)),
+                Err(web::Error::TooLarge) => Err(WebError::TooLarge),
+                Err(web::Error::Unreachable(why)) => Err(WebError::Unreachable(why)),
             }
         })
     }

@@ -1,8 +1,8 @@
-//! Amazon's way of showing who asks: keys from wherever they are kept, and a signature over the request.
+//! AWS credentials and request signatures.
 //!
-//! Keys are looked for when a request needs them, in the order Amazon's own
-//! tools look, and kept until shortly before they expire. Requests that need
-//! them at once share one search, and every step of it has a deadline.
+//! Keys are looked up when a request needs them, in the order of Amazon's own tools, and cached
+//! until shortly before they expire. Concurrent requests share one lookup, and each of its steps
+//! has a deadline.
 
 mod chain;
 mod ini;
@@ -24,34 +24,34 @@ use crate::{Error, Secret};
 use chain::Cached;
 use sign::Scope;
 
-/// The region requests go to when none is named anywhere.
+/// The default region.
 const REGION: &str = "us-east-1";
 
-/// Where keys and region may come from.
+/// The possible sources of keys and region.
 #[derive(Clone, Default)]
 pub struct Sources {
-    /// Keys the configuration holds; they win over all else.
+    /// The keys in the configuration; they win over all other sources.
     pub keys: Option<Keys>,
-    /// The region the configuration names.
+    /// The region in the configuration.
     pub region: Option<String>,
-    /// The profile the configuration names; it wins over keys in the environment.
+    /// The profile in the configuration; it wins over keys in the environment.
     pub profile: Option<String>,
-    /// The environment's variables whose names begin with `AWS_`.
+    /// The environment variables whose names begin with `AWS_`.
     pub variables: BTreeMap<String, String>,
-    /// The user's home directory, below which `.aws` lies.
+    /// The user's home directory, which contains `.aws`.
     pub home: Option<PathBuf>,
 }
 
-/// Keys, good until they expire.
+/// AWS keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keys {
-    /// The name of the pair.
+    /// The access key's id.
     pub access_key_id: String,
-    /// The half that signs.
+    /// The secret that signs requests.
     pub secret_access_key: Secret,
-    /// What a temporary pair is accepted with.
+    /// The session token that temporary keys need.
     pub session_token: Option<Secret>,
-    /// When they expire, in milliseconds since 1970; absent when nobody said.
+    /// The expiry in milliseconds since 1970, if known.
     pub expires_ms: Option<u64>,
 }
 
@@ -60,7 +60,8 @@ impl Sources {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Whether anything names keys; an instance's own role is not looked for, because that waits.
+    /// Returns whether keys are configured. Does not look for the role of an instance, which takes
+    /// time.
     #[must_use]
     pub fn is_configured(&self) -> bool {
         const NAMES: &[&str] = &[
@@ -77,7 +78,7 @@ impl Sources {
 }
 
 impl std::fmt::Debug for Sources {
-    /// Values of variables are keys, so only their names are shown.
+    /// The values of variables are secret, so only their names are printed.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sources")
             .field("region", &self.region)
@@ -87,7 +88,7 @@ impl std::fmt::Debug for Sources {
     }
 }
 
-/// An account on Amazon's cloud, as requests sign for it; clones share the keys they found.
+/// An AWS account. Clones share the cached keys.
 #[derive(Clone)]
 pub struct Aws(Arc<Account>);
 
@@ -99,7 +100,7 @@ struct Account {
 }
 
 impl Aws {
-    /// Settles the region, for which the profile's file may be read, and looks for no keys yet.
+    /// Determines the region, which may read the profile's file. Does not look up keys yet.
     #[must_use]
     pub fn new(sources: Sources, clock: Clock) -> Self {
         let named = sources.region.clone().filter(|region| !region.is_empty());
@@ -109,26 +110,26 @@ impl Aws {
         Self(Arc::new(Account { region, sources, clock, cached: Cached::default() }))
     }
 
-    /// The region requests are signed for.
+    /// Returns the region that requests are signed for.
     #[must_use]
     pub fn region(&self) -> &str {
         &self.0.region
     }
 
-    /// Where Bedrock answers in that region.
+    /// Returns the URL of Bedrock in that region.
     #[must_use]
     pub fn bedrock_url(&self) -> String {
         let domain = if self.region().starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
         format!("https://bedrock-runtime.{}.{domain}", self.region())
     }
 
-    /// The id to ask Bedrock for: many models need the prefix of the region's geography.
+    /// Returns a model's id at Bedrock. Many models need a prefix for the region's geography.
     #[must_use]
     pub fn model_id(&self, id: &str) -> String {
         crate::protocol::bedrock::profile::id(id, self.region())
     }
 
-    /// Signs a request that is finished but for this.
+    /// Signs a request. All its other parts must be final.
     pub(crate) async fn sign(
         &self,
         url: &Url,
@@ -141,10 +142,10 @@ impl Aws {
             Scope { keys: &keys, region: self.region(), service: "bedrock", now_ms: self.0.clock.now_ms() };
         let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let added = sign::headers(&scope, "POST", url, &[("content-type", kind)], body);
-        // What was signed with and what a header or a key in the configuration says cannot both be sent.
+        // The signature's headers replace configured ones.
         for (name, value) in added {
             let mut value = HeaderValue::from_str(&value)
-                .map_err(|_| Error::rejected("the AWS keys hold characters that cannot be sent"))?;
+                .map_err(|_| Error::rejected("the AWS keys contain characters that cannot be sent"))?;
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
         }
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_place_that_names_a_region_counts() {
+    fn the_first_source_with_a_region_wins() {
         let (own, common) = (("AWS_REGION", "eu-west-1"), ("AWS_DEFAULT_REGION", "ap-south-1"));
         for (option, variables, expected) in [
             (Some("us-west-2"), &[own, common][..], "us-west-2"),

@@ -1,10 +1,10 @@
-//! Providers and models known without asking anyone.
+//! The providers and models that are known without a network request.
 //!
-//! Two sources. The rows written here say how a provider is spoken to: its
-//! protocol, its address, the variables that hold its key. The [`Catalog`] says
-//! what models.dev knows of providers and models: names, limits, prices. Where
-//! both speak, the row decides how and the catalog what; a provider without a
-//! row is spoken to as its library's name tells.
+//! There are two sources. The rows of `providers.rs` describe how to connect to a provider: its
+//! protocol, its URL and the variables with its key. The [`Catalog`] holds the data of models.dev:
+//! names, limits and prices. If a provider is in both, the row decides about the connection and the
+//! catalog about the models. Without a row, the name of the provider's library decides about the
+//! connection.
 
 use crate::{Protocol, Quirk};
 
@@ -20,47 +20,47 @@ pub use facts::{
 };
 pub use variants::{Thinker, variants};
 
-/// How a provider is spoken to.
+/// How to connect to a provider.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProviderRow {
     /// The name in configuration files.
     pub id: &'static str,
-    /// The name shown to people.
+    /// The display name.
     pub name: &'static str,
-    /// Variables that may hold its key, the first one found counting.
+    /// The environment variables for its key. The first one that is set is used.
     pub env: &'static [&'static str],
-    /// The address below which its protocol lives; empty where every user has another.
+    /// The URL to which the protocol's path is appended; empty if each user has a different one.
     pub base_url: &'static str,
-    /// The library name configuration files use for it.
+    /// The name of its library in configuration files.
     pub npm: &'static str,
-    /// The wire protocol it speaks.
+    /// The wire protocol.
     pub protocol: Protocol,
-    /// How its servers differ from the protocol.
+    /// Deviations of its servers from the protocol.
     pub quirks: &'static [Quirk],
     /// Runs on the user's machine and needs no key.
     pub local: bool,
 }
 
-/// Every provider that has a row, in the order they are offered.
+/// Returns all rows, in display order.
 #[must_use]
 pub fn providers() -> &'static [ProviderRow] {
     providers::PROVIDERS
 }
 
-/// The row of the provider named `id`.
+/// Returns the row of the provider named `id`.
 #[must_use]
 pub fn provider(id: &str) -> Option<&'static ProviderRow> {
     providers().iter().find(|row| row.id == id)
 }
 
-/// How the servers of a provider differ from their protocol, given its id and the library a configuration names.
+/// Returns the quirks of a provider, from its id and the library that the configuration names.
 #[must_use]
 pub fn quirks(id: &str, npm: Option<&str>) -> Vec<Quirk> {
     let name = npm.map(unpinned);
     let by_id = provider(id).filter(|row| name.is_none_or(|name| name == row.npm));
     let of_library = |row: &&ProviderRow| name == Some(row.npm) && row.npm != COMPATIBLE;
     let row = by_id.or_else(|| providers().iter().find(of_library));
-    // A server that nobody described may run any model, small ones among them.
+    // An unknown server may run any model, including small ones.
     let mut quirks = row.map_or_else(|| UNKNOWN.to_vec(), |row| row.quirks.to_vec());
     if id.to_ascii_lowercase().contains("litellm") {
         quirks.push(Quirk::NoopTool);
@@ -75,12 +75,12 @@ pub const CLOUDFLARE_GATEWAY: &str = "ai-gateway-provider";
 const COMPATIBLE: &str = "@ai-sdk/openai-compatible";
 const UNKNOWN: &[Quirk] = &[Quirk::PrintedCalls];
 
-/// The protocol a library named in a configuration file speaks, if it is one of those built in.
+/// Returns the protocol of a library that a configuration file names, if the library is supported.
 #[must_use]
 pub fn protocol_of_npm(npm: &str) -> Option<Protocol> {
     match unpinned(npm) {
         "@ai-sdk/anthropic" | "@ai-sdk/google-vertex/anthropic" => Some(Protocol::Anthropic),
-        // Each of its models has a maker's protocol of its own.
+        // The protocol of a model depends on its maker.
         GITLAB | "@gitlab/gitlab-ai-provider" => Some(Protocol::Anthropic),
         "@ai-sdk/amazon-bedrock" => Some(Protocol::Bedrock),
         "@ai-sdk/cohere" => Some(Protocol::Cohere),
@@ -91,17 +91,17 @@ pub fn protocol_of_npm(npm: &str) -> Option<Protocol> {
     }
 }
 
-/// A library's name without the version that may be pinned behind it.
+/// Returns the name of a library without a pinned version.
 #[must_use]
 pub fn unpinned(npm: &str) -> &str {
     match npm.rfind('@') {
-        // The name's own `@` comes first.
+        // The first `@` belongs to the name.
         Some(at) if at > 0 => &npm[..at],
         _ => npm,
     }
 }
 
-/// Libraries whose servers all answer chat completions at the same path.
+/// Libraries whose servers use the chat completions protocol and its usual path.
 const CHAT_LIBRARIES: &[&str] = &[
     "@ai-sdk/openai-compatible",
     "@ai-sdk/github-copilot",
@@ -132,11 +132,11 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn ids_are_unique_and_addresses_are_addresses() {
+    fn ids_are_unique_and_urls_are_valid() {
         let ids: BTreeSet<&str> = providers().iter().map(|row| row.id).collect();
         assert_eq!(ids.len(), providers().len());
         for row in providers() {
-            // Only there does the address hold a name of the user's.
+            // Only these URLs contain a name of the user's.
             if !["azure", "cloudflare-ai-gateway", "snowflake-cortex"].contains(&row.id) {
                 let url = reqwest::Url::parse(row.base_url).unwrap();
                 assert_eq!(url.scheme(), if row.local { "http" } else { "https" }, "{}", row.id);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_are_known_by_name() {
+    fn protocols_are_found_by_library_name() {
         for (npm, expected) in [
             ("@ai-sdk/openai-compatible", Some(Protocol::OpenAiChat)),
             ("@ai-sdk/openai", Some(Protocol::OpenAiResponses)),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn local_servers_are_where_they_usually_are() {
+    fn local_servers_use_their_default_ports() {
         for (id, port) in [("ollama", 11434), ("lmstudio", 1234), ("llama.cpp", 8080), ("vllm", 8000)] {
             let row = provider(id).unwrap();
             assert!(row.local && row.base_url.contains(&format!("127.0.0.1:{port}/")), "{id}");

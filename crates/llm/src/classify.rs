@@ -1,17 +1,17 @@
-//! What an error answer means for the caller, whatever the protocol.
+//! Turns an error answer into an [`Error`], for all protocols.
 //!
-//! A protocol says what the body *says* ([`Said`]); here that becomes one of
-//! the four errors. Wording is looked at only where no code tells: providers
-//! report a full context as an ordinary bad request.
+//! A protocol reads the body into [`ErrorDetails`]; this module picks one of the four errors. It
+//! looks at the wording only if there is no error code, because providers report a full context as
+//! an ordinary bad request.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::error::{Error, Failure, cut};
-use crate::retry_after::{retry_after, said as said_wait};
+use crate::error::{ERROR_BODY_LIMIT_BYTES, Error, Failure, cut};
+use crate::retry_after::{retry_after, retry_delay};
 
-/// Bytes of a provider's text that go into a message.
+/// Limit of the provider's text in an error message.
 const MESSAGE_LIMIT_BYTES: usize = 2048;
 
 /// An answer that is not a stream of model events.
@@ -19,26 +19,27 @@ const MESSAGE_LIMIT_BYTES: usize = 2048;
 pub(crate) struct Answer<'a> {
     /// The HTTP status.
     pub(crate) status: u16,
-    /// The headers, names in lower case.
+    /// The headers, with names in lower case.
     pub(crate) headers: &'a BTreeMap<String, String>,
-    /// The body, already bounded.
+    /// The body, already cut to its limit.
     pub(crate) body: &'a str,
 }
 
-/// What an error body says about itself.
+/// The details that an error body contains.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
-    /// The sentence for people.
+pub(crate) struct ErrorDetails {
+    /// The message for the user.
     pub(crate) message: Option<String>,
-    /// Its type and code, in lower case.
+    /// The error's type and code, in lower case.
     pub(crate) codes: Vec<String>,
-    /// A status inside the body, as relays send it.
+    /// The HTTP status inside the body, which relays send.
     pub(crate) status: Option<u16>,
 }
 
-impl Said {
-    /// Reads the error object most providers send: `{message, type, code, status}`, or mere text.
-    pub(crate) fn of(error: &Value) -> Self {
+impl ErrorDetails {
+    /// Reads the error object that most providers send: `{message, type, code, status}`, or a
+    /// string.
+    pub(crate) fn from_json(error: &Value) -> Self {
         if let Some(text) = error.as_str() {
             return Self { message: Some(text.to_owned()), ..Self::default() };
         }
@@ -55,17 +56,17 @@ impl Said {
     }
 }
 
-/// What to do about an answer with an error status.
-pub(crate) fn answer(answer: &Answer, said: Said) -> Error {
-    let message = match said.message.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
+/// Returns the error for an answer with an error status.
+pub(crate) fn answer(answer: &Answer, details: ErrorDetails) -> Error {
+    let message = match details.message.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) => cut(text, MESSAGE_LIMIT_BYTES).to_owned(),
         None => describe(answer.status, answer.body),
     };
     let class = if is_html(answer.body) && matches!(answer.status, 401 | 403) {
-        // A gateway's page, not the provider's word on the key.
+        // A gateway sent this page; it does not mean that the provider rejected the key.
         Class::Rejected
     } else {
-        class(Some(answer.status), &said.codes, &format!("{message}\n{}", answer.body))
+        class(Some(answer.status), &details.codes, &format!("{message}\n{}", answer.body))
     };
     let failure = Box::new(Failure {
         message,
@@ -74,28 +75,28 @@ pub(crate) fn answer(answer: &Answer, said: Said) -> Error {
         body: Some(answer.body.to_owned()),
         ..Failure::default()
     });
-    class.error(failure, retry_after(answer.headers).or_else(|| said_wait(answer.body)))
+    class.error(failure, retry_after(answer.headers).or_else(|| retry_delay(answer.body)))
 }
 
-/// What to do about an error that came inside a stream that had begun well.
+/// Returns the error for an error event inside a stream that began without one.
 ///
-/// The request had been accepted by then, so what is not clearly the
-/// request's fault is taken for the server's.
-pub(crate) fn in_band(message: String, said: &Said, source: &str) -> Error {
-    let class = match (said.status, class(said.status, &said.codes, &message)) {
-        (None, Class::Rejected) if !is_final(&said.codes) => Class::Busy,
+/// The provider had accepted the request, so an error that does not clearly blame the request
+/// counts as a fault of the server.
+pub(crate) fn in_band(message: String, details: &ErrorDetails, source: &str) -> Error {
+    let class = match (details.status, class(details.status, &details.codes, &message)) {
+        (None, Class::Rejected) if !is_final(&details.codes) => Class::Busy,
         (_, class) => class,
     };
     let failure = Box::new(Failure {
         message: cut(&message, MESSAGE_LIMIT_BYTES).to_owned(),
-        status: said.status,
-        body: Some(cut(source, crate::client::ERROR_BODY_LIMIT_BYTES).to_owned()),
+        status: details.status,
+        body: Some(cut(source, ERROR_BODY_LIMIT_BYTES).to_owned()),
         ..Failure::default()
     });
-    class.error(failure, said_wait(source))
+    class.error(failure, retry_delay(source))
 }
 
-/// A sentence about an answer whose body is not an error object.
+/// Returns a message for an answer whose body is not an error object.
 pub(crate) fn describe(status: u16, body: &str) -> String {
     let reason = http::StatusCode::from_u16(status).ok().and_then(|code| code.canonical_reason());
     let status = match reason {
@@ -115,14 +116,14 @@ pub(crate) fn describe(status: u16, body: &str) -> String {
     format!("the server answered with {status}: {}", cut(text, MESSAGE_LIMIT_BYTES))
 }
 
-/// Whether a body is a page for people.
+/// Returns whether a body is an HTML page.
 pub(crate) fn is_html(body: &str) -> bool {
     let head = cut(body.trim_start(), 512).to_ascii_lowercase();
     head.starts_with("<!doctype html") || head.starts_with("<html") || head.contains("<head")
 }
 
 fn html_title(page: &str) -> Option<String> {
-    // ASCII lower case keeps every offset.
+    // ASCII lower case keeps all offsets.
     let lower = page.to_ascii_lowercase();
     let open = lower.find("<title")?;
     let start = open + lower[open..].find('>')? + 1;
@@ -150,13 +151,13 @@ impl Class {
     }
 }
 
-/// Codes first, then the status, then the words.
+/// Picks the class by error code, then by status, then by the wording.
 fn class(status: Option<u16>, codes: &[String], text: &str) -> Class {
     let coded = |list: &[&str]| codes.iter().any(|code| list.contains(&code.as_str()));
     if coded(&["context_length_exceeded", "model_context_window_exceeded", "request_too_large"]) {
         return Class::Overflow;
     }
-    // A spent quota comes with 429 but does not come back by waiting.
+    // A spent quota comes with status 429, but waiting does not restore it.
     if coded(&["insufficient_quota", "billing_error", "billing_hard_limit_reached"]) {
         return Class::Rejected;
     }
@@ -180,7 +181,7 @@ fn class(status: Option<u16>, codes: &[String], text: &str) -> Class {
     }
     match status {
         Some(408 | 409 | 425) => Class::Busy,
-        // Neither of these is a passing state.
+        // Both mean that the server will never support the request.
         Some(501 | 505) => Class::Rejected,
         Some(500..=599) => Class::Busy,
         Some(_) | None => Class::Rejected,
@@ -193,7 +194,7 @@ fn is_final(codes: &[String]) -> bool {
     codes.iter().any(|code| FINAL.iter().any(|word| code.contains(word)))
 }
 
-/// How providers say that a conversation is too long: the pieces occur in this order.
+/// Wordings of providers for a conversation that is too long. All pieces must occur in this order.
 const OVERFLOW: &[&[&str]] = &[
     // Anthropic
     &["prompt is too long"],
@@ -201,7 +202,7 @@ const OVERFLOW: &[&[&str]] = &[
     // Bedrock
     &["input is too long for requested model"],
     &["too many total text bytes"],
-    // OpenAI and those who answer in its words
+    // OpenAI and servers that imitate it
     &["context_length_exceeded"],
     &["context length exceeded"],
     &["exceeds the context window"],
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_decides_where_no_code_does() {
+    fn without_a_code_the_status_decides() {
         for (status, expected) in [
             (400, Class::Rejected),
             (401, Class::Auth),
@@ -325,12 +326,12 @@ mod tests {
     }
 
     #[test]
-    fn words_about_length_do_not_make_a_rate_limit_an_overflow() {
+    fn a_rate_limit_that_mentions_length_is_not_an_overflow() {
         assert_eq!(class(Some(429), &[], "Please reduce the length of the messages"), Class::Busy);
     }
 
     #[test]
-    fn pages_are_summed_up() {
+    fn html_pages_are_summarized() {
         let page = "<!DOCTYPE html>\n<html><head><TITLE>502 Bad\n Gateway</TITLE></head>";
         for (status, body, expected) in [
             (502, page, "the server answered with an HTML page (502 Bad Gateway): 502 Bad Gateway"),
@@ -344,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_in_the_stream_is_the_servers_unless_it_says_otherwise() {
+    fn an_error_in_the_stream_is_retried_unless_it_blames_the_request() {
         for (json, expected) in [
             (r#"{"message":"m","type":"server_error"}"#, "busy"),
             (r#"{"message":"m"}"#, "busy"),
@@ -356,8 +357,8 @@ mod tests {
             (r#"{"message":"m","code":401}"#, "auth"),
             (r#"{"message":"m","code":"context_length_exceeded"}"#, "overflow"),
         ] {
-            let said = Said::of(&serde_json::from_str(json).unwrap());
-            let found = match in_band("m".to_owned(), &said, json) {
+            let details = ErrorDetails::from_json(&serde_json::from_str(json).unwrap());
+            let found = match in_band("m".to_owned(), &details, json) {
                 Error::Busy { .. } => "busy",
                 Error::Overflow { .. } => "overflow",
                 Error::Auth { .. } => "auth",

@@ -1,9 +1,8 @@
-//! The one transport: sends a request and reads the answer as model events.
+//! The HTTP client: sends a request to a model and reads the answer as model events.
 //!
-//! A client is cheap to make and to clone; connections are made when first
-//! needed and kept. Dropping a future or a stream ends its request, and that is
-//! the way to cancel one. Nothing is repeated here, but for a request whose pass
-//! had ended and could be replaced.
+//! A client is cheap to create and to clone. It opens connections when they are first needed and
+//! reuses them. To cancel a request, drop its future or stream. The client does not retry, with one
+//! exception: a request whose access token had expired is sent once more with a new token.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use crate::classify::Answer;
-use crate::error::cut;
+use crate::error::{ERROR_BODY_LIMIT_BYTES, cut};
 use crate::protocol;
 use crate::{Endpoint, Error, Model, Network, Quirk, Request, Secret};
 
@@ -32,54 +31,57 @@ pub(crate) use connections::Connections;
 pub use decode::decode;
 pub use stream::EventStream;
 
-/// Bytes of an error answer that are read and kept.
-pub(crate) const ERROR_BODY_LIMIT_BYTES: usize = 64 * 1024;
-/// How long the body of an error answer is waited for.
+/// Time limit for reading the body of an error answer.
 const ERROR_BODY_WAIT: Duration = Duration::from_secs(10);
-/// Bytes a list of models may have.
+/// Limit of a list of models.
 const MODELS_LIMIT_BYTES: usize = 4 * 1024 * 1024;
 
-/// Sends requests to models; clones share their connections.
+/// Sends requests to models. Clones share their connections.
 #[derive(Debug, Clone)]
 pub struct Client {
     pub(crate) connections: Connections,
 }
 
 impl Client {
-    /// A client that names itself `user_agent` to every server. Opens nothing yet.
+    /// Creates a client that sends `user_agent` to all servers. Opens no connection.
     ///
     /// # Errors
-    /// When `user_agent` cannot be a header.
+    ///
+    /// Fails if `user_agent` is not a valid header value.
     pub fn new(user_agent: &str) -> Result<Self, Error> {
-        Self::within(Network::default(), user_agent)
+        Self::with_network(Network::default(), user_agent)
     }
 
-    /// A client for a network with proxies and certificates of its own.
+    /// Creates a client for a network with its own proxies and certificates.
     ///
     /// # Errors
-    /// When `user_agent` cannot be a header; what is wrong with the network is said when it is used.
-    pub fn within(network: Network, user_agent: &str) -> Result<Self, Error> {
+    ///
+    /// Fails if `user_agent` is not a valid header value. Errors in the network settings are
+    /// returned by the first request that needs them.
+    pub fn with_network(network: Network, user_agent: &str) -> Result<Self, Error> {
         let user_agent = HeaderValue::from_str(user_agent).map_err(|_| {
             Error::rejected(format!("the user agent `{user_agent}` cannot be sent as a header"))
         })?;
         Ok(Self { connections: Connections::new(user_agent, network) })
     }
 
-    /// Asks `model`; the answer has begun when this returns.
+    /// Sends a request to `model` and returns when the answer begins.
     ///
     /// # Errors
-    /// When the server cannot be reached, refuses, or does not begin to answer in time.
+    ///
+    /// Fails if the server is unreachable, rejects the request, or does not begin to answer in
+    /// time.
     pub async fn stream(&self, model: &Model, request: &Request) -> Result<EventStream, Error> {
         let url = address(model, request)
-            .map_err(|error| error.asked(&model.provider_id, cut(&model.base_url, 200)))?;
-        let shown = shown(&url);
+            .map_err(|error| error.with_origin(&model.provider_id, cut(&model.base_url, 200)))?;
+        let redacted_url = redacted(&url);
         self.send(model, request, url)
             .await
-            .map_err(|error| error.asked(&model.provider_id, &shown))
-            .map(|(response, begun)| EventStream::new(response, model, shown.clone(), begun))
+            .map_err(|error| error.with_origin(&model.provider_id, &redacted_url))
+            .map(|(response, begun)| EventStream::new(response, model, redacted_url.clone(), begun))
             .map(|mut stream| {
                 if model.quirks.contains(&Quirk::PrintedCalls) {
-                    stream.offer(&request.tools);
+                    stream.set_tools(&request.tools);
                 }
                 stream
             })
@@ -97,7 +99,7 @@ impl Client {
         let outgoing = Outgoing { url, headers, body };
         match self.attempt(model, outgoing.clone()).await {
             Err((error, used)) if matches!(error, Error::Auth { .. }) => {
-                if !auth::refused(model, used.as_ref()).await {
+                if !auth::discard(model, used.as_ref()).await {
                     return Err(error);
                 }
                 self.attempt(model, outgoing).await.map_err(|(error, _)| error)
@@ -106,7 +108,7 @@ impl Client {
         }
     }
 
-    /// Sends a request once; an error comes with what was shown to prove who asks.
+    /// Sends a request once. An error comes with the `authorization` header that was sent.
     async fn attempt(
         &self,
         model: &Model,
@@ -134,14 +136,14 @@ impl Client {
         if response.status().is_success() {
             return Ok((response, begun));
         }
-        let error = advised(refused(response, model).await, model);
+        let error = with_advice(error_answer(response, model).await, model);
         Err((error, used))
     }
 }
 
-/// Says behind a server's refusal what the user can do about the credentials.
-fn advised(error: Error, model: &Model) -> Error {
-    match (error, &model.refused) {
+/// Appends the model's advice about credentials to the server's message.
+fn with_advice(error: Error, model: &Model) -> Error {
+    match (error, &model.auth_advice) {
         (Error::Auth { mut failure }, Some(advice)) => {
             failure.message = format!("{} ({advice})", failure.message);
             Error::Auth { failure }
@@ -150,7 +152,7 @@ fn advised(error: Error, model: &Model) -> Error {
     }
 }
 
-/// A request as it is about to be sent; a signature covers all of it.
+/// A request just before it is sent. A signature covers all fields.
 #[derive(Debug, Clone)]
 struct Outgoing {
     url: Url,
@@ -158,10 +160,12 @@ struct Outgoing {
     body: Vec<u8>,
 }
 
-/// Names the models a chat server offers; for finding servers on this machine, so it answers within `timeout`.
+/// Returns the names of the models that a chat server offers, within `timeout`. Used to find local
+/// servers.
 ///
 /// # Errors
-/// When the server cannot be reached in time, refuses, or lists nothing readable.
+///
+/// Fails if the server is unreachable, too slow, rejects the request, or sends no readable list.
 pub async fn list_models(
     client: &Client,
     base_url: &str,
@@ -169,7 +173,7 @@ pub async fn list_models(
     timeout: Duration,
 ) -> Result<Vec<String>, Error> {
     let url = endpoint(base_url, "models")?;
-    let shown = shown(&url);
+    let redacted_url = redacted(&url);
     let list = async {
         let mut request = client.connections.to(&url, timeout)?.get(url.clone());
         if let Some(key) = api_key {
@@ -178,7 +182,7 @@ pub async fn list_models(
         let response =
             request.send().await.map_err(|why| client.connections.not_reached(&why, &url, timeout))?;
         let status = response.status().as_u16();
-        let headers = plain(response.headers());
+        let headers = to_map(response.headers());
         let body = read(response, MODELS_LIMIT_BYTES, Instant::now() + timeout).await;
         if !(200..300).contains(&status) {
             let answer = Answer { status, headers: &headers, body: cut(&body, ERROR_BODY_LIMIT_BYTES) };
@@ -188,54 +192,58 @@ pub async fn list_models(
             .ok_or_else(|| Error::rejected(format!("the server lists no models: {}", cut(body.trim(), 200))))
     };
     match tokio::time::timeout(timeout, list).await {
-        Ok(result) => result.map_err(|error| error.asked("", &shown)),
+        Ok(result) => result.map_err(|error| error.with_origin("", &redacted_url)),
         Err(_) => {
             let ms = timeout.as_millis();
-            Err(Error::busy(format!("the server did not list its models within {ms} ms")).asked("", &shown))
+            Err(Error::busy(format!("the server did not list its models within {ms} ms"))
+                .with_origin("", &redacted_url))
         }
     }
 }
 
-/// Whether requests can be sent below an address at all.
+/// Checks that requests can be sent to a base URL.
 ///
 /// # Errors
-/// When it is not one, or not one of HTTP.
+///
+/// Fails if it is not a URL, or its scheme is not HTTP or HTTPS.
 pub fn check_url(base_url: &str) -> Result<(), Error> {
     endpoint(base_url, "").map(|_| ())
 }
 
-/// Gets a text of at most `limit` bytes within `timeout`; for the model catalog.
+/// Downloads a text within the limits; the model catalog uses it.
 ///
 /// # Errors
-/// When the server cannot be reached in time, refuses, or sends more.
+///
+/// Fails if the server is unreachable, too slow, rejects the request, or sends a longer text.
 pub async fn fetch(client: &Client, url: &str, limit: usize, timeout: Duration) -> Result<String, Error> {
     fetch_with(client, url, &[], (limit, timeout)).await
 }
 
-/// Gets a text as [`fetch`] does, asking with these headers.
+/// Downloads a text like [`fetch`], with these request headers.
 ///
 /// # Errors
-/// When a header cannot be sent, the server cannot be reached in time, refuses, or sends more.
+///
+/// Fails like [`fetch`], or if a header is not valid.
 pub async fn fetch_with(
     client: &Client,
     url: &str,
     headers: &[(String, String)],
     (limit, timeout): (usize, Duration),
 ) -> Result<String, Error> {
-    let mut asked = HeaderMap::new();
+    let mut header_map = HeaderMap::new();
     for (name, value) in headers {
         let header = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(value).ok());
         let bad =
             || Error::rejected(format!("the header `{}` cannot be sent: bad name or value", cut(name, 100)));
         let (name, mut value) = header.ok_or_else(bad)?;
         value.set_sensitive(true);
-        asked.insert(name, value);
+        header_map.insert(name, value);
     }
     let address = Url::parse(url)
         .map_err(|why| Error::rejected(format!("the address `{}` is not valid: {why}", cut(url, 200))))?;
-    let shown = shown(&address);
+    let redacted_url = redacted(&address);
     let get = async {
-        let sent = client.connections.to(&address, timeout)?.get(address.clone()).headers(asked);
+        let sent = client.connections.to(&address, timeout)?.get(address.clone()).headers(header_map);
         let mut response =
             sent.send().await.map_err(|why| client.connections.not_reached(&why, &address, timeout))?;
         let status = response.status();
@@ -252,10 +260,11 @@ pub async fn fetch_with(
         String::from_utf8(body).map_err(|_| Error::rejected("the answer is not UTF-8"))
     };
     match tokio::time::timeout(timeout, get).await {
-        Ok(result) => result.map_err(|error| error.asked("", &shown)),
+        Ok(result) => result.map_err(|error| error.with_origin("", &redacted_url)),
         Err(_) => {
             let seconds = timeout.as_secs_f64();
-            Err(Error::busy(format!("the server did not answer within {seconds} s")).asked("", &shown))
+            Err(Error::busy(format!("the server did not answer within {seconds} s"))
+                .with_origin("", &redacted_url))
         }
     }
 }
@@ -271,7 +280,7 @@ fn names(body: &str) -> Option<Vec<String>> {
     Some(list.iter().filter_map(name).collect())
 }
 
-/// Where a request goes.
+/// Returns the URL of a request.
 fn address(model: &Model, request: &Request) -> Result<Url, Error> {
     let path = protocol::path(request, model);
     match &model.endpoint {
@@ -284,7 +293,7 @@ fn address(model: &Model, request: &Request) -> Result<Url, Error> {
     }
 }
 
-/// The address of `path` below `base`; the queries of both, if any, are kept.
+/// Returns the URL of `path` under `base`. Keeps the queries of both.
 fn endpoint(base: &str, path: &str) -> Result<Url, Error> {
     let named = cut(base, 200);
     let mut url = Url::parse(base.trim())
@@ -293,7 +302,7 @@ fn endpoint(base: &str, path: &str) -> Result<Url, Error> {
         return Err(Error::rejected(format!("the base URL `{named}` must begin with http:// or https://")));
     }
     let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
-    // What a protocol escaped in its path stays as it is.
+    // The protocol has already escaped its path.
     url.set_path(&format!("{}/{path}", url.path().trim_end_matches('/')));
     if let Some(query) = query {
         let whole = url.query().map_or_else(|| query.to_owned(), |given| format!("{given}&{query}"));
@@ -302,18 +311,19 @@ fn endpoint(base: &str, path: &str) -> Result<Url, Error> {
     Ok(url)
 }
 
-/// The address without what may be secret in it.
-fn shown(url: &Url) -> String {
+/// Returns the URL without the parts that may be secret.
+fn redacted(url: &Url) -> String {
     let mut url = url.clone();
     url.set_query(None);
     url.set_fragment(None);
-    // These fail for addresses without a host only, and ours have one.
+    // Both fail only for URLs without a host, and these URLs have one.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.into()
 }
 
-/// The protocol's headers, the key's, the model's and the request's, later ones winning.
+/// Returns the headers of the protocol, the credentials, the model and the request. Later ones
+/// replace earlier ones.
 fn headers(model: &Model, request: &Request) -> Result<HeaderMap, Error> {
     let mut headers = HeaderMap::new();
     headers.insert("content-type", HeaderValue::from_static("application/json"));
@@ -327,7 +337,8 @@ fn headers(model: &Model, request: &Request) -> Result<HeaderMap, Error> {
             || Error::rejected(format!("the header `{}` cannot be sent: bad name or value", cut(name, 100)));
         let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
         let value = match headers.get("anthropic-beta").and_then(|old| old.to_str().ok()) {
-            // A list: what the user adds must not take away what the protocol needs.
+            // The value is a list, and the user's entries must not remove the ones that the
+            // protocol needs.
             Some(old) if key == "anthropic-beta" => HeaderValue::from_str(&format!("{old},{value}")),
             _ => HeaderValue::from_str(value),
         };
@@ -338,9 +349,10 @@ fn headers(model: &Model, request: &Request) -> Result<HeaderMap, Error> {
     Ok(headers)
 }
 
-async fn refused(response: reqwest::Response, model: &Model) -> Error {
+/// Reads an error answer and returns its error.
+async fn error_answer(response: reqwest::Response, model: &Model) -> Error {
     let status = response.status();
-    let headers = plain(response.headers());
+    let headers = to_map(response.headers());
     if status.is_redirection() {
         let to = headers.get("location").map_or("another address", String::as_str);
         return Error::rejected(format!(
@@ -352,7 +364,7 @@ async fn refused(response: reqwest::Response, model: &Model) -> Error {
     protocol::classify(model.protocol, &Answer { status: status.as_u16(), headers: &headers, body: &body })
 }
 
-/// What there is of a body by `deadline`, at most `limit` bytes.
+/// Reads a body until `deadline`, at most `limit` bytes of it.
 pub(crate) async fn read(mut response: reqwest::Response, limit: usize, deadline: Instant) -> String {
     let mut body = Vec::new();
     while body.len() < limit
@@ -364,8 +376,8 @@ pub(crate) async fn read(mut response: reqwest::Response, limit: usize, deadline
     String::from_utf8_lossy(&body).into_owned()
 }
 
-/// Headers as plain data; HTTP gives their names in lower case.
-fn plain(headers: &HeaderMap) -> BTreeMap<String, String> {
+/// Returns headers as plain data, with names in lower case.
+fn to_map(headers: &HeaderMap) -> BTreeMap<String, String> {
     let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect()
 }
@@ -376,7 +388,7 @@ mod tests {
     use crate::Protocol;
 
     #[test]
-    fn the_path_goes_below_the_base_url() {
+    fn the_path_is_appended_to_the_base_url() {
         for (base, expected) in [
             ("http://127.0.0.1:8199/v1", "http://127.0.0.1:8199/v1/chat/completions"),
             ("http://h/v1/", "http://h/v1/chat/completions"),
@@ -390,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn azure_wants_the_version_of_its_interface() {
+    fn azure_gets_its_api_version() {
         let mut model = Model::new("azure", "m", Protocol::OpenAiChat, "https://r.openai.azure.com/openai");
         model.endpoint = Endpoint::Azure { api_version: "v1".into() };
         let found = address(&model, &Request::default()).unwrap();
@@ -406,13 +418,13 @@ mod tests {
     }
 
     #[test]
-    fn secrets_in_an_address_are_not_shown() {
+    fn secrets_in_a_url_are_removed() {
         let url = Url::parse("https://user:pass@h/v1/x?key=k#f").unwrap();
-        assert_eq!(shown(&url), "https://h/v1/x");
+        assert_eq!(redacted(&url), "https://h/v1/x");
     }
 
     #[test]
-    fn later_headers_win_and_betas_add_up() {
+    fn later_headers_win_and_betas_are_joined() {
         let mut model = Model::new("anthropic", "m", Protocol::Anthropic, "https://h");
         model.api_key = Some("k".into());
         model.headers = vec![("X-Api-Key".into(), "other".into()), ("anthropic-beta".into(), "mine".into())];
@@ -422,7 +434,7 @@ mod tests {
             headers: vec![("x-session-id".into(), "ses_1".into())],
             ..Request::default()
         };
-        let found = plain(&headers(&model, &request).unwrap());
+        let found = to_map(&headers(&model, &request).unwrap());
         let expected = [
             ("anthropic-beta", "structured-outputs-2025-11-13,mine"),
             ("anthropic-version", "2023-06-01"),

@@ -1,51 +1,54 @@
-//! Why there is no answer, told apart by what the caller can do about it.
+//! Errors of a request, one variant for each reaction of the caller.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Why there is no (complete) answer.
+/// Limit of an error answer's body: more is neither read nor stored.
+pub(crate) const ERROR_BODY_LIMIT_BYTES: usize = 64 * 1024;
+
+/// The reason why an answer is missing or incomplete.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// Waiting and asking again may help: limits, overload, a broken or silent connection.
+    /// A rate limit, an overloaded server, or a broken or silent connection. Retrying may help.
     #[error("{failure}")]
     Busy {
-        /// What was seen.
+        /// The details.
         failure: Box<Failure>,
-        /// How long the server asked to be left alone.
+        /// The time that the server asked to wait.
         retry_after: Option<Duration>,
     },
-    /// The conversation no longer fits; a shorter one may.
+    /// The conversation exceeds the model's context. A shorter one may fit.
     #[error("{failure}")]
     Overflow {
-        /// What was seen.
+        /// The details.
         failure: Box<Failure>,
     },
-    /// The credentials were refused; the user has to give others.
+    /// The provider rejected the credentials. The user has to sign in again or change the key.
     #[error("{failure}")]
     Auth {
-        /// What was seen.
+        /// The details.
         failure: Box<Failure>,
     },
-    /// Nothing the program can do will help.
+    /// The request failed for good. Retrying does not help.
     #[error("{failure}")]
     Rejected {
-        /// What was seen.
+        /// The details.
         failure: Box<Failure>,
     },
 }
 
-/// What was seen when a request failed.
+/// The details of a failed request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Failure {
-    /// What happened, in the provider's words where it has any.
+    /// The message, in the provider's words if it sent any.
     pub message: String,
-    /// The HTTP status, if there was an answer.
+    /// The HTTP status, if the server answered.
     pub status: Option<u16>,
-    /// The answer's headers, names in lower case.
+    /// The headers of the answer, with names in lower case.
     pub headers: BTreeMap<String, String>,
-    /// The answer's body, cut to 64 KiB.
+    /// The body of the answer, cut to 64 KiB.
     pub body: Option<String>,
-    /// The address asked, without query and credentials.
+    /// The URL of the request, without query and credentials.
     pub url: Option<String>,
     /// The provider's id.
     pub provider: String,
@@ -66,7 +69,7 @@ impl Error {
         Self::Rejected { failure: Failure::new(message) }
     }
 
-    /// What was seen, whatever is to be done about it.
+    /// Returns the details of any variant.
     #[must_use]
     pub fn failure(&self) -> &Failure {
         match self {
@@ -77,8 +80,8 @@ impl Error {
         }
     }
 
-    /// Says whom was asked and where; the pure parts that make errors do not know.
-    pub(crate) fn asked(mut self, provider: &str, url: &str) -> Self {
+    /// Adds the provider's id and the URL, which the functions that create errors do not know.
+    pub(crate) fn with_origin(mut self, provider: &str, url: &str) -> Self {
         match &mut self {
             Self::Busy { failure, .. }
             | Self::Overflow { failure }
@@ -98,7 +101,7 @@ impl Failure {
     }
 }
 
-/// The beginning of `text`, at most `limit_bytes` long and never splitting a character.
+/// Returns the start of `text`, at most `limit_bytes` long. Never splits a character.
 pub(crate) fn cut(text: &str, limit_bytes: usize) -> &str {
     let mut end = limit_bytes.min(text.len());
     while !text.is_char_boundary(end) {

@@ -1,91 +1,100 @@
-//! What a model says, piece by piece, free of any wire protocol.
+//! The events of a model's answer, independent of the wire protocol.
 
 use serde_json::Value;
 
-/// One piece of an answer.
+/// One event of an answer.
 ///
-/// Text and reasoning are blocks that follow one another: a new one never
-/// starts before the last has ended. Calls carry their id on every event
-/// because they may interleave. [`ModelEvent::Finish`] is the last event of
-/// every complete answer.
+/// Blocks of text and reasoning follow one another: a block starts only after the previous one has
+/// ended. Tool calls may interleave, so each of their events carries the call's id.
+/// [`ModelEvent::Finish`] is the last event of a complete answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelEvent {
-    /// A block of text begins.
+    /// A block of text starts.
     TextStart,
-    /// More of the text; never empty.
+    /// A piece of text; never empty.
     TextDelta(String),
     /// The block of text is complete.
     TextEnd,
-    /// A block of reasoning begins.
+    /// A block of reasoning starts.
     ReasoningStart,
-    /// More of the reasoning; never empty.
+    /// A piece of reasoning; never empty.
     ReasoningDelta(String),
     /// The block of reasoning is complete.
     ReasoningEnd {
-        /// What the provider needs to recognise the block, to be sent back as it is,
-        /// such as `{"anthropic":{"signature":"…"}}`.
+        /// Data that the provider needs back unchanged to recognize the block, such as
+        /// `{"anthropic":{"signature":"…"}}`.
         metadata: Option<Value>,
     },
-    /// A call begins.
+    /// A tool call starts.
     ToolStart {
         /// The call's id.
         id: String,
         /// The tool's name.
         name: String,
     },
-    /// More of a call's arguments; never empty.
+    /// A piece of a call's arguments; never empty.
     ToolDelta {
         /// The call's id.
         id: String,
         /// Raw JSON text.
         text: String,
     },
-    /// What belongs to the open block of text or to an open call and is kept with it, because the
-    /// provider needs it back as it is, such as `{"google":{"thoughtSignature":"…"}}`, or because
-    /// clients are told of it. What is known when a text begins comes before the first word of it.
+    /// Data of the open text block or of an open call that is stored with it, because the provider
+    /// needs it back unchanged, such as `{"google":{"thoughtSignature":"…"}}`, or because clients
+    /// display it. Data that is available when a text block starts comes before its first delta.
     Metadata {
-        /// The call's id; the open block of text is meant without one.
+        /// The call's id, or `None` for the open text block.
         call: Option<String>,
-        /// What to send back.
+        /// The data.
         metadata: Value,
     },
-    /// A call is complete.
+    /// A tool call is complete.
     ToolCall {
         /// The call's id.
         id: String,
         /// The tool's name.
         name: String,
-        /// Raw JSON text as the model wrote it, right or wrong; `{}` when it wrote none.
+        /// The JSON text as the model wrote it, possibly invalid; `{}` if the model wrote nothing.
         arguments: String,
     },
     /// The answer is complete.
     Finish {
-        /// Why it ended.
+        /// The reason.
         reason: FinishReason,
-        /// What it used.
+        /// The tokens used.
         usage: Usage,
     },
 }
 
-/// Why an answer ended.
+/// The reason why an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FinishReason {
-    /// The model had said what it wanted.
+    /// The model finished its answer.
     Stop,
     /// The answer reached its token limit.
     Length,
-    /// The model waits for the results of its calls.
+    /// The model waits for the results of its tool calls.
     ToolCalls,
-    /// The provider withheld the rest.
+    /// The provider withheld the rest of the answer.
     ContentFilter,
-    /// The provider gave a reason of its own.
+    /// A reason that only this provider has.
     Other(String),
     /// The provider gave no reason.
     Unknown,
 }
 
 impl FinishReason {
-    /// The name clients know it by.
+    /// Returns the reason that fits the number of tool calls: servers may report a normal stop
+    /// after calls, or calls that are missing. Waiting for their results would never end.
+    pub(crate) fn with_calls(self, calls: usize) -> Self {
+        match self {
+            Self::Stop | Self::Unknown if calls > 0 => Self::ToolCalls,
+            Self::ToolCalls if calls == 0 => Self::Stop,
+            reason => reason,
+        }
+    }
+
+    /// Returns the reason's name in the API.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -99,12 +108,12 @@ impl FinishReason {
     }
 }
 
-/// Tokens an answer used; no token is counted in two fields but `total`.
+/// The tokens of an answer. Each token is counted in one field, except for `total`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Input that no cache held.
+    /// Input that was not cached.
     pub input: u64,
-    /// Output without reasoning, where the provider tells them apart.
+    /// Output without reasoning, if the provider reports them separately.
     pub output: u64,
     /// Reasoning.
     pub reasoning: u64,
@@ -112,6 +121,6 @@ pub struct Usage {
     pub cache_read: u64,
     /// Input written to a cache.
     pub cache_write: u64,
-    /// All of it as the provider sums it up; absent when it reported nothing.
+    /// The provider's total, or `None` if it reported no usage.
     pub total: Option<u64>,
 }

@@ -1,53 +1,53 @@
-//! Amazon's binary event stream, read from bytes as they come.
+//! A parser for Amazon's binary event stream.
 //!
-//! However the bytes are cut, the same events come out. A frame is a length,
-//! the length of its headers, a checksum of both, headers, a payload and a
-//! checksum of it all. What comes out is the JSON object
-//! `{"<name of the event>": <payload>}`, for exceptions and errors too.
+//! The events do not depend on how the bytes are cut into pieces. A frame consists of its length,
+//! the length of its headers, a checksum of both, headers, a payload and a checksum of the frame.
+//! Each event, exception and error becomes a JSON object `{"<name of the event>": <payload>}`.
 
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-/// Bytes one frame may have. A server that sends more is broken or hostile.
+/// Limit of one frame. A server that sends more is broken or malicious.
 pub(crate) const FRAME_LIMIT_BYTES: usize = 16 * 1024 * 1024;
-/// Memory that is kept between reads to write events in.
+/// Limit of the buffer that is kept between reads.
 const EVENT_KEPT_BYTES: usize = 64 * 1024;
-/// Two lengths and their checksum; and all a frame has besides headers and payload.
+/// Size of both lengths and their checksum, and of everything in a frame except headers and
+/// payload.
 const PRELUDE_BYTES: usize = 12;
 const OVERHEAD_BYTES: usize = 16;
 
-/// Why bytes are no event stream.
+/// The reason why bytes are not an event stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Broken {
-    /// A frame says it is longer than [`FRAME_LIMIT_BYTES`].
+pub(crate) enum FrameError {
+    /// A frame's length exceeds [`FRAME_LIMIT_BYTES`].
     TooLong,
-    /// Lengths or headers contradict one another.
+    /// Lengths or headers contradict each other.
     Malformed,
     /// A checksum is wrong.
     Checksum,
-    /// The very first bytes are no frame's.
+    /// The first bytes are not a frame.
     Foreign,
     /// The stream ended inside a frame.
     Cut,
 }
 
-/// The state between two reads.
+/// A parser, with its state between two reads.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
-    /// The bytes of a frame whose end has not come yet.
+    /// The start of an incomplete frame.
     rest: Vec<u8>,
-    /// A frame's lengths have been read well, so this is a stream of frames.
+    /// The lengths of a frame were valid, so the bytes are a stream of frames.
     begun: bool,
-    /// Where the event of a frame is written; kept because most are small.
+    /// Buffer for the event of a frame, kept to save allocations.
     event: String,
 }
 
 impl Frames {
-    /// Reads `bytes` and hands every event that is now complete to `on_event`.
+    /// Parses `bytes` and passes each complete event to `on_event`.
     ///
-    /// Stops at the first error; it must not be fed after one.
-    pub(crate) fn feed<E: From<Broken>>(
+    /// Stops at the first error. Must not be called again after an error.
+    pub(crate) fn feed<E: From<FrameError>>(
         &mut self,
         bytes: &[u8],
         mut on_event: impl FnMut(&str) -> Result<(), E>,
@@ -64,14 +64,15 @@ impl Frames {
         Ok(())
     }
 
-    /// The connection has ended; a frame that had begun was cut.
-    pub(crate) fn finish(&self) -> Result<(), Broken> {
-        if self.rest.is_empty() { Ok(()) } else { Err(Broken::Cut) }
+    /// Fails if the connection ended inside a frame.
+    pub(crate) fn finish(&self) -> Result<(), FrameError> {
+        if self.rest.is_empty() { Ok(()) } else { Err(FrameError::Cut) }
     }
 }
 
-/// Hands over all whole frames at the beginning of `bytes`, and says how many bytes they are.
-fn read<E: From<Broken>>(
+/// Passes the events of all complete frames in `bytes` to `on_event`. Returns the number of bytes
+/// used.
+fn read<E: From<FrameError>>(
     bytes: &[u8],
     (begun, written): (&mut bool, &mut String),
     on_event: &mut impl FnMut(&str) -> Result<(), E>,
@@ -79,14 +80,14 @@ fn read<E: From<Broken>>(
     let mut used = 0;
     while let Some(prelude) = bytes[used..].first_chunk::<PRELUDE_BYTES>() {
         let (total, headers) = lengths(prelude).map_err(|why| match why {
-            Broken::Checksum if !*begun => Broken::Foreign,
+            FrameError::Checksum if !*begun => FrameError::Foreign,
             why => why,
         })?;
         *begun = true;
         let Some(frame) = bytes[used..].get(..total) else { break };
         let (covered, checksum) = frame.split_at(total - 4);
         if crc32fast::hash(covered) != number(checksum) {
-            return Err(Broken::Checksum.into());
+            return Err(FrameError::Checksum.into());
         }
         let (headers, payload) = covered[PRELUDE_BYTES..].split_at(headers);
         written.clear();
@@ -99,17 +100,17 @@ fn read<E: From<Broken>>(
     Ok(used)
 }
 
-/// The lengths of a frame and of its headers.
-fn lengths(prelude: &[u8; PRELUDE_BYTES]) -> Result<(usize, usize), Broken> {
+/// Returns the length of a frame and of its headers.
+fn lengths(prelude: &[u8; PRELUDE_BYTES]) -> Result<(usize, usize), FrameError> {
     if crc32fast::hash(&prelude[..8]) != number(&prelude[8..]) {
-        return Err(Broken::Checksum);
+        return Err(FrameError::Checksum);
     }
     let (total, headers) = (number(&prelude[..4]) as usize, number(&prelude[4..8]) as usize);
     if total > FRAME_LIMIT_BYTES {
-        return Err(Broken::TooLong);
+        return Err(FrameError::TooLong);
     }
     if total < OVERHEAD_BYTES || headers > total - OVERHEAD_BYTES {
-        return Err(Broken::Malformed);
+        return Err(FrameError::Malformed);
     }
     Ok((total, headers))
 }
@@ -118,7 +119,7 @@ fn number(bytes: &[u8]) -> u32 {
     bytes.iter().take(4).fold(0, |number, byte| (number << 8) | u32::from(*byte))
 }
 
-/// The headers that say what a frame is; all others are read over.
+/// The headers that describe a frame. Others are skipped.
 #[derive(Debug, Default)]
 struct Headers<'a> {
     message_type: &'a str,
@@ -129,12 +130,12 @@ struct Headers<'a> {
 }
 
 impl<'a> Headers<'a> {
-    fn read(mut bytes: &'a [u8]) -> Result<Self, Broken> {
+    fn read(mut bytes: &'a [u8]) -> Result<Self, FrameError> {
         let mut found = Self::default();
         while !bytes.is_empty() {
             let length = take(&mut bytes, 1)?[0];
             let name = take(&mut bytes, usize::from(length))?;
-            // Kinds of value by number: what is said here is always text, the seventh.
+            // The number is the type of the value. The headers used here are strings (type 7).
             let value = match take(&mut bytes, 1)?[0] {
                 0 | 1 => &[],
                 2 => take(&mut bytes, 1)?,
@@ -146,9 +147,9 @@ impl<'a> Headers<'a> {
                     take(&mut bytes, usize::from(length[0]) << 8 | usize::from(length[1]))?
                 }
                 9 => take(&mut bytes, 16)?,
-                _ => return Err(Broken::Malformed),
+                _ => return Err(FrameError::Malformed),
             };
-            let place = match name {
+            let field = match name {
                 b":message-type" => &mut found.message_type,
                 b":event-type" => &mut found.event_type,
                 b":exception-type" => &mut found.exception_type,
@@ -156,19 +157,19 @@ impl<'a> Headers<'a> {
                 b":error-message" => &mut found.error_message,
                 _ => continue,
             };
-            *place = std::str::from_utf8(value).map_err(|_| Broken::Malformed)?;
+            *field = std::str::from_utf8(value).map_err(|_| FrameError::Malformed)?;
         }
         Ok(found)
     }
 }
 
-fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], Broken> {
-    let (taken, rest) = bytes.split_at_checked(count).ok_or(Broken::Malformed)?;
+fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], FrameError> {
+    let (head, rest) = bytes.split_at_checked(count).ok_or(FrameError::Malformed)?;
     *bytes = rest;
-    Ok(taken)
+    Ok(head)
 }
 
-/// Writes the event of a frame as one JSON object; nothing for a frame that carries none.
+/// Writes the event of a frame as a JSON object. Writes nothing if the frame has no event.
 fn event(headers: &Headers, payload: &[u8], out: &mut String) {
     let payload = String::from_utf8_lossy(payload);
     match headers.message_type {
@@ -237,10 +238,10 @@ mod tests {
         (":message-type", "event"),
     ];
 
-    fn play<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, Broken> {
+    fn play<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, FrameError> {
         let (mut frames, mut events) = (Frames::default(), Vec::new());
         for piece in pieces {
-            frames.feed::<Broken>(piece, |event| {
+            frames.feed::<FrameError>(piece, |event| {
                 events.push(event.to_owned());
                 Ok(())
             })?;
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_known_from_elsewhere_is_read() {
+    fn a_published_example_is_parsed() {
         // The empty message and the one with a payload of the format's published examples.
         let empty = [0, 0, 0, 0x10, 0, 0, 0, 0, 0x05, 0xc2, 0x48, 0xeb, 0x7d, 0x98, 0xc8, 0xff];
         assert_eq!(play([&empty[..]]), Ok(vec![]));
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_header_is_read_over() {
+    fn every_type_of_header_is_skipped() {
         let mut head = Vec::new();
         for (kind, bytes) in [(0, 0), (1, 0), (2, 1), (3, 2), (4, 4), (5, 8), (8, 8), (9, 16)] {
             head.extend([1, b'x', kind]);
@@ -287,40 +288,40 @@ mod tests {
         head.extend([1, b'y', 6, 0, 2, 0, 0]);
         assert!(Headers::read(&head).is_ok());
         for end in 1..head.len() {
-            // A cut inside a header is noticed; one between two of them cannot be.
+            // A cut between two headers cannot be detected.
             drop(Headers::read(&head[..end]));
         }
-        assert_eq!(Headers::read(&[1, b'x', 10]).unwrap_err(), Broken::Malformed);
-        assert_eq!(Headers::read(&[5, b'x']).unwrap_err(), Broken::Malformed);
+        assert_eq!(Headers::read(&[1, b'x', 10]).unwrap_err(), FrameError::Malformed);
+        assert_eq!(Headers::read(&[5, b'x']).unwrap_err(), FrameError::Malformed);
     }
 
     #[test]
-    fn what_is_no_frame_is_refused() {
+    fn invalid_frames_are_rejected() {
         let mut wrong = frame(EVENT, "{}");
         let last = wrong.len() - 6;
         wrong[last] ^= 1;
-        assert_eq!(play([&wrong[..]]), Err(Broken::Checksum));
+        assert_eq!(play([&wrong[..]]), Err(FrameError::Checksum));
         wrong[0] = 1;
-        assert_eq!(play([&wrong[..]]), Err(Broken::Foreign));
-        assert_eq!(play([&frame(EVENT, "{}")[..], &wrong[..]]), Err(Broken::Checksum));
-        assert_eq!(play([&b"{\"message\":\"not frames\"}"[..]]), Err(Broken::Foreign));
+        assert_eq!(play([&wrong[..]]), Err(FrameError::Foreign));
+        assert_eq!(play([&frame(EVENT, "{}")[..], &wrong[..]]), Err(FrameError::Checksum));
+        assert_eq!(play([&b"{\"message\":\"not frames\"}"[..]]), Err(FrameError::Foreign));
 
         let prelude = |total: u32, headers: u32| {
             let mut bytes = [total.to_be_bytes(), headers.to_be_bytes()].concat();
             bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
             bytes
         };
-        assert_eq!(play([&prelude(FRAME_LIMIT_BYTES as u32 + 1, 0)[..]]), Err(Broken::TooLong));
-        assert_eq!(play([&prelude(u32::MAX, u32::MAX)[..]]), Err(Broken::TooLong));
-        assert_eq!(play([&prelude(15, 0)[..]]), Err(Broken::Malformed));
-        assert_eq!(play([&prelude(20, 5)[..]]), Err(Broken::Malformed));
+        assert_eq!(play([&prelude(FRAME_LIMIT_BYTES as u32 + 1, 0)[..]]), Err(FrameError::TooLong));
+        assert_eq!(play([&prelude(u32::MAX, u32::MAX)[..]]), Err(FrameError::TooLong));
+        assert_eq!(play([&prelude(15, 0)[..]]), Err(FrameError::Malformed));
+        assert_eq!(play([&prelude(20, 5)[..]]), Err(FrameError::Malformed));
     }
 
     #[test]
     fn a_cut_stream_is_noticed() {
         let frame = frame(EVENT, r#"{"a":1}"#);
         for end in 1..frame.len() {
-            assert_eq!(play([&frame[..end]]), Err(Broken::Cut), "{end}");
+            assert_eq!(play([&frame[..end]]), Err(FrameError::Cut), "{end}");
         }
     }
 

@@ -1,13 +1,14 @@
-//! What families of models are best asked with, when nobody says otherwise.
+//! Default options for families of models.
 //!
-//! Facts about a model come from its catalog entry; these are choices about
-//! it, made by the name on the wire.
+//! Facts about a model come from its catalog entry. These options are choices, selected by the
+//! model's name on the wire.
 
 use serde_json::{Map, Value, json};
 
 use crate::{Model, Protocol};
 
-/// Options for the main work of a session. What the model's own options set is left out.
+/// Returns the options for the main work of a session, without those that the model's own options
+/// set.
 #[must_use]
 pub fn options(model: &Model) -> Map<String, Value> {
     let id = model.api_id.to_ascii_lowercase();
@@ -35,7 +36,8 @@ pub fn options(model: &Model) -> Map<String, Value> {
     options
 }
 
-/// Options for small work, such as a title: as little thought as the model can do with.
+/// Returns the options for small tasks, such as a title: the lowest reasoning effort the model
+/// supports.
 #[must_use]
 pub fn small_options(model: &Model) -> Map<String, Value> {
     if !model.capabilities.reasoning {
@@ -50,7 +52,7 @@ pub fn small_options(model: &Model) -> Map<String, Value> {
                 ("reasoningSummary".to_owned(), json!("auto")),
             ])
         }
-        // Earlier models know budgets only.
+        // Gemini 2 models support only token budgets.
         Protocol::Gemini if !model.api_id.contains("gemini-2") => {
             Map::from_iter([("thinkingConfig".to_owned(), json!({"thinkingLevel": "low"}))])
         }
@@ -58,7 +60,8 @@ pub fn small_options(model: &Model) -> Map<String, Value> {
     }
 }
 
-/// The least effort a family of OpenAI's takes; others are not told one.
+/// Returns the lowest effort that a family of OpenAI models supports, or `None` if the effort must
+/// not be sent.
 fn lowest_effort(id: &str) -> Option<&'static str> {
     match id {
         id if id.contains("gpt-5-chat") || id.contains("-pro") => None,
@@ -90,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn main_work_is_asked_for_as_recorded() {
+    fn main_options_match_the_recorded_ones() {
         use Protocol::{Anthropic, OpenAiChat, OpenAiResponses};
         let effort = json!({"reasoningEffort": "medium"});
         let thinker = json!({"reasoningEffort": "medium", "reasoningSummary": "auto"});
@@ -114,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_options_are_not_asked_over() {
+    fn the_users_options_are_kept() {
         let mut model = model(Protocol::OpenAiResponses, "gpt-5.4");
         for (own, expected) in [
             (
@@ -129,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn small_work_takes_little_thought() {
+    fn small_tasks_use_the_lowest_effort() {
         for (protocol, id, expected) in [
             (Protocol::OpenAiChat, "qwen3", Some("low")),
             (Protocol::OpenAiResponses, "gpt-5.4-nano", Some("none")),

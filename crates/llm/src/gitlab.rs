@@ -1,8 +1,8 @@
-//! GitLab's gateway to models: a pass that an instance gives for its user's token.
+//! GitLab's gateway to models, and the access tokens for it.
 //!
-//! The instance says who may ask, the gateway asks the makers' own servers. A pass is kept in
-//! memory only, fetched by one request while the others wait for it, replaced before its end, and
-//! dropped when the gateway refuses it.
+//! A GitLab instance issues short-lived access tokens for its users, and the gateway forwards
+//! requests to the makers of the models. A token is kept in memory only. One request fetches it
+//! while the others wait, and it is replaced before it expires or when the gateway rejects it.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use tokio::time::Instant;
 use crate::oauth::SignIn;
 use crate::{Error, Protocol, Secret};
 
-/// Where the gateway is, unless a company runs its own.
+/// The gateway's URL, unless a company runs its own.
 pub const GATEWAY: &str = "https://cloud.gitlab.com";
-/// From this version on OpenAI's models are asked by Responses.
+/// The first version of OpenAI's models that uses the Responses protocol.
 const RESPONSES_SINCE: (u32, u32) = (5, 6);
 
-/// What passes are had for; clones share them.
+/// An account that access tokens can be fetched for. Clones share the token.
 #[derive(Clone)]
 pub struct GitLab(Arc<Inner>);
 
@@ -26,39 +26,40 @@ struct Inner {
     instance: String,
     who: Who,
     features: Map<String, Value>,
-    /// Held while a pass is fetched, so that requests beside each other fetch one.
-    pass: tokio::sync::Mutex<Option<Pass>>,
+    /// Locked while a token is fetched, so that concurrent requests fetch only one.
+    access_token: tokio::sync::Mutex<Option<AccessToken>>,
 }
 
-/// Who asks for a pass.
+/// The identity of the user.
 #[derive(Debug, Clone)]
 pub enum Who {
-    /// The holder of a personal access token.
+    /// A personal access token.
     Token(Secret),
-    /// Who signed in to the provider of this name.
+    /// A sign-in to the provider of this name.
     SignedIn(SignIn, String),
 }
 
-/// What opens the gateway, and when it is to be replaced.
-pub(crate) struct Pass {
-    /// The token, as it is sent.
+/// An access token for the gateway.
+pub(crate) struct AccessToken {
+    /// The `authorization` header.
     pub(crate) bearer: HeaderValue,
-    /// What the gateway wants to be told besides.
+    /// The other headers that the gateway needs.
     pub(crate) headers: HeaderMap,
     pub(crate) stale: Instant,
 }
 
 impl GitLab {
-    /// Passes of an instance for a user; `features` are the instance's switches to ask for.
+    /// Creates an account on an instance; `features` are the feature flags to request.
     ///
     /// # Errors
-    /// When the instance's address is not secure, or not one.
+    ///
+    /// Fails if the instance's URL is invalid or not secure.
     pub fn new(instance: &str, who: Who, features: Map<String, Value>) -> Result<Self, Error> {
         let instance = crate::oauth::origin(instance, "a GitLab instance")?;
-        Ok(Self(Arc::new(Inner { instance, who, features, pass: tokio::sync::Mutex::new(None) })))
+        Ok(Self(Arc::new(Inner { instance, who, features, access_token: tokio::sync::Mutex::new(None) })))
     }
 
-    /// The instance's address, without a slash at its end.
+    /// Returns the instance's URL, without a trailing slash.
     pub(crate) fn instance(&self) -> &str {
         &self.0.instance
     }
@@ -67,7 +68,7 @@ impl GitLab {
         &self.0.features
     }
 
-    /// The token that the instance knows the user by.
+    /// Returns the token that identifies the user to the instance.
     pub(crate) async fn token(&self) -> Result<Secret, Error> {
         match &self.0.who {
             Who::Token(token) => Ok(token.clone()),
@@ -75,16 +76,16 @@ impl GitLab {
         }
     }
 
-    /// The kept pass; whoever holds it decides whether to fetch another.
-    pub(crate) async fn pass(&self) -> tokio::sync::MutexGuard<'_, Option<Pass>> {
-        self.0.pass.lock().await
+    /// Locks the cached access token. The caller may replace it.
+    pub(crate) async fn access_token(&self) -> tokio::sync::MutexGuard<'_, Option<AccessToken>> {
+        self.0.access_token.lock().await
     }
 
-    /// Drops the kept pass if it is the refused one; another request may have replaced it already.
-    pub(crate) async fn forget(&self, refused: &HeaderValue) {
-        let mut pass = self.pass().await;
-        if pass.as_ref().is_some_and(|pass| pass.bearer == refused) {
-            *pass = None;
+    /// Discards the cached token if it is the rejected one; another request may have replaced it.
+    pub(crate) async fn forget(&self, rejected: &HeaderValue) {
+        let mut cached = self.access_token().await;
+        if cached.as_ref().is_some_and(|token| token.bearer == rejected) {
+            *cached = None;
         }
     }
 }
@@ -103,18 +104,18 @@ impl std::fmt::Debug for GitLab {
     }
 }
 
-/// A model as the gateway knows it.
+/// How to reach a model through the gateway.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reached {
-    /// The protocol of its maker.
+    /// The protocol of the model's maker.
     pub protocol: Protocol,
-    /// Its maker's name for it.
+    /// The maker's name for the model.
     pub api_id: String,
-    /// The folder of its maker below the gateway.
+    /// The maker's path under the gateway's URL.
     pub path: &'static str,
 }
 
-/// How the gateway reaches a model of GitLab's list; another name is taken for its maker's own.
+/// Returns how to reach a model. Names that GitLab does not list are passed on unchanged.
 #[must_use]
 pub fn reached(id: &str) -> Reached {
     let name = id.strip_prefix("duo-chat-").unwrap_or(id);
@@ -135,7 +136,7 @@ pub fn reached(id: &str) -> Reached {
     Reached { protocol, api_id, path }
 }
 
-/// Models that their makers know by a day.
+/// Models whose names at their makers contain a date.
 const DATED: [(&str, &str); 8] = [
     ("duo-chat-opus-4-5", "claude-opus-4-5-20251101"),
     ("duo-chat-sonnet-4-5", "claude-sonnet-4-5-20250929"),
@@ -147,13 +148,13 @@ const DATED: [(&str, &str); 8] = [
     ("duo-chat-gpt-5-mini", "gpt-5-mini-2025-08-07"),
 ];
 
-/// Major and minor of `5-4-mini`.
+/// Parses the major and minor version of `5-4-mini`.
 fn number(version: &str) -> (u32, u32) {
     let mut words = version.split(['-', '.']).map(|word| word.parse().ok());
     (words.next().flatten().unwrap_or(0), words.next().flatten().unwrap_or(0))
 }
 
-/// `gpt-5-4-mini` as OpenAI writes it.
+/// Converts `gpt-5-4-mini` to OpenAI's spelling.
 fn dotted(name: &str) -> String {
     let words: Vec<&str> = name.splitn(4, '-').collect();
     match words[..] {
@@ -170,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_model_of_the_list_is_its_makers() {
+    fn every_listed_model_maps_to_its_makers_name() {
         let models = crate::catalog::Catalog::embedded().models("gitlab").unwrap();
         assert!(models.len() > 20);
         for model in models {
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instance_must_be_secure_and_its_token_stays_unseen() {
+    fn an_instance_must_be_secure_and_its_token_is_not_printed() {
         let who = || Who::Token("glpat-canary".into());
         let gitlab = GitLab::new("https://git.example.org/group/", who(), Map::new()).unwrap();
         assert_eq!(gitlab.instance(), "https://git.example.org");

@@ -1,9 +1,9 @@
-//! Google's credentials: what a program proves itself with to Vertex AI.
+//! Google's credentials for Vertex AI.
 //!
-//! A key file, or the machine itself where it is one of Google's, is good for
-//! tokens that live an hour. A token is kept until a minute before its end and
-//! fetched by one request while the others wait for it. The caller reads
-//! files; nothing here touches the disk.
+//! Access tokens come from a key file or from the metadata server of a machine in Google's cloud.
+//! They are valid for an hour. One request fetches a token while the others wait, and it is
+//! replaced a minute before it expires. The caller reads the files; this module does not access the
+//! disk.
 
 use std::sync::Arc;
 
@@ -17,37 +17,37 @@ use tokio::time::Instant;
 
 use crate::{Error, Secret};
 
-/// What a token may be used for.
+/// The OAuth scope of the tokens.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
-/// Where tokens are given when a key file does not say.
+/// The token server, unless the key file names another.
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
-/// How long an assertion is good for; the most that is allowed.
+/// The lifetime of an assertion; the maximum that Google allows.
 const ASSERTION_SECONDS: u64 = 3600;
-/// Where a machine of Google's tells who it is.
+/// The metadata server of machines in Google's cloud.
 const METADATA_HOST: &str = "metadata.google.internal";
 
-/// Something that tokens can be had for; clones share them.
+/// Credentials that access tokens can be fetched with. Clones share the token.
 #[derive(Clone)]
 pub struct GoogleCredentials(Arc<Inner>);
 
 struct Inner {
     source: Source,
     clock: Clock,
-    /// Held while a token is fetched, so that requests beside each other fetch one.
+    /// Locked while a token is fetched, so that concurrent requests fetch only one.
     token: tokio::sync::Mutex<Option<Token>>,
 }
 
-/// A token and when it is to be replaced.
+/// An access token, and the time at which it must be replaced.
 pub(crate) struct Token {
     pub(crate) text: Secret,
     pub(crate) stale: Instant,
 }
 
-/// Where tokens come from.
+/// The source of access tokens.
 pub(crate) enum Source {
-    /// A key, from a file of this name.
+    /// The key in a file of this name.
     Key { name: String, key: Key },
-    /// The machine, asked at this host.
+    /// The metadata server at this host.
     Machine { host: String },
 }
 
@@ -70,15 +70,16 @@ struct File {
 }
 
 impl GoogleCredentials {
-    /// The key in a file's text; `name` is the file's, for messages.
+    /// Parses a credentials file; `name` is the file's name, for error messages.
     ///
     /// # Errors
-    /// When the text is no key of a service account or a signed-in user.
+    ///
+    /// Fails if the text is not the key of a service account or of a signed-in user.
     pub fn from_file(text: &str, name: &str, clock: Clock) -> Result<Self, Error> {
         let bad =
-            |what: &str| Error::rejected(format!("`{name}` is no usable Google credentials file: {what}"));
-        // The parser's own message may quote the file, whose content is secret.
-        let file: File = serde_json::from_str(text).map_err(|_| bad("it is not the JSON of one"))?;
+            |what: &str| Error::rejected(format!("`{name}` is not a usable Google credentials file: {what}"));
+        // The parser's message may quote the file, which is secret.
+        let file: File = serde_json::from_str(text).map_err(|_| bad("it is not valid JSON"))?;
         let token_uri = file.token_uri.unwrap_or_else(|| TOKEN_URI.to_owned());
         let needs = |value: Option<String>, field: &str| {
             value.filter(|text| !text.is_empty()).ok_or_else(|| bad(&format!("`{field}` is missing")))
@@ -105,7 +106,8 @@ impl GoogleCredentials {
         Ok(Self::of(Source::Key { name: name.to_owned(), key }, clock))
     }
 
-    /// The machine's own credentials, where it is one of Google's; asked at `host`, else at the usual place.
+    /// Returns the credentials of a machine in Google's cloud. Uses the metadata server at `host`,
+    /// or at its usual name.
     #[must_use]
     pub fn of_machine(host: Option<&str>, clock: Clock) -> Self {
         Self::of(Source::Machine { host: host.unwrap_or(METADATA_HOST).to_owned() }, clock)
@@ -119,19 +121,19 @@ impl GoogleCredentials {
         &self.0.source
     }
 
-    /// Seconds since 1970, as assertions count them.
+    /// Returns the seconds since 1970, for assertions.
     pub(crate) fn now_seconds(&self) -> u64 {
         self.0.clock.now_ms() / 1000
     }
 
-    /// The kept token; whoever holds it decides whether to fetch another.
+    /// Locks the cached token. The caller may replace it.
     pub(crate) async fn token(&self) -> tokio::sync::MutexGuard<'_, Option<Token>> {
         self.0.token.lock().await
     }
 
-    /// Drops the kept token, which a server has refused.
+    /// Discards the cached token after a server rejected it.
     pub(crate) fn forget(&self) {
-        // Whoever holds the lock is fetching a new one just now.
+        // If the lock is held, a new token is being fetched.
         if let Ok(mut token) = self.0.token.try_lock() {
             *token = None;
         }
@@ -156,14 +158,14 @@ impl std::fmt::Debug for GoogleCredentials {
 }
 
 impl Key {
-    /// Where the key is shown for a token.
+    /// Returns the URL of the token server.
     pub(crate) fn token_uri(&self) -> &str {
         match self {
             Self::ServiceAccount { token_uri, .. } | Self::User { token_uri, .. } => token_uri,
         }
     }
 
-    /// The fields that ask for a token.
+    /// Returns the form fields of a token request.
     pub(crate) fn form(&self, now_seconds: u64) -> Result<Vec<(&'static str, String)>, Error> {
         match self {
             Self::ServiceAccount { .. } => Ok(vec![
@@ -179,7 +181,7 @@ impl Key {
         }
     }
 
-    /// A signed statement of who asks, for a service account.
+    /// Returns the signed assertion of a service account.
     fn assertion(&self, now_seconds: u64) -> Result<String, Error> {
         let Self::ServiceAccount { email, key_id, pair, token_uri } = self else { return Ok(String::new()) };
         let mut header = json!({"alg": "RS256", "typ": "JWT"});
@@ -203,7 +205,7 @@ impl Key {
     }
 }
 
-/// Reads an RSA key in either of its two wrappings.
+/// Parses an RSA key in PKCS#1 or PKCS#8 format.
 fn rsa_key(pem: &str) -> Option<RsaKeyPair> {
     let body: String = pem.lines().map(str::trim).filter(|line| !line.starts_with("-----")).collect();
     let der = STANDARD.decode(body).ok()?;
@@ -219,7 +221,7 @@ mod tests {
 
     use super::*;
 
-    /// A key made for this test; it opens nothing.
+    /// A key generated for this test. It gives access to nothing.
     const PEM: &str = include_str!("google/key.pem");
 
     fn service_account() -> Value {
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn an_assertion_says_who_asks_and_is_signed() {
+    fn an_assertion_names_the_account_and_is_signed() {
         let credentials = read(&service_account()).unwrap();
         let Source::Key { key, .. } = credentials.source() else { panic!("a key") };
         let form = key.form(credentials.now_seconds()).unwrap();
@@ -257,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signed_in_user_asks_with_the_refresh_token() {
+    fn a_signed_in_user_sends_the_refresh_token() {
         let file =
             json!({"type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r"});
         let credentials = read(&file).unwrap();
@@ -271,7 +273,7 @@ mod tests {
     #[test]
     fn a_bad_file_is_named_without_its_content() {
         for (file, expected) in [
-            (json!("sk-secret"), "it is not the JSON of one"),
+            (json!("sk-secret"), "it is not valid JSON"),
             (json!({"type": "service_account", "private_key": "sk-secret"}), "`client_email` is missing"),
             (
                 json!({"type": "service_account", "client_email": "a", "private_key": "sk-secret"}),
@@ -287,7 +289,7 @@ mod tests {
             ),
         ] {
             let error = read(&file).unwrap_err().to_string();
-            assert_eq!(error, format!("`/k.json` is no usable Google credentials file: {expected}"));
+            assert_eq!(error, format!("`/k.json` is not a usable Google credentials file: {expected}"));
         }
     }
 

@@ -1,10 +1,11 @@
-//! From a request value to a stream of model events.
+//! Model providers: sends a request to a model and returns the answer as a stream of events.
 //!
-//! A [`Request`] says what to ask, a [`Model`] says whom; [`Client::stream`]
-//! sends it in the model's wire protocol and gives back an [`EventStream`].
-//! What a body or a chunk means is decided by pure functions under
-//! `protocol/`; one transport feeds them all. Nothing here repeats a request:
-//! [`Error`] names what the caller can do, and the caller does it.
+//! A [`Request`] holds the conversation and the tools, a [`Model`] holds the provider's address,
+//! protocol and limits. [`Client::stream`] sends the request in the model's wire protocol and
+//! returns an [`EventStream`]. The modules under `protocol/` are pure functions that write request
+//! bodies and decode answers; one transport serves all of them. The crate never retries a request.
+//! The variants of [`Error`] name what a caller can do: retry, compact the conversation, sign in
+//! again, or give up.
 
 #![warn(missing_docs)]
 

@@ -1,7 +1,7 @@
-//! JSON fields that are text from most servers and something else from some.
+//! JSON fields that most servers send as text and some as other JSON.
 //!
-//! Text is borrowed from the chunk where it has no escapes, so the common case
-//! allocates nothing; `null` and a missing field are the same.
+//! Text without escapes is borrowed from the input, so the common case does not allocate. `null`
+//! equals a missing field.
 
 use std::borrow::Cow;
 
@@ -9,20 +9,20 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// Text, nothing, or other JSON.
+/// Text, `null`, or other JSON.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) enum Loose<'a> {
-    /// `null`, or no such field.
+    /// `null` or a missing field.
     #[default]
     Nothing,
     /// Text.
     Text(Cow<'a, str>),
-    /// Anything else; rare, so it must not make all fields large.
+    /// Other JSON. Boxed because it is rare and must not enlarge the type.
     Json(Box<Value>),
 }
 
 impl<'a> Loose<'a> {
-    /// The text, if there is any and it is not empty.
+    /// Returns the text if it is not empty.
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) if !text.is_empty() => Some(text),
@@ -30,7 +30,7 @@ impl<'a> Loose<'a> {
         }
     }
 
-    /// The text or, of other JSON, its source; empty text is nothing.
+    /// Returns the text, or the JSON text of another value. Returns `None` for empty text.
     pub(crate) fn source(self) -> Option<Cow<'a, str>> {
         match self {
             Self::Text(text) if !text.is_empty() => Some(text),

@@ -1,7 +1,7 @@
-//! Whom to ask: a model, where it lives and what it can do.
+//! A model: its provider, address, protocol, capabilities and limits.
 //!
-//! Plain data. The caller builds it from configuration and catalog; nothing
-//! here is looked up or filled in later.
+//! Plain data. The caller builds it from the configuration and the catalog; this crate looks
+//! nothing up.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::gitlab::GitLab;
 use crate::oauth::SignIn;
 use crate::{Aws, GoogleCredentials, Quirk};
 
-/// What the body of a request and the stream of an answer mean.
+/// The format of request bodies and answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
-    /// OpenAI Chat Completions, and everything that imitates it.
+    /// OpenAI Chat Completions and its imitations.
     OpenAiChat,
     /// OpenAI Responses.
     OpenAiResponses,
@@ -28,91 +28,93 @@ pub enum Protocol {
     Gemini,
 }
 
-/// How a request proves who asks.
+/// How a request is authenticated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Auth {
-    /// The key where the protocol's own servers look for it.
+    /// The key in the header that the protocol's own servers expect.
     #[default]
     Protocol,
     /// The key as `authorization: Bearer …`.
     Bearer,
     /// The key in a header of this name, such as `api-key`.
     Header(&'static str),
-    /// The key as a bearer where there is one, else a signature with Amazon's keys.
+    /// The key as a bearer token if there is one, otherwise a signature with AWS keys.
     Aws(Aws),
-    /// A token of a sign-in, renewed when it has to be.
+    /// The token of a sign-in, refreshed when needed.
     SignIn {
-        /// Who has the tokens.
+        /// The store of the tokens.
         sign_in: SignIn,
-        /// The name they are stored under.
+        /// The name under which the tokens are stored.
         provider: String,
     },
-    /// A token that Google's credentials are good for, as `authorization: Bearer …`; a key is not used.
+    /// An access token from Google's credentials, as `authorization: Bearer …`. The key is not
+    /// used.
     Google(GoogleCredentials),
-    /// A pass to GitLab's gateway, as `authorization: Bearer …`; a key is not used.
+    /// An access token for GitLab's gateway, as `authorization: Bearer …`. The key is not used.
     GitLab(GitLab),
 }
 
-/// Where below the base URL a request goes.
+/// The path under the base URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Endpoint {
-    /// The protocol's own path.
+    /// The protocol's path.
     #[default]
     Protocol,
-    /// Azure's: the protocol's path below `v1`, with the version of the interface as a query.
+    /// Azure: the protocol's path under `v1`, with the API version in the query.
     Azure {
         /// The version, such as `v1` or `2025-04-01-preview`.
         api_version: String,
     },
-    /// Vertex AI's for another maker's protocol: the model stands in the path and not in the body.
+    /// Vertex AI with another maker's protocol: the model is in the path and not in the body.
     Vertex,
 }
 
-/// A model as one request needs it.
+/// A model with everything that a request needs.
 #[derive(Debug, Clone)]
 pub struct Model {
-    /// The provider's id; errors carry it.
+    /// The provider's id; errors contain it.
     pub provider_id: String,
     /// The model's name in the configuration.
     pub id: String,
     /// The model's name on the wire.
     pub api_id: String,
-    /// The name shown to people.
+    /// The display name.
     pub name: String,
-    /// Which protocol folder speaks to it.
+    /// The wire protocol.
     pub protocol: Protocol,
-    /// The address below which the protocol's path lives, such as `https://api.openai.com/v1`.
+    /// The URL to which the protocol's path is appended, such as `https://api.openai.com/v1`.
     pub base_url: String,
-    /// Where below it requests go.
+    /// The path under the base URL.
     pub endpoint: Endpoint,
-    /// The key, if the provider wants one.
+    /// The key, if the provider needs one.
     pub api_key: Option<Secret>,
-    /// How the key, or what stands in for one, is shown to the server.
+    /// How requests are authenticated.
     pub auth: Auth,
-    /// Extra headers; they win over the protocol's own, except that `anthropic-beta` lists are joined.
+    /// Extra headers. They replace the protocol's, except that `anthropic-beta` lists are joined.
     pub headers: Vec<(String, String)>,
-    /// Merged into every body last; `null` removes a field. See `Request::options` for the spellings.
+    /// Merged into each request body last; `null` removes a field. `Request::options` describes the
+    /// spellings.
     pub options: Map<String, Value>,
-    /// The field of a chat message in which thought goes back, where it is not the usual one.
+    /// The field of a chat message for reasoning, if it is not the usual one.
     pub thought_field: Option<String>,
-    /// What a user can do when the credentials are refused; said behind the server's words.
-    pub refused: Option<String>,
-    /// How its server differs from what the protocol's inventors meant.
+    /// Advice for the user when the credentials are rejected, appended to the server's message.
+    pub auth_advice: Option<String>,
+    /// Deviations of its server from the protocol.
     pub quirks: Vec<Quirk>,
     /// Token limits; zero means unknown.
     pub limits: Limits,
-    /// What it accepts.
+    /// The model's capabilities.
     pub capabilities: Capabilities,
-    /// What it costs.
+    /// The price.
     pub cost: Cost,
-    /// What it costs when a request has more tokens than this.
+    /// The price of requests with more tokens than this.
     pub long_cost: Option<(u64, Cost)>,
-    /// How long each wait may last.
+    /// The timeouts.
     pub timeouts: Timeouts,
 }
 
 impl Model {
-    /// A text model with default limits, named the same everywhere; change the fields that differ.
+    /// Creates a text model with default limits and one name for all purposes.
     #[must_use]
     pub fn new(provider_id: &str, id: &str, protocol: Protocol, base_url: &str) -> Self {
         Self {
@@ -128,7 +130,7 @@ impl Model {
             headers: Vec::new(),
             options: Map::new(),
             thought_field: None,
-            refused: None,
+            auth_advice: None,
             quirks: Vec::new(),
             limits: Limits::default(),
             capabilities: Capabilities::default(),
@@ -140,27 +142,28 @@ impl Model {
 }
 
 impl Model {
-    /// Whether it is asked with a ChatGPT account, which only OpenAI's own agent server takes.
+    /// Returns whether requests use a ChatGPT account.
     ///
-    /// That server wants the words for the agent as `instructions` and nothing said by the system.
+    /// OpenAI's server for these accounts expects the system prompt as `instructions` and accepts
+    /// no system messages.
     #[must_use]
     pub fn is_codex(&self) -> bool {
         matches!(&self.auth, Auth::SignIn { provider, .. } if provider == "openai")
     }
 }
 
-/// A key that no log, error or debug print shows.
+/// A key that logs, errors and debug output never contain.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps a key; surrounding white space, which files and shells add, is not part of it.
+    /// Wraps a key. Trims the white space that files and shells add.
     #[must_use]
     pub fn new(key: &str) -> Self {
         Self(key.trim().to_owned())
     }
 
-    /// The key itself, for the one place that sends it.
+    /// Returns the key, for the code that sends it.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -191,29 +194,29 @@ impl std::fmt::Display for Secret {
     }
 }
 
-/// Token limits of a model; zero means unknown.
+/// The token limits of a model; zero means unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Tokens of a whole conversation.
+    /// Tokens of a conversation.
     pub context: u64,
     /// Tokens of one answer.
     pub output: u64,
-    /// Tokens of one request, where that is less than the conversation's.
+    /// Tokens of one request, if that limit is lower than `context`.
     pub input: u64,
 }
 
-/// What a model accepts.
+/// The capabilities of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Takes a sampling temperature.
+    /// Accepts a sampling temperature.
     pub temperature: bool,
-    /// Thinks before it answers.
+    /// Reasons before it answers.
     pub reasoning: bool,
-    /// Takes files.
+    /// Accepts files.
     pub attachment: bool,
     /// Calls tools.
     pub tool_call: bool,
-    /// Kinds of content it reads.
+    /// The types of content that it accepts.
     pub input: Modalities,
 }
 
@@ -229,18 +232,18 @@ impl Default for Capabilities {
     }
 }
 
-/// Kinds of content.
+/// Types of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Modalities {
-    /// Words.
+    /// Text.
     pub text: bool,
-    /// Pictures.
+    /// Images.
     pub image: bool,
     /// PDF documents.
     pub pdf: bool,
-    /// Sound.
+    /// Audio.
     pub audio: bool,
-    /// Moving pictures.
+    /// Video.
     pub video: bool,
 }
 
@@ -263,22 +266,22 @@ pub struct Cost {
     pub cache_write: f64,
 }
 
-/// How long each wait of a request may last.
+/// The timeouts of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until the connection stands, TLS included.
+    /// Connecting, including TLS.
     pub connect: Duration,
-    /// From sending the request to the head of the answer.
+    /// From sending the request to the answer's headers.
     pub first_byte: Duration,
-    /// Between two pieces of the answer, keep-alives included.
+    /// Between two pieces of the answer, including keep-alives.
     pub idle: Duration,
-    /// For the whole answer.
+    /// The whole answer.
     pub total: Option<Duration>,
 }
 
 impl Default for Timeouts {
-    /// Reasoning models stay silent for minutes, so silence is given five; an
-    /// hour for a whole answer only stops servers that send keep-alives for ever.
+    /// Reasoning models may send nothing for minutes, so the idle timeout is five minutes. The
+    /// total of one hour only stops servers that send keep-alives without end.
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),

@@ -1,10 +1,8 @@
-//! The network around: which proxies stand on the way, and whose certificates are believed.
+//! Proxies and trusted certificates, as configured by the usual environment variables.
 //!
-//! Both are said by variables that programs agree on. They are read when the
-//! first connection is made that they matter for, so that a bad value stops
-//! nobody who does not need it; and it is refused with the variable's name,
-//! because a proxy or a certificate that is quietly left out fails as
-//! something else much later.
+//! The variables are evaluated for the first connection that needs them, so that an invalid value
+//! does not affect other programs. An invalid value is an error that names the variable: ignoring
+//! it would cause a confusing failure later.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,9 +17,9 @@ use rustls::pki_types::pem::PemObject as _;
 use crate::Error;
 use crate::error::cut;
 
-/// Bytes a file of certificates may have.
+/// Limit of a certificate file.
 const FILE_LIMIT_BYTES: u64 = 16 * 1024 * 1024;
-/// Files a directory of certificates may have.
+/// Limit of the files in a certificate directory.
 const FILES_LIMIT: usize = 4096;
 
 const EXTRA_CERTIFICATES: &str = "NODE_EXTRA_CA_CERTS";
@@ -31,27 +29,27 @@ const FOR_HTTP: [&str; 4] = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY
 const FOR_HTTPS: [&str; 4] = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
 const WITHOUT: [&str; 2] = ["no_proxy", "NO_PROXY"];
 
-/// What the environment says of the network around; nothing unless told.
+/// The environment's network settings; empty by default.
 #[derive(Debug, Clone, Default)]
 pub struct Network {
-    /// The variables as they were at start; those with empty values count as unset.
+    /// The environment variables at startup. Empty values count as unset.
     pub variables: BTreeMap<String, String>,
 }
 
-/// A proxy and the variable that names it.
+/// A proxy and the variable that configures it.
 #[derive(Debug)]
-pub(crate) struct Way {
+pub(crate) struct ProxySetting {
     variable: &'static str,
     url: Url,
     proxy: Proxy,
 }
 
-/// Whose certificates are believed.
+/// The trusted certificates.
 #[derive(Debug, Default)]
 pub(crate) struct Roots {
-    /// These in place of the machine's.
+    /// Trusted instead of the system's certificates.
     pub(crate) only: Option<Vec<Certificate>>,
-    /// These as well.
+    /// Trusted in addition.
     pub(crate) more: Vec<Certificate>,
 }
 
@@ -60,17 +58,17 @@ impl Network {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// The proxy on the way to servers of one scheme.
-    pub(crate) fn way(&self, is_secure: bool) -> Result<Option<Way>, Error> {
+    /// Returns the proxy for servers of one scheme, if any.
+    pub(crate) fn proxy(&self, is_secure: bool) -> Result<Option<ProxySetting>, Error> {
         let names = if is_secure { FOR_HTTPS } else { FOR_HTTP };
         let found = names.into_iter().find_map(|name| Some((name, self.filled(name)?)));
         let Some((variable, value)) = found else { return Ok(None) };
         let bad = |why: &str| {
-            // What stands before the last `@` may be a password.
+            // The text before the last `@` may contain a password.
             let shown = value.rsplit('@').next().unwrap_or_default();
-            Error::rejected(format!("{variable} is no address of a proxy (`{}`): {why}", cut(shown, 200)))
+            Error::rejected(format!("{variable} is not the URL of a proxy (`{}`): {why}", cut(shown, 200)))
         };
-        // Other programs take a bare host too.
+        // Other programs also accept a host without a scheme.
         let full = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
         let url = Url::parse(&full).map_err(|why| bad(&why.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -78,41 +76,41 @@ impl Network {
         }
         let proxy = Proxy::all(url.clone()).map_err(|why| bad(&why.to_string()))?;
         let without = WITHOUT.iter().find_map(|name| self.filled(name));
-        // The library takes the star for names alone, and not for addresses.
+        // reqwest applies `*` to host names only, and not to IP addresses.
         if without.is_some_and(|list| list.split(',').any(|entry| entry.trim() == "*")) {
             return Ok(None);
         }
         let proxy = proxy.no_proxy(without.and_then(NoProxy::from_string));
-        Ok(Some(Way { variable, url, proxy }))
+        Ok(Some(ProxySetting { variable, url, proxy }))
     }
 
-    /// The certificates to believe.
+    /// Returns the trusted certificates.
     pub(crate) fn roots(&self) -> Result<Roots, Error> {
         let file = self.filled(CERTIFICATE_FILE);
         let directories = self.filled(CERTIFICATE_DIRECTORIES);
         let mut only = (file.is_some() || directories.is_some()).then(Vec::new);
         if let Some(only) = &mut only {
             if let Some(path) = file {
-                only.extend(of_file(CERTIFICATE_FILE, Path::new(path))?);
+                only.extend(read_file(CERTIFICATE_FILE, Path::new(path))?);
             }
             for directory in directories.into_iter().flat_map(std::env::split_paths) {
-                only.extend(of_directory(&directory)?);
+                only.extend(read_directory(&directory)?);
             }
             if only.is_empty() {
                 let named = directories.unwrap_or_default();
                 return Err(Error::rejected(format!(
-                    "{CERTIFICATE_DIRECTORIES} names `{named}`, where no file holds a certificate"
+                    "{CERTIFICATE_DIRECTORIES} names `{named}`, where no file contains a certificate"
                 )));
             }
         }
         let more = self.filled(EXTRA_CERTIFICATES);
-        let more = more.map(|path| of_file(EXTRA_CERTIFICATES, Path::new(path))).transpose()?;
+        let more = more.map(|path| read_file(EXTRA_CERTIFICATES, Path::new(path))).transpose()?;
         Ok(Roots { only, more: more.unwrap_or_default() })
     }
 }
 
-impl Way {
-    /// Whether the way to the proxy itself is a secure one.
+impl ProxySetting {
+    /// Returns whether the connection to the proxy uses TLS.
     pub(crate) fn is_secure(&self) -> bool {
         self.url.scheme() == "https"
     }
@@ -121,28 +119,28 @@ impl Way {
         self.proxy.clone()
     }
 
-    /// The proxy as a person may see it.
-    pub(crate) fn shown(&self) -> String {
+    /// Describes the proxy without its password, for errors.
+    pub(crate) fn describe(&self) -> String {
         format!("{} names the proxy {}", self.variable, self.url.origin().ascii_serialization())
     }
 }
 
-/// The certificates of a file; none at all is an error.
-fn of_file(variable: &str, path: &Path) -> Result<Vec<Certificate>, Error> {
+/// Returns the certificates of a file. Fails if there are none.
+fn read_file(variable: &str, path: &Path) -> Result<Vec<Certificate>, Error> {
     let shown = path.display();
-    let bytes = bytes_of(path)
+    let bytes = read_bytes(path)
         .map_err(|why| Error::rejected(format!("{variable} names `{shown}`, which cannot be read: {why}")))?;
     let found = certificates(&bytes);
     if found.is_empty() {
         return Err(Error::rejected(format!(
-            "{variable} names `{shown}`, which holds no certificate that can be read (PEM is expected)"
+            "{variable} names `{shown}`, which contains no readable certificate (expected PEM)"
         )));
     }
     Ok(found)
 }
 
-/// The certificates of all files of a directory; other files are passed over.
-fn of_directory(directory: &Path) -> Result<Vec<Certificate>, Error> {
+/// Returns the certificates of all files in a directory. Ignores other files.
+fn read_directory(directory: &Path) -> Result<Vec<Certificate>, Error> {
     let bad = |why: &dyn std::fmt::Display| {
         let shown = directory.display();
         Error::rejected(format!("{CERTIFICATE_DIRECTORIES} names `{shown}`, which cannot be read: {why}"))
@@ -151,17 +149,17 @@ fn of_directory(directory: &Path) -> Result<Vec<Certificate>, Error> {
     let mut paths: Vec<PathBuf> = entries.flatten().take(FILES_LIMIT).map(|entry| entry.path()).collect();
     paths.sort();
     let files = paths.iter().filter(|path| path.is_file());
-    // Many names lead to the same few files, but what is double does no harm.
-    Ok(files.filter_map(|path| bytes_of(path).ok()).flat_map(|bytes| certificates(&bytes)).collect())
+    // Many of them are links to the same files; duplicates do no harm.
+    Ok(files.filter_map(|path| read_bytes(path).ok()).flat_map(|bytes| certificates(&bytes)).collect())
 }
 
-fn bytes_of(path: &Path) -> std::io::Result<Vec<u8>> {
+fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(FILE_LIMIT_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The certificates of a PEM text; one that is damaged or too strange is passed over, as others do.
+/// Returns the certificates in a PEM text. Ignores unusable ones, as other programs do.
 fn certificates(pem: &[u8]) -> Vec<Certificate> {
     let mut store = RootCertStore::empty();
     let found = CertificateDer::pem_slice_iter(pem).flatten();
@@ -181,22 +179,23 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_way(variables: &[(&str, &str)], secure: Option<&str>, plain: Option<&str>) {
-        let shown = |is_secure| network(variables).way(is_secure).unwrap().map(|way| way.shown());
+    fn check_proxy(variables: &[(&str, &str)], secure: Option<&str>, plain: Option<&str>) {
+        let shown =
+            |is_secure| network(variables).proxy(is_secure).unwrap().map(|setting| setting.describe());
         assert_eq!(shown(true).as_deref(), secure, "https: {variables:?}");
         assert_eq!(shown(false).as_deref(), plain, "http: {variables:?}");
     }
 
     #[test]
-    fn each_scheme_has_its_proxy() {
-        check_way(&[], None, None);
-        check_way(&[("HTTPS_PROXY", "")], None, None);
-        check_way(&[("ALL_PROXY", "http://p:1"), ("NO_PROXY", "a, *")], None, None);
-        check_way(&[("HTTP_PROXY", "http://p:1")], None, Some("HTTP_PROXY names the proxy http://p:1"));
-        check_way(&[("HTTPS_PROXY", "http://p:1")], Some("HTTPS_PROXY names the proxy http://p:1"), None);
+    fn each_scheme_has_its_own_proxy() {
+        check_proxy(&[], None, None);
+        check_proxy(&[("HTTPS_PROXY", "")], None, None);
+        check_proxy(&[("ALL_PROXY", "http://p:1"), ("NO_PROXY", "a, *")], None, None);
+        check_proxy(&[("HTTP_PROXY", "http://p:1")], None, Some("HTTP_PROXY names the proxy http://p:1"));
+        check_proxy(&[("HTTPS_PROXY", "http://p:1")], Some("HTTPS_PROXY names the proxy http://p:1"), None);
         let all = "ALL_PROXY names the proxy https://p";
-        check_way(&[("ALL_PROXY", "https://u:secret@p/")], Some(all), Some(all));
-        check_way(
+        check_proxy(&[("ALL_PROXY", "https://u:secret@p/")], Some(all), Some(all));
+        check_proxy(
             &[("https_proxy", "p:3128"), ("HTTPS_PROXY", "q:1"), ("all_proxy", "r:1")],
             Some("https_proxy names the proxy http://p:3128"),
             Some("all_proxy names the proxy http://r:1"),
@@ -211,15 +210,15 @@ mod tests {
             ("socks5://u:secret@p:1", "only proxies of http:// and https:// are supported"),
             ("a b", "invalid"),
         ] {
-            let error = network(&[("HTTPS_PROXY", value)]).way(true).unwrap_err().to_string();
-            assert!(error.starts_with("HTTPS_PROXY is no address of a proxy"), "{error}");
+            let error = network(&[("HTTPS_PROXY", value)]).proxy(true).unwrap_err().to_string();
+            assert!(error.starts_with("HTTPS_PROXY is not the URL of a proxy"), "{error}");
             assert!(error.contains(why) && !error.contains("secret"), "{error}");
-            assert!(network(&[("HTTPS_PROXY", value)]).way(false).unwrap().is_none());
+            assert!(network(&[("HTTPS_PROXY", value)]).proxy(false).unwrap().is_none());
         }
     }
 
     #[test]
-    fn certificates_are_found_where_the_variables_say() {
+    fn certificates_are_read_from_the_configured_paths() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         std::fs::write(path("two.pem"), format!("# a remark\n{PEM}\n{PEM}")).unwrap();
@@ -241,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_place_of_certificates_is_named() {
+    fn an_invalid_certificate_path_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         std::fs::write(path("empty"), "").unwrap();
@@ -252,8 +251,8 @@ mod tests {
             for (name, why) in [
                 ("missing", "which cannot be read: No such file"),
                 ("none", "which cannot be read: Is a directory"),
-                ("empty", "which holds no certificate"),
-                ("damaged", "which holds no certificate"),
+                ("empty", "which contains no readable certificate"),
+                ("damaged", "which contains no readable certificate"),
             ] {
                 let error = network(&[(variable, &path(name))]).roots().unwrap_err().to_string();
                 let expected = format!("{variable} names `{}`, {why}", path(name));
@@ -261,7 +260,7 @@ mod tests {
             }
         }
         for (name, why) in
-            [("missing", "which cannot be read"), ("none", "where no file holds a certificate")]
+            [("missing", "which cannot be read"), ("none", "where no file contains a certificate")]
         {
             let error = network(&[("SSL_CERT_DIR", &path(name))]).roots().unwrap_err().to_string();
             assert!(error.starts_with(&format!("SSL_CERT_DIR names `{}`, {why}", path(name))), "{error}");

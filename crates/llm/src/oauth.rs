@@ -1,9 +1,9 @@
-//! Signing in, and tokens that are good when a request is sent.
+//! Sign-ins, and the refresh of their tokens.
 //!
-//! A sign-in begins with an address for the user and ends with a [`Credential`]. Tokens are
-//! renewed a minute before they end, by one request however many wait for it in this process and
-//! in others, and stored before anybody uses them: what a crash leaves is the old token or the
-//! new one. A renewal goes on when the request that asked for it is given up.
+//! A sign-in starts with a URL for the user and ends with a [`Credential`]. Tokens are refreshed a
+//! minute before they expire. Requests in this process and in other processes share one refresh.
+//! The new tokens are stored before they are used, so that a crash leaves either the old or the new
+//! token. A refresh continues if its request is cancelled.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,33 +35,33 @@ pub use method::{Kind, Method, Prompt, methods};
 
 use browser::Browser;
 
-/// Tokens are renewed this long before they end, so that they last for the request.
+/// Tokens are refreshed this long before they expire, so that they last for the request.
 const MARGIN: Duration = Duration::from_secs(60);
-/// How long a renewal waits for that of another process: as long as two requests may take.
-const RENEWAL_WAIT: Duration = Duration::from_secs(70);
-/// How often it is looked whether that has ended.
-const RENEWAL_CHECK: Duration = Duration::from_millis(20);
-/// Providers whose tokens end and can be renewed.
-const RENEWED: [&str; 4] = ["gitlab", "openai", "snowflake-cortex", "xai"];
+/// How long a refresh waits for another process: the time limit of two requests.
+const REFRESH_WAIT: Duration = Duration::from_secs(70);
+/// The interval of checks whether the other process has finished.
+const REFRESH_CHECK: Duration = Duration::from_millis(20);
+/// Providers whose tokens expire and can be refreshed.
+const REFRESHED: [&str; 4] = ["gitlab", "openai", "snowflake-cortex", "xai"];
 
-/// Servers that sign users in.
+/// The sign-in servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoints {
-    /// The page where DigitalOcean asks the user.
+    /// The page of DigitalOcean's sign-in.
     pub digitalocean_page: String,
-    /// The GitLab of users who name none.
+    /// The default GitLab instance.
     pub gitlab: String,
-    /// The client that GitLab knows us by.
+    /// Our client id at GitLab.
     pub gitlab_client: String,
-    /// OpenAI's, without a slash at its end.
+    /// OpenAI's server, without a trailing slash.
     pub openai: String,
-    /// The page where Poe asks the user.
+    /// The page of Poe's sign-in.
     pub poe_page: String,
-    /// Where Poe gives keys.
+    /// Poe's token server.
     pub poe_token: String,
-    /// Snowflake's, with `{account}` where the account's name belongs.
+    /// Snowflake's server, with `{account}` in place of the account's name.
     pub snowflake: String,
-    /// xAI's, without a slash at its end.
+    /// xAI's server, without a trailing slash.
     pub xai: String,
 }
 
@@ -80,7 +80,7 @@ impl Default for Endpoints {
     }
 }
 
-/// Signs in and keeps tokens good. Clones share everything.
+/// Signs users in and refreshes their tokens. Clones share everything.
 #[derive(Clone)]
 pub struct SignIn(Arc<Inner>);
 
@@ -89,16 +89,16 @@ struct Inner {
     vault: Vault,
     endpoints: Endpoints,
     now_ms: Box<dyn Fn() -> u64 + Send + Sync>,
-    renewals: Mutex<HashMap<String, Renewal>>,
-    /// Bounded by the providers there are: each has one renewal at a time.
+    refreshes: Mutex<HashMap<String, Refresh>>,
+    /// Bounded by the number of providers, because each has one refresh at a time.
     tasks: Mutex<JoinSet<()>>,
 }
 
-/// The outcome of a renewal, once there is one.
-type Renewal = watch::Receiver<Option<Result<Tokens, Error>>>;
+/// The result of a refresh, when it has finished.
+type Refresh = watch::Receiver<Option<Result<Tokens, Error>>>;
 
 impl SignIn {
-    /// Signs in to the real servers; `now_ms` is the time in milliseconds since 1970.
+    /// Creates a client of the real servers; `now_ms` is the time in milliseconds since 1970.
     #[must_use]
     pub fn new(client: Client, vault: Vault, now_ms: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(Inner {
@@ -106,14 +106,14 @@ impl SignIn {
             vault,
             endpoints: Endpoints::default(),
             now_ms: Box::new(now_ms),
-            renewals: Mutex::default(),
+            refreshes: Mutex::default(),
             tasks: Mutex::default(),
         }))
     }
 
-    /// Signs in at other servers. Only of use before the first clone.
+    /// Uses other servers. Must be called before the first clone.
     #[must_use]
-    pub fn at(self, endpoints: Endpoints) -> Self {
+    pub fn with_endpoints(self, endpoints: Endpoints) -> Self {
         let mut inner = self.0;
         if let Some(inner) = Arc::get_mut(&mut inner) {
             inner.endpoints = endpoints;
@@ -121,22 +121,23 @@ impl SignIn {
         Self(inner)
     }
 
-    /// Where the credentials are.
+    /// Returns the vault with the credentials.
     #[must_use]
     pub fn vault(&self) -> &Vault {
         &self.0.vault
     }
 
-    /// Begins to sign in to a provider, by the method of that place in [`methods`].
+    /// Starts a sign-in to a provider with the method at this index of [`methods`].
     ///
     /// # Errors
-    /// When there is no such method, it is one of keys, or the server cannot be asked.
+    ///
+    /// Fails if there is no such method, it takes an API key, or the server is unreachable.
     pub async fn begin(
         &self,
         provider: &str,
         method: usize,
         inputs: &BTreeMap<String, String>,
-    ) -> Result<Begun, Error> {
+    ) -> Result<PendingSignIn, Error> {
         let row = methods(provider).get(method).ok_or_else(|| {
             Error::rejected(format!("the provider `{provider}` has no sign-in method {method}"))
         })?;
@@ -154,15 +155,18 @@ impl SignIn {
         }
     }
 
-    /// Ends what was begun: waits for the user, at most as long as the server allows or five minutes.
+    /// Completes a sign-in. Waits for the user, for at most five minutes or the server's time
+    /// limit.
     ///
-    /// `pasted` gives what the user copied from a browser elsewhere; it may never end.
+    /// `pasted` returns the text that the user copied from a browser on another machine; it may
+    /// stay pending.
     ///
     /// # Errors
-    /// When the user or the server refuses, or time is up.
+    ///
+    /// Fails if the user or the server refuses, or the time is up.
     pub async fn finish(
         &self,
-        begun: Begun,
+        begun: PendingSignIn,
         pasted: impl Future<Output = String>,
     ) -> Result<Credential, Error> {
         let client = &self.0.client;
@@ -177,7 +181,7 @@ impl SignIn {
             Flow::OpenAiDevice(device) => openai::poll(client, &self.0.endpoints, device, now_ms).await,
             Flow::Copilot(device) => copilot::poll(client, device).await,
             Flow::DigitalOcean(browser) => {
-                return Ok(digitalocean::credential(browser.brought(pasted).await?, now_ms));
+                return Ok(digitalocean::credential(browser.result(pasted).await?, now_ms));
             }
             Flow::Snowflake(begun) => {
                 let code = begun.browser.code(pasted).await?;
@@ -196,33 +200,32 @@ impl SignIn {
         tokens.map(Credential::OAuth)
     }
 
-    /// The tokens of a provider, good for a request that is sent now.
+    /// Returns the valid tokens of a provider. Refreshes them if needed.
     ///
     /// # Errors
-    /// `Auth` when the user has to sign in again; `Busy` when the server cannot be asked just now.
+    ///
+    /// `Auth` if the user has to sign in again, `Busy` if the server is unreachable.
     pub async fn tokens(&self, provider: &str) -> Result<Tokens, Error> {
         let tokens = self.stored(provider)?;
         if !self.is_due(provider, &tokens) {
             return Ok(tokens);
         }
-        let mut renewal = self.renewal(provider);
-        match renewal.wait_for(Option::is_some).await.map(|outcome| outcome.clone()) {
+        let mut refresh = self.shared_refresh(provider);
+        match refresh.wait_for(Option::is_some).await.map(|outcome| outcome.clone()) {
             Ok(Some(outcome)) => outcome,
             Ok(None) | Err(_) => {
-                self.renewals().remove(provider);
-                Err(Error::busy(format!(
-                    "the renewal of the sign-in to `{provider}` ended without an answer"
-                )))
+                self.refreshes().remove(provider);
+                Err(Error::busy(format!("the token refresh for `{provider}` ended without a result")))
             }
         }
     }
 
-    /// What shows a provider who asks, for a request that is sent now.
+    /// Returns the authentication headers of a request.
     pub(crate) async fn headers(&self, provider: &str) -> Result<Vec<(&'static str, String)>, Error> {
         let tokens = self.tokens(provider).await?;
         let bearer = |token: &Secret| ("authorization", format!("Bearer {}", token.expose()));
         Ok(match provider {
-            // What older versions stored as `access` has ended long ago.
+            // Older versions stored a short-lived token as `access`, which has expired.
             "github-copilot" => vec![bearer(&tokens.refresh)],
             "openai" => {
                 let account =
@@ -233,34 +236,34 @@ impl SignIn {
         })
     }
 
-    /// The renewal that is going on, or a new one. It has a task of its own: the tokens it gets
-    /// replace ones that are void from then on, so it must not end with the request that wanted it.
-    fn renewal(&self, provider: &str) -> Renewal {
-        let mut renewals = self.renewals();
-        if let Some(renewal) = renewals.get(provider) {
-            return renewal.clone();
+    /// Returns the running refresh, or starts one. It runs in its own task and survives the
+    /// request: the server invalidates the old tokens, so the new ones must be stored.
+    fn shared_refresh(&self, provider: &str) -> Refresh {
+        let mut refreshes = self.refreshes();
+        if let Some(refresh) = refreshes.get(provider) {
+            return refresh.clone();
         }
-        let (tell, renewal) = watch::channel(None);
-        renewals.insert(provider.to_owned(), renewal.clone());
+        let (sender, refresh) = watch::channel(None);
+        refreshes.insert(provider.to_owned(), refresh.clone());
         let (this, provider) = (self.clone(), provider.to_owned());
         let mut tasks = self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         while tasks.try_join_next().is_some() {}
         tasks.spawn(async move {
-            let outcome = this.renew(&provider).await;
-            this.renewals().remove(&provider);
-            // That nobody waits any more is no loss: the tokens are stored.
-            drop(tell.send(Some(outcome)));
+            let outcome = this.refresh(&provider).await;
+            this.refreshes().remove(&provider);
+            // If there is no receiver any more, the tokens are stored anyway.
+            drop(sender.send(Some(outcome)));
         });
-        renewal
+        refresh
     }
 
-    fn renewals(&self) -> MutexGuard<'_, HashMap<String, Renewal>> {
-        self.0.renewals.lock().unwrap_or_else(PoisonError::into_inner)
+    fn refreshes(&self) -> MutexGuard<'_, HashMap<String, Refresh>> {
+        self.0.refreshes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn renew(&self, provider: &str) -> Result<Tokens, Error> {
-        let _lock = self.lock_renewal(provider).await?;
-        // Another process may have done it while this one waited.
+    async fn refresh(&self, provider: &str) -> Result<Tokens, Error> {
+        let _lock = self.lock_refresh(provider).await?;
+        // Another process may have refreshed the tokens while this one waited.
         let old = self.stored(provider)?;
         if !self.is_due(provider, &old) {
             return Ok(old);
@@ -268,52 +271,54 @@ impl SignIn {
         let now_ms = (self.0.now_ms)();
         let (client, endpoints) = (&self.0.client, &self.0.endpoints);
         let tokens = match provider {
-            "gitlab" => gitlab::renew(client, endpoints, &old, now_ms).await,
-            "snowflake-cortex" => snowflake::renew(client, endpoints, &old, now_ms).await,
-            "xai" => xai::renew(client, endpoints, &old, now_ms).await,
-            _ => openai::renew(client, endpoints, &old, now_ms).await,
+            "gitlab" => gitlab::refresh(client, endpoints, &old, now_ms).await,
+            "snowflake-cortex" => snowflake::refresh(client, endpoints, &old, now_ms).await,
+            "xai" => xai::refresh(client, endpoints, &old, now_ms).await,
+            _ => openai::refresh(client, endpoints, &old, now_ms).await,
         };
-        let tokens = tokens.map_err(|error| explained(error, provider))?;
+        let tokens = tokens.map_err(|error| with_instructions(error, provider))?;
         let (vault, name, renewed) = (self.0.vault.clone(), provider.to_owned(), tokens.clone());
-        // Stored before anybody uses them; a sign-out or another sign-in meanwhile stands.
+        // Store the tokens before they are used. Keep a sign-out or another sign-in that happened
+        // meanwhile.
         blocking(move || vault.amend(&name, |known| replace(known, &old, renewed))).await?;
         Ok(tokens)
     }
 
-    /// Waits until no other process renews this sign-in.
-    async fn lock_renewal(&self, provider: &str) -> Result<Lock, Error> {
-        let until = Instant::now() + RENEWAL_WAIT;
+    /// Waits until no other process refreshes this sign-in.
+    async fn lock_refresh(&self, provider: &str) -> Result<Lock, Error> {
+        let until = Instant::now() + REFRESH_WAIT;
         while Instant::now() < until {
-            if let Some(lock) = self.0.vault.lock_renewal(provider)? {
+            if let Some(lock) = self.0.vault.lock_refresh(provider)? {
                 return Ok(lock);
             }
-            sleep(RENEWAL_CHECK).await;
+            sleep(REFRESH_CHECK).await;
         }
-        let seconds = RENEWAL_WAIT.as_secs();
+        let seconds = REFRESH_WAIT.as_secs();
         Err(Error::busy(format!(
-            "another process has been renewing the sign-in to `{provider}` for {seconds} s"
+            "another process has been refreshing the tokens of `{provider}` for {seconds} s"
         )))
     }
 
     fn stored(&self, provider: &str) -> Result<Tokens, Error> {
         let stored = self.0.vault.read()?;
         let Some(Credential::OAuth(tokens)) = stored.get(provider) else {
-            return Err(sign_in(provider, "is not stored any more"));
+            return Err(sign_in(provider, "is no longer stored"));
         };
         if provider == "poe" && tokens.expires_ms != 0 && tokens.expires_ms < (self.0.now_ms)() {
-            return Err(sign_in(provider, "has ended"));
+            return Err(sign_in(provider, "has expired"));
         }
         Ok(tokens.clone())
     }
 
-    /// Whether tokens have to be renewed. GitHub's do not end, and Poe's cannot be renewed.
+    /// Returns whether tokens must be refreshed. GitHub's do not expire, and Poe's cannot be
+    /// refreshed.
     fn is_due(&self, provider: &str, tokens: &Tokens) -> bool {
         let margin_ms = MARGIN.as_millis() as u64;
-        RENEWED.contains(&provider) && tokens.expires_ms < (self.0.now_ms)().saturating_add(margin_ms)
+        REFRESHED.contains(&provider) && tokens.expires_ms < (self.0.now_ms)().saturating_add(margin_ms)
     }
 }
 
-/// Puts renewed tokens in the place of the old ones, with what was changed beside them meanwhile.
+/// Replaces the old tokens with new ones. Keeps other fields that changed in the meantime.
 fn replace(known: &mut Credential, old: &Tokens, renewed: Tokens) {
     let Credential::OAuth(known) = known else { return };
     if known.refresh != old.refresh {
@@ -340,19 +345,19 @@ impl std::fmt::Debug for SignIn {
 }
 
 /// A sign-in that waits for the user.
-pub struct Begun {
-    /// What the user opens.
+pub struct PendingSignIn {
+    /// The URL that the user opens.
     pub url: String,
-    /// What the user does there.
+    /// Instructions for the user.
     pub instructions: String,
-    /// Whether it ends by itself; otherwise the user has to paste what the browser shows.
+    /// Whether the sign-in completes by itself. Otherwise the user pastes a text from the browser.
     pub is_automatic: bool,
     flow: Flow,
 }
 
-impl std::fmt::Debug for Begun {
+impl std::fmt::Debug for PendingSignIn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Begun").field("is_automatic", &self.is_automatic).finish_non_exhaustive()
+        f.debug_struct("PendingSignIn").field("is_automatic", &self.is_automatic).finish_non_exhaustive()
     }
 }
 
@@ -361,26 +366,26 @@ enum Flow {
     OpenAiDevice(openai::Device),
     Copilot(copilot::Device),
     DigitalOcean(Browser),
-    GitLab(gitlab::Begun),
-    Snowflake(snowflake::Begun),
+    GitLab(gitlab::Pending),
+    Snowflake(snowflake::Pending),
     Xai(xai::Device),
     Poe(Browser),
 }
 
-/// Whether sign-ins to a provider can be used, and not only keys.
+/// Returns whether requests can use a sign-in to a provider, not only a key.
 #[must_use]
 pub fn is_known(provider: &str) -> bool {
-    // What DigitalOcean gives is stored and used as a key.
+    // DigitalOcean's token is stored and used as a key.
     methods(provider).iter().any(|method| !matches!(method.kind, Kind::Api | Kind::DigitalOcean))
 }
 
-/// The address of Copilot's models for a sign-in.
+/// Returns the URL of Copilot's models for a sign-in.
 #[must_use]
 pub fn copilot_url(tokens: &Tokens) -> String {
     copilot::base_url(tokens.text("enterpriseUrl"))
 }
 
-/// What a provider that is used by sign-in wants to know of a request.
+/// Returns the extra headers that a provider with a sign-in expects.
 pub(crate) fn notes(provider: &str, request: &Request) -> Vec<(&'static str, String)> {
     match provider {
         "github-copilot" => copilot::notes(request),
@@ -388,17 +393,17 @@ pub(crate) fn notes(provider: &str, request: &Request) -> Vec<(&'static str, Str
     }
 }
 
-/// Runs on a thread that may wait.
+/// Runs blocking work on another thread.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
-        Err(why) => Err(Error::rejected(format!("the credentials could not be reached: {why}"))),
+        Err(why) => Err(Error::rejected(format!("the credentials could not be accessed: {why}"))),
     }
 }
 
-/// The error for a sign-in that the user has to repeat.
+/// Returns the error for a sign-in that the user has to repeat.
 fn sign_in(provider: &str, what: &str) -> Error {
     let message = format!(
         "the sign-in to `{provider}` {what}; run `codewright providers login {provider}` to sign in again"
@@ -406,24 +411,26 @@ fn sign_in(provider: &str, what: &str) -> Error {
     Error::Auth { failure: Failure::new(message) }
 }
 
-/// A refusal as an instruction; other errors as they are.
-fn explained(error: Error, provider: &str) -> Error {
+/// Adds instructions to an `Auth` error. Returns other errors unchanged.
+fn with_instructions(error: Error, provider: &str) -> Error {
     match error {
         Error::Auth { failure } => sign_in(provider, &format!("is no longer accepted ({failure})")),
         other => other,
     }
 }
 
-/// The error for an exchange that gave nothing. What the server says is told unless it repeats a secret.
-fn refused(what: &str, status: u16, answer: &Value, secrets: &[&str]) -> Error {
+/// Returns the error for a failed token request. Contains the server's message, unless that repeats
+/// a secret.
+fn token_error(what: &str, status: u16, answer: &Value, secrets: &[&str]) -> Error {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let code = answer.get("error").and_then(|error| text(error).or_else(|| text(error.get("code")?)));
-    let said = answer.get("error_description").or_else(|| answer.pointer("/error/message")).and_then(text);
-    let said: Vec<String> = code.into_iter().chain(said).collect();
-    let said = cut(&said.join(": "), 300).replace(char::is_control, " ");
-    let is_safe = !secrets.iter().any(|secret| !secret.is_empty() && said.contains(secret));
-    let said = if is_safe && !said.is_empty() { format!(": {said}") } else { String::new() };
-    let message = format!("{what} was refused with status {status}{said}");
+    let description =
+        answer.get("error_description").or_else(|| answer.pointer("/error/message")).and_then(text);
+    let parts: Vec<String> = code.into_iter().chain(description).collect();
+    let text = cut(&parts.join(": "), 300).replace(char::is_control, " ");
+    let is_safe = !secrets.iter().any(|secret| !secret.is_empty() && text.contains(secret));
+    let text = if is_safe && !text.is_empty() { format!(": {text}") } else { String::new() };
+    let message = format!("{what} was refused with status {status}{text}");
     match status {
         400..=407 => Error::Auth { failure: Failure::new(message) },
         408 | 425 | 429 | 500.. => Error::busy(message),
@@ -431,20 +438,20 @@ fn refused(what: &str, status: u16, answer: &Value, secrets: &[&str]) -> Error {
     }
 }
 
-/// A text of an answer that has to be there.
+/// Returns a required text field of an answer.
 fn field(answer: &Value, name: &str) -> Result<String, Error> {
     let text = answer.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let missing = || Error::rejected(format!("the sign-in server's answer has no `{name}`"));
     text.map(str::to_owned).ok_or_else(missing)
 }
 
-/// Seconds of an answer; some servers write numbers as text.
+/// Returns a number of seconds in an answer. Some servers send numbers as text.
 fn seconds(answer: &Value, name: &str) -> Option<u64> {
     let value = answer.get(name)?;
     value.as_f64().map(|number| number as u64).or_else(|| value.as_str()?.trim().parse().ok())
 }
 
-/// The scheme and the host of an address that secrets are sent to: a secure one, or one on this machine.
+/// Returns the origin of a URL that secrets are sent to. It must be secure or on this machine.
 pub(crate) fn origin(written: &str, what: &str) -> Result<String, Error> {
     let url = reqwest::Url::parse(written.trim()).ok();
     let url = url.filter(|url| url.has_host() && url.username().is_empty() && url.password().is_none());
@@ -453,9 +460,9 @@ pub(crate) fn origin(written: &str, what: &str) -> Result<String, Error> {
         "http" => url.host_str().is_some_and(is_local),
         _ => false,
     });
-    // What was written may hold a password.
+    // The message must not repeat the URL, which may contain a password.
     let wrong =
-        || Error::rejected(format!("the address of {what} must begin with https:// and hold no password"));
+        || Error::rejected(format!("the address of {what} must begin with https:// and contain no password"));
     url.map(|url| url.origin().ascii_serialization()).ok_or_else(wrong)
 }
 

@@ -1,12 +1,12 @@
-//! Options a user or a model adds to the body of a request.
+//! Options that a user or a model adds to the body of a request.
 //!
-//! Configuration files know two spellings, the wire's and the camel case of a
-//! JavaScript library; both arrive here and leave in the wire's.
+//! Configuration files use two spellings: the wire format's, and the camel case of a JavaScript
+//! library. Both are accepted and converted to the wire format's.
 
 use serde_json::{Map, Value};
 
-/// Settings of the library or the connection that people keep beside real
-/// options. They are no part of any body, and `apiKey` must not reach one.
+/// Settings of the library or the connection that users write next to real options. They are not
+/// part of any body, and `apiKey` must never get into one.
 const NOT_OF_THE_BODY: &[&str] = &[
     "apiKey",
     "baseURL",
@@ -20,10 +20,10 @@ const NOT_OF_THE_BODY: &[&str] = &[
     "timeout",
 ];
 
-/// The options of the model and of the request as one map, later ones winning, spelled by `rename`.
+/// Merges the options of the model and of the request; the request wins.
 ///
-/// `rename` gives a field's name on the wire, or `None` for one the wire does not have.
-pub(crate) fn joined(
+/// `rename` returns a field's name on the wire, or `None` if the wire format does not have it.
+pub(crate) fn join(
     model: &Map<String, Value>,
     request: &Map<String, Value>,
     rename: fn(&str) -> Option<&str>,
@@ -40,7 +40,7 @@ pub(crate) fn joined(
     all
 }
 
-/// Lays `options` over `body`: objects are merged, `null` removes, anything else replaces.
+/// Merges `options` into `body`: objects are merged, `null` removes a field, other values replace.
 pub(crate) fn merge(body: &mut Map<String, Value>, options: Map<String, Value>) {
     for (name, value) in options {
         if value.is_null() {
@@ -71,8 +71,8 @@ mod tests {
     }
 
     #[test]
-    fn the_request_wins_over_the_model_and_keys_stay_out() {
-        let all = joined(
+    fn the_request_wins_over_the_model_and_keys_are_dropped() {
+        let all = join(
             &map(json!({"apiKey": "sk", "timeout": 5, "a": {"x": 1, "y": 1}, "drop": 1})),
             &map(json!({"a": {"y": 2}, "b": null})),
             |name| if name == "drop" { None } else { Some(name) },

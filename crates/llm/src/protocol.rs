@@ -1,4 +1,4 @@
-//! What bodies and streams mean: one folder a wire protocol, and the choice between them.
+//! The wire protocols, one module each, and the functions that select one by the model.
 
 pub(crate) mod anthropic;
 pub(crate) mod bedrock;
@@ -20,17 +20,17 @@ use serde_json::Value;
 use crate::classify::Answer;
 use crate::{Auth, Error, Model, ModelEvent, Protocol, Request, ToolSpec};
 
-/// Bytes the arguments of one call may have, and calls one answer may make.
-/// Beyond them the server is broken, and memory would be what gives way.
+/// Limits of the arguments of a call, and of the calls in an answer. A server that exceeds them is
+/// broken and would exhaust the memory.
 pub(crate) const ARGUMENTS_LIMIT_BYTES: usize = 16 * 1024 * 1024;
 pub(crate) const CALLS_LIMIT: usize = 1024;
 
-/// An empty answer is refused by some servers, and a call must have one.
+/// Some servers reject an empty result, but every call needs one.
 pub(crate) const NO_OUTPUT: &str = "(no output)";
 
-/// The path below the base URL, with a query if the protocol has one.
+/// Returns the path under the base URL, with a query if the protocol has one.
 ///
-/// It may depend on both arguments: some protocols put the model there.
+/// Some protocols put the model into the path.
 pub(crate) fn path(_request: &Request, model: &Model) -> String {
     match model.protocol {
         Protocol::OpenAiChat => openai_chat::PATH.to_owned(),
@@ -42,7 +42,7 @@ pub(crate) fn path(_request: &Request, model: &Model) -> String {
     }
 }
 
-/// Where the protocol's own servers look for a key.
+/// Returns how the protocol's own servers authenticate requests.
 pub(crate) fn auth(protocol: Protocol) -> Auth {
     match protocol {
         Protocol::OpenAiChat | Protocol::OpenAiResponses | Protocol::Bedrock | Protocol::Cohere => {
@@ -53,7 +53,7 @@ pub(crate) fn auth(protocol: Protocol) -> Auth {
     }
 }
 
-/// The body of a request.
+/// Returns the body of a request.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     match model.protocol {
         Protocol::OpenAiChat => openai_chat::request::lower(request, model),
@@ -65,7 +65,7 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     }
 }
 
-/// The headers the protocol itself asks for.
+/// Returns the headers that the protocol needs.
 pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, String)> {
     match model.protocol {
         Protocol::OpenAiChat | Protocol::Gemini | Protocol::Bedrock | Protocol::Cohere => Vec::new(),
@@ -74,10 +74,10 @@ pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, St
     }
 }
 
-/// What to do about an answer with an error status.
+/// Returns the error for an answer with an error status.
 pub(crate) fn classify(protocol: Protocol, answer: &Answer) -> Error {
     match protocol {
-        // Both say it alike.
+        // Both have the same format.
         Protocol::OpenAiChat | Protocol::OpenAiResponses => openai_chat::error::classify(answer),
         Protocol::Anthropic => anthropic::error::classify(answer),
         Protocol::Bedrock => bedrock::error::classify(answer),
@@ -86,7 +86,7 @@ pub(crate) fn classify(protocol: Protocol, answer: &Answer) -> Error {
     }
 }
 
-/// Reads an answer of any protocol.
+/// Decodes an answer of any protocol.
 #[derive(Debug)]
 pub(crate) enum Decoder {
     OpenAiChat(openai_chat::stream::Stream),
@@ -109,14 +109,14 @@ impl Decoder {
         }
     }
 
-    /// Calls of these tools may come printed as text; of no matter where servers read them themselves.
-    pub(crate) fn offer(&mut self, tools: &[ToolSpec]) {
+    /// Sets the tools whose calls the model may print as text. Only chat servers need them.
+    pub(crate) fn set_tools(&mut self, tools: &[ToolSpec]) {
         if let Self::OpenAiChat(stream) = self {
-            stream.offer(tools);
+            stream.set_tools(tools);
         }
     }
 
-    /// Reads the data of one event of the stream.
+    /// Decodes the data of one event of the stream.
     pub(crate) fn push(&mut self, data: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         match self {
             Self::OpenAiChat(stream) => stream.push(data, out),
@@ -128,20 +128,20 @@ impl Decoder {
         }
     }
 
-    /// Reads an answer that came in one piece, from a server that does not stream.
+    /// Decodes an answer that came in one piece, from a server that does not stream.
     pub(crate) fn push_whole(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         match self {
             Self::OpenAiChat(stream) => stream.push_whole(body, out),
             Self::OpenAiResponses(stream) => stream.push_whole(body, out),
             Self::Anthropic(stream) => stream.push_whole(body, out),
-            // Frames are no text, so nothing else is ever taken for an answer.
+            // Frames are binary, so text is never detected as a whole answer.
             Self::Bedrock(stream) => stream.push(body, out),
             Self::Cohere(stream) => stream.push_whole(body, out),
             Self::Gemini(stream) => stream.push_whole(body, out),
         }
     }
 
-    /// The connection has ended; says whether the answer had.
+    /// Completes the answer after the connection has ended. Fails if it is incomplete.
     pub(crate) fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         match self {
             Self::OpenAiChat(stream) => stream.finish(out),
@@ -153,20 +153,20 @@ impl Decoder {
         }
     }
 
-    /// The model has given its reason to stop; only trailing numbers are awaited.
+    /// Returns whether the model has stopped, so that only usage numbers may follow.
     pub(crate) fn is_stopped(&self) -> bool {
         match self {
             Self::OpenAiChat(stream) => stream.is_stopped(),
             Self::OpenAiResponses(stream) => stream.is_stopped(),
             Self::Anthropic(stream) => stream.is_stopped(),
             Self::Bedrock(stream) => stream.is_stopped(),
-            // The numbers come with the reason.
+            // The usage comes with the reason to stop.
             Self::Cohere(stream) => stream.is_done(),
             Self::Gemini(stream) => stream.is_stopped(),
         }
     }
 
-    /// `Finish` has been given out; nothing that follows matters.
+    /// Returns whether `Finish` was emitted. Later events are ignored.
     pub(crate) fn is_done(&self) -> bool {
         match self {
             Self::OpenAiChat(stream) => stream.is_done(),
@@ -179,26 +179,58 @@ impl Decoder {
     }
 }
 
-/// An id for a call whose server gives none. It must differ from all others
-/// of the conversation, which no decoder knows, so it is drawn at random.
-pub(crate) fn made_up_id(number: usize) -> String {
+/// Returns an id for a call whose server sends none. It is random, because it must be unique in a
+/// conversation that the decoder does not know.
+pub(crate) fn random_call_id(number: usize) -> String {
     format!("call_{:016x}", RandomState::new().hash_one(number))
 }
 
-/// The error for a connection that ended before the answer did.
+/// Counts a tool call of an answer. Fails if there are too many.
+pub(crate) fn count_call(calls: &mut usize) -> Result<(), Error> {
+    *calls += 1;
+    if *calls > CALLS_LIMIT { Err(too_many_calls()) } else { Ok(()) }
+}
+
+/// Returns the error for an answer with more than [`CALLS_LIMIT`] tool calls.
+pub(crate) fn too_many_calls() -> Error {
+    too_much(&format!("more than {CALLS_LIMIT} tool calls"))
+}
+
+/// Fails if a block of an answer has too many bytes.
+pub(crate) fn check_block(bytes: usize) -> Result<(), Error> {
+    if bytes > ARGUMENTS_LIMIT_BYTES {
+        return Err(too_much(&format!("more than {ARGUMENTS_LIMIT_BYTES} bytes in one block")));
+    }
+    Ok(())
+}
+
+/// Fails if the arguments of a tool call have too many bytes.
+pub(crate) fn check_arguments(bytes: usize) -> Result<(), Error> {
+    if bytes > ARGUMENTS_LIMIT_BYTES {
+        return Err(too_much(&format!("more than {ARGUMENTS_LIMIT_BYTES} bytes of arguments in one call")));
+    }
+    Ok(())
+}
+
+/// Returns the arguments of a finished call, which are `{}` if the model wrote none.
+pub(crate) fn arguments_or_empty(arguments: String) -> String {
+    if arguments.trim().is_empty() { "{}".to_owned() } else { arguments }
+}
+
+/// Returns the error for a connection that ended before the answer was complete.
 pub(crate) fn cut_short() -> Error {
     Error::busy("connection closed before the answer was complete")
 }
 
-/// The error for an event that is not what the protocol allows.
+/// Returns the error for an event that does not match the protocol.
 pub(crate) fn malformed(data: &str, why: &serde_json::Error) -> Error {
     Error::rejected(format!(
-        "the answer holds an event that cannot be read ({why}): {}",
+        "the answer contains an event that cannot be decoded ({why}): {}",
         crate::error::cut(data, 300)
     ))
 }
 
-/// The error for an answer that outgrew a bound.
+/// Returns the error for an answer that exceeds a limit.
 pub(crate) fn too_much(what: &str) -> Error {
-    Error::rejected(format!("the answer holds {what}"))
+    Error::rejected(format!("the answer contains {what}"))
 }

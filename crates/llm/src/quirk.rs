@@ -1,7 +1,7 @@
-//! Oddities of servers, each under a name that a provider's row can list.
+//! Deviations of servers from their protocol. A provider's row lists them by name.
 //!
-//! A protocol folder says what its inventors meant; here is what others made
-//! of it. A quirk of the request is a function from body to body.
+//! The protocol modules implement the original protocols. A quirk of requests is a function that
+//! converts a body.
 
 use serde_json::Value;
 
@@ -11,36 +11,37 @@ mod noop_tool;
 pub(crate) mod printed_calls;
 mod reasoning_field;
 
-/// An oddity of a server.
+/// A deviation of a server from its protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Quirk {
-    /// Ids of calls must be nine letters and digits.
+    /// Ids of calls must have exactly nine letters and digits.
     MistralIds,
-    /// No user speaks right after a tool, thought is not sent back, and unknown fields are refused.
+    /// A user message must not follow a tool message, reasoning is not sent back, and unknown
+    /// fields are rejected.
     MistralMessages,
-    /// A conversation with calls must come with tools, even when none is offered.
+    /// A conversation with calls must declare tools, even if none is offered.
     NoopTool,
-    /// Thought is sent back as `reasoning`, not as `reasoning_content`.
+    /// Reasoning is sent back as `reasoning` instead of `reasoning_content`.
     ReasoningField,
-    /// Thought is sent back with the details it came with, signatures among them.
+    /// Reasoning is sent back with its details, such as signatures.
     ReasoningDetails,
-    /// Calls may come printed as text.
+    /// The model may print calls as text.
     PrintedCalls,
 }
 
-/// The body as a server with these quirks takes it.
+/// Converts a body for a server with these quirks.
 pub(crate) fn body(quirks: &[Quirk], body: Value) -> Value {
     quirks.iter().fold(body, |body, quirk| match quirk {
         Quirk::MistralIds => mistral_ids::body(body),
         Quirk::MistralMessages => mistral_messages::body(body),
         Quirk::NoopTool => noop_tool::body(body),
         Quirk::ReasoningField => reasoning_field::body(body),
-        // These are minded where messages are made and answers read.
+        // Handled where messages are created and answers decoded.
         Quirk::ReasoningDetails | Quirk::PrintedCalls => body,
     })
 }
 
-/// The messages of a chat body.
+/// Returns the messages of a chat body.
 fn messages(body: &mut Value) -> &mut [Value] {
     body.get_mut("messages").and_then(Value::as_array_mut).map(Vec::as_mut_slice).unwrap_or_default()
 }

@@ -1,129 +1,129 @@
-//! What to ask: a conversation, tools and sampling, free of any wire protocol.
+//! A request to a model: conversation, tools and sampling, independent of the wire protocol.
 
 use serde_json::{Map, Value};
 
-/// Where a request says which session it belongs to.
+/// The header with the session's id.
 const SESSION_HEADER: &str = "x-session-id";
 
-/// One question to a model.
+/// A request to a model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Request {
-    /// The system text; empty means none.
+    /// The system prompt; may be empty.
     pub system: String,
     /// The conversation, oldest first.
     pub messages: Vec<Message>,
-    /// The tools the model may call, in the order they are sent.
+    /// The tools that the model may call, in the order in which they are sent.
     pub tools: Vec<ToolSpec>,
-    /// Whether it must call one; not sent without tools.
+    /// Whether the model must call a tool. Not sent without tools.
     pub tool_choice: ToolChoice,
-    /// Tokens the answer may have; zero sends no limit where the protocol allows it.
+    /// Limit of the answer in tokens. With zero, no limit is sent if the protocol allows it.
     pub max_output_tokens: u64,
-    /// Sampling temperature, if one is to be sent.
+    /// The sampling temperature, if set.
     pub temperature: Option<f64>,
-    /// Nucleus sampling, if it is to be sent.
+    /// Nucleus sampling, if set.
     pub top_p: Option<f64>,
-    /// Headers of this request, such as `x-session-id`.
+    /// Extra headers, such as `x-session-id`.
     pub headers: Vec<(String, String)>,
-    /// Merged into the body after the model's own options; `null` removes a
-    /// field. Both the wire's spelling (`reasoning_effort`) and the one config
-    /// files use (`reasoningEffort`) are understood.
+    /// Merged into the body after the model's options; `null` removes a field. Accepts the wire
+    /// format's spelling (`reasoning_effort`) and the one of configuration files
+    /// (`reasoningEffort`).
     pub options: Map<String, Value>,
 }
 
 impl Request {
-    /// The session the request belongs to, as its headers say.
+    /// Returns the session's id from the headers.
     pub(crate) fn session(&self) -> Option<&str> {
         let named = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(SESSION_HEADER));
         named.map(|(_, id)| id.as_str())
     }
 }
 
-/// One turn of the conversation.
+/// A message of the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// What the user said.
+    /// From the user.
     User(Vec<UserContent>),
-    /// What the model said.
+    /// From the model.
     Assistant(Vec<AssistantContent>),
-    /// What the tools answered to the calls before.
+    /// The results of the calls in the message before.
     Tool(Vec<ToolResult>),
 }
 
-/// A piece of a user's message.
+/// A part of a user's message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UserContent {
-    /// Words.
+    /// Text.
     Text(String),
     /// A file.
     File(File),
 }
 
-/// A file for the model to look at.
+/// A file for the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct File {
-    /// Its media type.
+    /// The media type.
     pub mime: String,
-    /// Its name, if it has one.
+    /// The name, if it has one.
     pub filename: Option<String>,
-    /// Its content.
+    /// The content.
     pub data: FileData,
 }
 
-/// Where a file's content is.
+/// The content of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FileData {
     /// The content itself, in base64.
     Base64(String),
-    /// An address the provider can fetch.
+    /// A URL from which the provider can download it.
     Url(String),
 }
 
-/// A piece of a model's message.
+/// A part of a model's message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AssistantContent {
-    /// Words.
+    /// Text.
     Text(String),
-    /// Thought, with whatever the provider needs to recognise it again.
+    /// Reasoning, with the data that the provider needs to recognize it.
     Reasoning {
-        /// The thought in words; may be empty when the provider hides it.
+        /// The text; may be empty if the provider hides it.
         text: String,
-        /// As `ModelEvent::ReasoningEnd` gave it.
+        /// The value from `ModelEvent::ReasoningEnd`.
         metadata: Option<Value>,
     },
-    /// A call of a tool.
+    /// A tool call.
     ToolCall {
-        /// The call's id; a [`ToolResult`] answers it.
+        /// The call's id; a [`ToolResult`] refers to it.
         id: String,
         /// The tool's name.
         name: String,
         /// The arguments.
         input: Value,
     },
-    /// What belongs to the words or the call before it, as `ModelEvent::Metadata` gave it.
+    /// Data of the text or the call before it, from `ModelEvent::Metadata`.
     Metadata(Value),
 }
 
-/// What a tool answered.
+/// The result of a tool call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolResult {
-    /// The call this answers.
+    /// The id of the call.
     pub call_id: String,
     /// The tool's name.
     pub name: String,
-    /// The answer in words.
+    /// The output text.
     pub output: String,
-    /// The call failed and `output` says why.
+    /// The call failed, and `output` contains the error.
     pub is_error: bool,
-    /// Files that belong to the answer.
+    /// Files that belong to the result.
     pub attachments: Vec<File>,
 }
 
-/// A tool as the model sees it.
+/// A tool, as described to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
-    /// The name it is called by.
+    /// The name.
     pub name: String,
-    /// What it does.
+    /// The description.
     pub description: String,
     /// The JSON schema of its arguments, sent unchanged.
     pub parameters: Value,
@@ -135,8 +135,8 @@ pub enum ToolChoice {
     /// The model decides.
     #[default]
     Auto,
-    /// It must call one.
+    /// The model must call a tool.
     Required,
-    /// It must not.
+    /// The model must not call a tool.
     None,
 }

@@ -1,17 +1,17 @@
-//! How long a server asks to be left alone.
+//! The time that a server asks to wait before a retry.
 //!
-//! Headers say it in three ways, Google's error details in a fourth, and
-//! errors inside a stream, which have no headers, in words.
+//! Headers contain it in three formats and Google's error details in a fourth. Errors inside a
+//! stream have no headers and contain it as text.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// Reads `retry-after-ms` and `retry-after`, the latter in seconds or as a date.
+/// Parses `retry-after-ms` and `retry-after`, which contains seconds or a date.
 ///
-/// A date is counted from the answer's own `date` header: the server's clock
-/// made both, so ours need not agree with it.
+/// A date is compared with the answer's `date` header, because our clock may differ from the
+/// server's.
 pub(crate) fn retry_after(headers: &BTreeMap<String, String>) -> Option<Duration> {
     if let Some(ms) = headers.get("retry-after-ms").and_then(|text| text.trim().parse::<f64>().ok()) {
         return Duration::try_from_secs_f64(ms / 1000.0).ok();
@@ -27,24 +27,25 @@ pub(crate) fn retry_after(headers: &BTreeMap<String, String>) -> Option<Duration
     Some(Duration::from_secs(http_date(text)?.saturating_sub(now)))
 }
 
-/// Reads the wish out of an error body: Google's `RetryInfo`, or words such as `try again in 1.5s`.
-pub(crate) fn said(body: &str) -> Option<Duration> {
+/// Finds the time in an error body: Google's `RetryInfo`, or text such as `try again in 1.5s`.
+pub(crate) fn retry_delay(body: &str) -> Option<Duration> {
     let parsed: Value = serde_json::from_str(body).unwrap_or_default();
     let details =
         ["/error/details", "/0/error/details", "/details"].iter().find_map(|path| parsed.pointer(path));
     let delay = details.and_then(Value::as_array).into_iter().flatten().find_map(|detail| {
-        let is_it = detail["@type"].as_str().is_some_and(|kind| kind.ends_with("google.rpc.RetryInfo"));
-        span(detail["retryDelay"].as_str().filter(|_| is_it)?)
+        let is_retry_info =
+            detail["@type"].as_str().is_some_and(|kind| kind.ends_with("google.rpc.RetryInfo"));
+        span(detail["retryDelay"].as_str().filter(|_| is_retry_info)?)
     });
     delay.or_else(|| {
-        // ASCII lower case keeps every offset, and the words are ASCII.
+        // ASCII lower case keeps all offsets, and the searched words are ASCII.
         let lower = body.to_ascii_lowercase();
         let at = IN_WORDS.iter().find_map(|words| Some(lower.find(words)? + words.len()))?;
         let rest = lower[at..].trim_start();
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(rest.len());
         let word = rest[..end].trim_end_matches('.');
         let unit = rest[end..].trim_start();
-        // Written `in 20 seconds` as well as `in 20s`.
+        // Some servers write `in 20 seconds` instead of `in 20s`.
         match word.parse::<f64>() {
             Ok(number) if unit.starts_with("second") => Duration::try_from_secs_f64(number).ok(),
             Ok(number) if unit.starts_with("minute") => Duration::try_from_secs_f64(number * 60.0).ok(),
@@ -56,7 +57,7 @@ pub(crate) fn said(body: &str) -> Option<Duration> {
 
 const IN_WORDS: &[&str] = &["try again in ", "retry in ", "retry after "];
 
-/// Reads a span of time with units, such as `1.5s`, `340ms` or `6m0s`.
+/// Parses a duration with units, such as `1.5s`, `340ms` or `6m0s`.
 fn span(text: &str) -> Option<Duration> {
     let (mut rest, mut seconds) = (text.trim(), 0.0);
     if rest.is_empty() {
@@ -73,7 +74,7 @@ fn span(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// Seconds since 1970 of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Parses a date such as `Sun, 06 Nov 1994 08:49:37 GMT` into seconds since 1970.
 fn http_date(text: &str) -> Option<u64> {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -91,7 +92,8 @@ fn http_date(text: &str) -> Option<u64> {
     Some(days_since_1970(year, month, day) * 86_400 + seconds)
 }
 
-/// Counts days with years beginning in March, so that a leap day is a year's last.
+/// Returns the days from 1970 to a date. Its years begin in March, so that a leap day is the last
+/// day.
 pub(crate) fn days_since_1970(year: u64, month: u64, day: u64) -> u64 {
     const DAYS_FROM_YEAR_0_TO_1970: u64 = 719_468;
     let year = if month <= 2 { year - 1 } else { year };
@@ -111,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_is_read() {
+    fn every_format_is_parsed() {
         check(&[("retry-after", "2")], Some(2000));
         check(&[("retry-after", " 0.5 ")], Some(500));
         check(&[("retry-after", "1m30s")], Some(90_000));
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_in_the_body_is_read() {
+    fn a_delay_in_the_body_is_parsed() {
         let google = r#"{"error":{"code":429,"details":[{"@type":"type.googleapis.com/google.rpc.Help"},
             {"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}]}}"#;
         for (body, ms) in [
@@ -140,12 +142,12 @@ mod tests {
             ("", None),
             (r#"{"error":{"details":[{"retryDelay":"3s"}]}}"#, None),
         ] {
-            assert_eq!(said(body), ms.map(Duration::from_millis), "{body}");
+            assert_eq!(retry_delay(body), ms.map(Duration::from_millis), "{body}");
         }
     }
 
     #[test]
-    fn nonsense_is_no_wish() {
+    fn invalid_values_are_ignored() {
         check(&[], None);
         check(&[("retry-after", "soon")], None);
         check(&[("retry-after", "-1")], None);
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_counted_right() {
+    fn dates_are_converted_correctly() {
         for (text, seconds) in [
             ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
             ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777),

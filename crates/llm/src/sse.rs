@@ -1,34 +1,33 @@
-//! Server-sent events, read from bytes as they come.
+//! A parser for server-sent events.
 //!
-//! However the bytes are cut, the same events come out. Only `data` matters
-//! to the protocols here, so event names, ids, retry times and comments are
-//! read over. Lines end in LF, CRLF or CR.
+//! The events do not depend on how the bytes are cut into pieces. The protocols here use only
+//! `data`, so event names, ids, retry times and comments are skipped. Lines end in LF, CRLF or CR.
 
-/// Bytes one event may have. A server that sends more is broken or hostile.
+/// Limit of one event. A server that sends more is broken or malicious.
 pub(crate) const EVENT_LIMIT_BYTES: usize = 16 * 1024 * 1024;
 
-/// An event grew past [`EVENT_LIMIT_BYTES`].
+/// An event exceeds [`EVENT_LIMIT_BYTES`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
-/// The state between two reads.
+/// A parser, with its state between two reads.
 #[derive(Debug, Default)]
 pub(crate) struct Parser {
-    /// The bytes of a line whose end has not come yet.
+    /// The start of an incomplete line.
     line: Vec<u8>,
-    /// The data of the event whose end has not come yet.
+    /// The data of an incomplete event.
     data: Vec<u8>,
     has_data: bool,
-    /// The last line ended in CR, so a LF now belongs to it.
+    /// The last line ended in CR, so a following LF belongs to it.
     after_cr: bool,
-    /// The first line has been seen, so a byte order mark is no longer one.
+    /// The first line was parsed, so a byte order mark is data from now on.
     begun: bool,
 }
 
 impl Parser {
-    /// Reads `bytes` and hands the data of every event that is now complete to `on_event`.
+    /// Parses `bytes` and passes the data of each complete event to `on_event`.
     ///
-    /// Stops at the first error; the parser must not be fed after one.
+    /// Stops at the first error. Must not be called again after an error.
     pub(crate) fn feed<E: From<TooLong>>(
         &mut self,
         mut bytes: &[u8],
@@ -42,18 +41,18 @@ impl Parser {
             let (line, rest) = bytes.split_at(at);
             if let Some((data, after)) = self.whole(line, rest) {
                 self.begun = true;
-                hand(data, &mut on_event)?;
+                emit(data, &mut on_event)?;
                 bytes = after;
                 continue;
             }
             if self.line.is_empty() {
                 self.take_line(line, &mut on_event)?;
             } else {
-                self.bounded(line.len())?;
+                self.check_limit(line.len())?;
                 let mut whole = std::mem::take(&mut self.line);
                 whole.extend_from_slice(line);
                 self.take_line(&whole, &mut on_event)?;
-                // The allocation is kept for the next line that comes in pieces.
+                // Keep the allocation for the next line that comes in pieces.
                 whole.clear();
                 self.line = whole;
             }
@@ -66,12 +65,12 @@ impl Parser {
                 rest => &rest[1..],
             };
         }
-        self.bounded(bytes.len())?;
+        self.check_limit(bytes.len())?;
         self.line.extend_from_slice(bytes);
         Ok(())
     }
 
-    /// Reads what is left when the connection has ended without a last blank line.
+    /// Parses the remaining bytes of a connection that ended without a last blank line.
     pub(crate) fn finish<E: From<TooLong>>(
         &mut self,
         mut on_event: impl FnMut(&str) -> Result<(), E>,
@@ -100,10 +99,10 @@ impl Parser {
         let value = match value {
             [b':', b' ', value @ ..] | [b':', value @ ..] => value,
             [] => value,
-            // Another field whose name merely begins like ours.
+            // Another field whose name starts with `data`.
             _ => return Ok(()),
         };
-        self.bounded(value.len())?;
+        self.check_limit(value.len())?;
         if self.has_data {
             self.data.push(b'\n');
         }
@@ -117,12 +116,13 @@ impl Parser {
             return Ok(());
         }
         self.has_data = false;
-        let result = hand(&self.data, on_event);
+        let result = emit(&self.data, on_event);
         self.data.clear();
         result
     }
 
-    /// The data of an event that is this line alone, and what follows the event; it need not be kept.
+    /// Returns the data of an event that consists of this line, and the bytes after the event,
+    /// without copying.
     fn whole<'a>(&self, line: &'a [u8], rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         let after = rest.strip_prefix(b"\n\n").or_else(|| rest.strip_prefix(b"\r\n\r\n"))?;
         let is_alone = self.line.is_empty() && !self.has_data;
@@ -130,15 +130,15 @@ impl Parser {
         Some((data, after))
     }
 
-    fn bounded(&self, more: usize) -> Result<(), TooLong> {
+    fn check_limit(&self, more: usize) -> Result<(), TooLong> {
         if self.line.len() + self.data.len() + more > EVENT_LIMIT_BYTES { Err(TooLong) } else { Ok(()) }
     }
 }
 
-fn hand<E>(data: &[u8], on_event: &mut impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
+fn emit<E>(data: &[u8], on_event: &mut impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
     match std::str::from_utf8(data) {
         Ok(data) => on_event(data),
-        // A broken character must not cost the whole answer.
+        // One invalid character must not lose the whole answer.
         Err(_) => on_event(&String::from_utf8_lossy(data)),
     }
 }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_ending_is_read() {
+    fn every_line_ending_is_accepted() {
         check("data: a\r\n\r\ndata: b\r\rdata: c\n\n", &["a", "b", "c"]);
     }
 
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn names_ids_and_comments_are_read_over() {
+    fn names_ids_and_comments_are_skipped() {
         check(": keep-alive\n\nevent: x\nid: 1\nretry: 5\ndata: a\n: c\n\ndatabase: no\n\n", &["a"]);
     }
 
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_no_data() {
+    fn a_byte_order_mark_is_skipped() {
         check("\u{feff}data: a\n\n", &["a"]);
     }
 
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_event_is_refused() {
+    fn an_endless_event_is_an_error() {
         let mut parser = Parser::default();
         let piece = vec![b'x'; 1024 * 1024];
         let mut fed = 0;
@@ -235,7 +235,7 @@ mod tests {
             "data:[a-z:]{0,5}",
         ];
         let end = prop_oneof![Just("\n"), Just("\r\n"), Just("\r")];
-        // A line ending in CR before a blank line ending in LF would read as one CRLF, whoever parses.
+        // A line ending in CR before a blank line ending in LF is the same as one CRLF.
         (proptest::collection::vec(line, 0..24), end)
             .prop_map(|(lines, end)| lines.iter().map(|line| format!("{line}{end}")).collect())
     }

@@ -1,9 +1,9 @@
-//! The credentials that are stored on this machine.
+//! The credentials stored on this machine.
 //!
-//! OpenCode's `auth.json` is read first and ours over it; only ours is written. A write is whole
-//! or not at all, keeps the entries and the order it does not know, and waits for the writes of
-//! other processes, so that none is lost. No `Debug` text, warning or error shows a secret. This
-//! is the one place of the room that touches the disk, and the paths are given to it.
+//! OpenCode's `auth.json` is read first, and our file overrides it. Only our file is written. A
+//! write is atomic, keeps unknown entries and the order, and waits for other processes, so that no
+//! change is lost. `Debug` output, warnings and errors never contain a secret. No other module of
+//! this crate accesses the disk; the caller passes the paths.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -19,24 +19,24 @@ mod file;
 
 pub(crate) use file::Lock;
 
-/// The most entries that are warned about.
+/// Limit of warnings about entries.
 const WARNINGS_LIMIT: usize = 20;
-/// The longest name of a provider; it becomes part of a file name.
+/// Limit of a provider's name, which becomes part of a file name.
 const NAME_LIMIT_BYTES: usize = 512;
 
-/// What proves to a provider who pays.
+/// A credential for a provider.
 #[derive(Clone, PartialEq)]
 pub enum Credential {
-    /// A key that is sent along.
+    /// An API key.
     Api {
         /// The key.
         key: Secret,
-        /// What else the entry says, such as an account.
+        /// The other fields of the entry, such as an account.
         extra: Map<String, Value>,
     },
-    /// Tokens from a sign-in.
+    /// Tokens of a sign-in.
     OAuth(Tokens),
-    /// A token for an organisation's own address, to be set as a variable.
+    /// A token for an organization's server, passed in an environment variable.
     WellKnown {
         /// The variable.
         key: String,
@@ -45,54 +45,55 @@ pub enum Credential {
     },
 }
 
-/// What a sign-in gave.
+/// The tokens of a sign-in.
 #[derive(Clone, PartialEq)]
 pub struct Tokens {
-    /// What is sent along.
+    /// The access token, which requests contain.
     pub access: Secret,
-    /// What new access tokens are asked with.
+    /// The refresh token, which new access tokens are requested with.
     pub refresh: Secret,
-    /// When `access` ends, in milliseconds since 1970; 0 when it never does or is not known.
+    /// The time at which `access` expires, in milliseconds since 1970; 0 if never or unknown.
     pub expires_ms: u64,
-    /// What else the entry says: `accountId`, `enterpriseUrl` and what we do not know.
+    /// The other fields of the entry, such as `accountId` and `enterpriseUrl`.
     pub extra: Map<String, Value>,
 }
 
 impl Tokens {
-    /// A text that came with the sign-in.
+    /// Returns an additional field that is text and not empty.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.extra.get(name)?.as_str().filter(|text| !text.is_empty())
     }
 }
 
-/// Where a credential was read.
+/// The source of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// The variable that takes the place of the files.
+    /// The environment variable that replaces the files.
     Variable,
     /// OpenCode's file, which is never written.
     Original,
-    /// Our own file.
+    /// Our file.
     Own,
 }
 
-/// The credentials as they were when they were read.
+/// A snapshot of the credentials.
 #[derive(Debug, Clone, Default)]
 pub struct Stored {
     entries: BTreeMap<String, (Credential, Source)>,
-    /// Entries that were passed over, and why.
+    /// The entries that were ignored, and the reasons.
     pub warnings: Vec<String>,
 }
 
 impl Stored {
-    /// The credential for a provider.
+    /// Returns the credential of a provider.
     #[must_use]
     pub fn get(&self, provider: &str) -> Option<&Credential> {
         self.entries.get(name(provider)).map(|(credential, _)| credential)
     }
 
-    /// Whether the same keys and accounts are there; tokens, which are renewed now and then, do not count.
+    /// Returns whether both contain the same keys and accounts. Ignores tokens, which change when
+    /// they are refreshed.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         let alike = |one: &Credential, other: &Credential| match (one, other) {
@@ -107,21 +108,21 @@ impl Stored {
                 .all(|((one, (mine, _)), (other, (theirs, _)))| one == other && alike(mine, theirs))
     }
 
-    /// Every provider there is a credential for, by name.
+    /// Returns all credentials, sorted by provider.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Credential, Source)> {
         self.entries.iter().map(|(provider, (credential, source))| (provider.as_str(), credential, *source))
     }
 
-    fn read(&mut self, entries: Map<String, Value>, source: Source, shown: &str) {
+    fn read(&mut self, entries: Map<String, Value>, source: Source, label: &str) {
         for (provider, value) in entries {
-            // Addresses are stored with and without the slash at their end.
+            // URLs are stored with and without a trailing slash.
             let provider = name(&provider);
             match credential(&value) {
                 Some(credential) => drop(self.entries.insert(provider.to_owned(), (credential, source))),
-                // Signed out here; the original's file is not ours to change.
+                // The user signed out here; the original's file must not be changed.
                 None if value.is_null() => drop(self.entries.remove(provider)),
                 None if self.warnings.len() < WARNINGS_LIMIT => self.warnings.push(format!(
-                    "`{shown}`: the entry `{provider}` is not a credential this version knows, and is ignored"
+                    "`{label}`: the entry `{provider}` is not a credential that this version supports; ignoring it"
                 )),
                 None => {}
             }
@@ -129,38 +130,40 @@ impl Stored {
     }
 }
 
-/// Inode, length and time of the two files, as far as they are there.
+/// Inode, length and modification time of both files, if they exist.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stamp([Option<(u64, u64, i64, i64)>; 2]);
 
-/// Where credentials are read and written. Clones share everything.
+/// Reads and writes credentials. Clones share everything.
 #[derive(Clone)]
 pub struct Vault(Arc<Inner>);
 
 struct Inner {
     own: PathBuf,
     original: PathBuf,
-    /// JSON in place of the files, and what has been changed of it since; nothing of that is written.
+    /// JSON that replaces the files, with later changes. Never written to disk.
     given: Option<Mutex<String>>,
 }
 
 impl Vault {
-    /// The vault in our file, over the original's; `given` is JSON that takes the place of both.
+    /// Creates a vault in the file `own` over the file `original`. `given` is JSON that replaces
+    /// both.
     #[must_use]
     pub fn new(own: PathBuf, original: PathBuf, given: Option<String>) -> Self {
         Self(Arc::new(Inner { own, original, given: given.map(Mutex::new) }))
     }
 
-    /// Reads what is stored; that nothing is, is no error.
+    /// Reads the stored credentials. Missing files are empty.
     ///
     /// # Errors
-    /// When a file is there and cannot be read.
+    ///
+    /// Fails if a file exists but cannot be read.
     pub fn read(&self) -> Result<Stored, Error> {
         let mut stored = Stored::default();
         if let Some(given) = &self.0.given {
             let text = given.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let shown = "OPENCODE_AUTH_CONTENT";
-            stored.read(parse(&text, shown)?, Source::Variable, shown);
+            let label = "OPENCODE_AUTH_CONTENT";
+            stored.read(parse(&text, label)?, Source::Variable, label);
             return Ok(stored);
         }
         for (path, source) in [(&self.0.original, Source::Original), (&self.0.own, Source::Own)] {
@@ -169,43 +172,46 @@ impl Vault {
         Ok(stored)
     }
 
-    /// What the files look like from outside: it differs when one was replaced.
+    /// Returns a stamp that changes when a file is replaced.
     #[must_use]
     pub fn stamp(&self) -> Stamp {
         let of = |path: &PathBuf| {
             let file = std::fs::metadata(path).ok()?;
             Some((file.ino(), file.len(), file.mtime(), file.mtime_nsec()))
         };
-        // What a variable gives is changed by this process alone.
+        // Only this process changes the credentials from a variable.
         if self.0.given.is_some() { Stamp::default() } else { Stamp([of(&self.0.original), of(&self.0.own)]) }
     }
 
-    /// The file that is written.
+    /// Returns the path of the file that is written.
     #[must_use]
     pub fn path(&self) -> &std::path::Path {
         &self.0.own
     }
 
-    /// Stores a credential in place of the one there is. Waits for other processes, on a thread that may.
+    /// Stores a credential and replaces an existing one. Blocks the thread while other processes
+    /// write.
     ///
     /// # Errors
-    /// When the file cannot be read, locked or written; then it is as it was.
+    ///
+    /// Fails if the file cannot be read, locked or written. The file is then unchanged.
     pub fn set(&self, provider: &str, credential: &Credential) -> Result<(), Error> {
-        let provider = checked(provider)?;
+        let provider = check_name(provider)?;
         self.change(|entries| {
-            // The original writes addresses with a slash at their end, and it stays.
-            let known = entries.keys().find(|known| name(known) == provider).cloned();
-            entries.insert(known.unwrap_or_else(|| provider.to_owned()), json(credential));
+            // OpenCode writes URLs with a trailing slash. The existing spelling is kept.
+            let current = entries.keys().find(|current| name(current) == provider).cloned();
+            entries.insert(current.unwrap_or_else(|| provider.to_owned()), json(credential));
         })
     }
 
-    /// Changes the credential that is there at the moment of writing; whether there is one. What others
-    /// have stored of it meanwhile is not lost.
+    /// Changes a credential in its newest state, so that changes by other processes are not lost.
+    /// Returns whether the credential exists.
     ///
     /// # Errors
-    /// When the file cannot be read, locked or written; then it is as it was.
+    ///
+    /// Fails if the file cannot be read, locked or written. The file is then unchanged.
     pub fn amend(&self, provider: &str, amend: impl FnOnce(&mut Credential)) -> Result<bool, Error> {
-        let provider = checked(provider)?;
+        let provider = check_name(provider)?;
         let original = match &self.0.given {
             Some(_) => None,
             None => entry(&file::read(&self.0.original)?, provider).cloned(),
@@ -213,35 +219,36 @@ impl Vault {
         let mut found = false;
         self.change(|entries| {
             let stored = entry(entries, provider).or(original.as_ref());
-            let Some(mut known) = stored.and_then(credential) else { return };
+            let Some(mut current) = stored.and_then(credential) else { return };
             found = true;
-            let before = known.clone();
-            amend(&mut known);
-            if known == before {
+            let before = current.clone();
+            amend(&mut current);
+            if current == before {
                 return;
             }
-            let key = entries.keys().find(|known| name(known) == provider).cloned();
-            entries.insert(key.unwrap_or_else(|| provider.to_owned()), json(&known));
+            let key = entries.keys().find(|current| name(current) == provider).cloned();
+            entries.insert(key.unwrap_or_else(|| provider.to_owned()), json(&current));
         })?;
         Ok(found)
     }
 
-    /// Forgets a credential; whether there was one.
+    /// Removes a credential. Returns whether it existed.
     ///
-    /// One of the original's file stays there, and is marked in ours as signed out.
+    /// A credential in the original's file stays there, and our file marks it as signed out.
     ///
     /// # Errors
-    /// When the file cannot be read, locked or written; then it is as it was.
+    ///
+    /// Fails if the file cannot be read, locked or written. The file is then unchanged.
     pub fn remove(&self, provider: &str) -> Result<bool, Error> {
-        let provider = checked(provider)?;
-        let was = self.read()?.get(provider).is_some();
+        let provider = check_name(provider)?;
+        let exists = self.read()?.get(provider).is_some();
         let in_original = self.0.given.is_none()
-            && file::read(&self.0.original)?.keys().any(|known| name(known) == provider);
-        if !was {
+            && file::read(&self.0.original)?.keys().any(|current| name(current) == provider);
+        if !exists {
             return Ok(false);
         }
         self.change(|entries| {
-            entries.retain(|known, _| name(known) != provider);
+            entries.retain(|current, _| name(current) != provider);
             if in_original {
                 entries.insert(provider.to_owned(), Value::Null);
             }
@@ -249,12 +256,13 @@ impl Vault {
         Ok(true)
     }
 
-    /// Keeps other processes from renewing the sign-in of a provider, unless one of them does.
-    pub(crate) fn lock_renewal(&self, provider: &str) -> Result<Option<Lock>, Error> {
-        let provider = checked(provider)?;
+    /// Locks the token refresh of a provider against other processes. Returns `None` if one of them
+    /// holds the lock.
+    pub(crate) fn lock_refresh(&self, provider: &str) -> Result<Option<Lock>, Error> {
+        let provider = check_name(provider)?;
         let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
         let safe: String = provider.chars().map(safe).take(100).collect();
-        Lock::attempt(&beside(&self.0.own, &format!(".{safe}.lock")))
+        Lock::try_acquire(&with_suffix(&self.0.own, &format!(".{safe}.lock")))
     }
 
     fn change(&self, change: impl FnOnce(&mut Map<String, Value>)) -> Result<(), Error> {
@@ -265,14 +273,14 @@ impl Vault {
             *text = Value::Object(entries).to_string();
             return Ok(());
         }
-        let _lock = Lock::take(&beside(&self.0.own, ".lock"))?;
+        let _lock = Lock::acquire(&with_suffix(&self.0.own, ".lock"))?;
         let mut entries = file::read(&self.0.own)?;
         change(&mut entries);
         file::write(&self.0.own, &entries)
     }
 }
 
-fn beside(path: &std::path::Path, end: &str) -> PathBuf {
+fn with_suffix(path: &std::path::Path, end: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(end);
     path.with_file_name(name)
@@ -282,12 +290,12 @@ fn name(provider: &str) -> &str {
     provider.trim_end_matches('/')
 }
 
-/// The entry of a provider, with or without a slash at its end.
+/// Returns the entry of a provider, with or without a trailing slash.
 fn entry<'a>(entries: &'a Map<String, Value>, provider: &str) -> Option<&'a Value> {
-    entries.iter().rfind(|(known, _)| name(known) == provider).map(|(_, entry)| entry)
+    entries.iter().rfind(|(current, _)| name(current) == provider).map(|(_, entry)| entry)
 }
 
-fn checked(provider: &str) -> Result<&str, Error> {
+fn check_name(provider: &str) -> Result<&str, Error> {
     let provider = name(provider);
     if provider.is_empty() || provider.len() > NAME_LIMIT_BYTES || provider.chars().any(char::is_control) {
         return Err(Error::rejected("a provider's name must be one line of 1 to 512 bytes"));
@@ -295,31 +303,31 @@ fn checked(provider: &str) -> Result<&str, Error> {
     Ok(provider)
 }
 
-/// Reads a document of credentials; a problem is named by its place alone, as the text is secret.
-fn parse(text: &str, shown: &str) -> Result<Map<String, Value>, Error> {
+/// Parses a file of credentials. Errors contain only the position, because the text is secret.
+fn parse(text: &str, label: &str) -> Result<Map<String, Value>, Error> {
     let text = text.trim_start_matches('\u{feff}');
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
     match serde_json::from_str(text) {
         Ok(Value::Object(entries)) => Ok(entries),
-        Ok(_) => Err(Error::rejected(format!("`{shown}` must hold a JSON object"))),
+        Ok(_) => Err(Error::rejected(format!("`{label}` must contain a JSON object"))),
         Err(why) => Err(Error::rejected(format!(
-            "`{shown}` line {}, column {}: this is not JSON; mend or remove the file",
+            "`{label}` line {}, column {}: this is not JSON; fix or remove the file",
             why.line(),
             why.column()
         ))),
     }
 }
 
-/// Reads one entry.
+/// Parses an entry.
 #[must_use]
 pub fn credential(entry: &Value) -> Option<Credential> {
     let entry = entry.as_object()?;
     let text = |key: &str| entry.get(key)?.as_str().map(str::to_owned);
-    let rest = |known: &[&str]| {
+    let rest = |current: &[&str]| {
         let mut rest = entry.clone();
-        rest.retain(|key, _| key != "type" && !known.contains(&key.as_str()));
+        rest.retain(|key, _| key != "type" && !current.contains(&key.as_str()));
         rest
     };
     match entry.get("type")?.as_str()? {
@@ -335,7 +343,7 @@ pub fn credential(entry: &Value) -> Option<Credential> {
     }
 }
 
-/// The entry of a credential, in the original's form.
+/// Returns the entry of a credential, in OpenCode's format.
 fn json(credential: &Credential) -> Value {
     let mut entry = Map::new();
     let mut put = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));

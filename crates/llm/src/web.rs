@@ -1,8 +1,7 @@
-//! Single requests to servers that are no providers.
+//! Single HTTP requests to servers that are not model providers.
 //!
-//! Proxies and certificates are those of the network around; nothing is followed,
-//! and a request reaches the addresses that it is given or none, whatever its name
-//! means a moment later.
+//! Requests use the configured proxies and certificates and follow no redirects. A request connects
+//! only to the given addresses, even if the DNS answer for its host changes.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,64 +13,65 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, 
 use crate::Client;
 use crate::error::cut;
 
-/// How long a server may take to let itself be connected to.
+/// Time limit of connecting.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// A request: a GET, or a POST of JSON.
+/// A GET request, or a POST request with JSON.
 #[derive(Debug)]
 pub struct Call<'a> {
-    /// Where to.
+    /// The URL.
     pub url: &'a Url,
-    /// The only addresses that the server may have; none leaves it to the proxy on the way.
+    /// The addresses that may be connected to. If empty, only a proxy can reach the server.
     pub addresses: &'a [SocketAddr],
-    /// What kinds of answer are wanted.
+    /// The `accept` header.
     pub accept: &'static str,
     /// JSON to post.
     pub body: Option<&'a str>,
-    /// Bytes that the answer may have, with nothing compressed.
+    /// Limit of the answer's body after decompression.
     pub limit_bytes: usize,
 }
 
-/// An answer; only the body of one of success is read.
+/// An answer. The body is read only if the status is a success.
 #[derive(Debug, Default)]
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
-    /// What it says it is.
+    /// The `content-type` header.
     pub content_type: String,
-    /// Where else it says to look.
+    /// The `location` header.
     pub location: Option<String>,
-    /// All of it.
+    /// The body.
     pub body: Vec<u8>,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum Unanswered {
-    /// The answer is larger than was asked for.
+pub enum Error {
+    /// The answer exceeds the limit.
     #[error("the answer is too large")]
     TooLarge,
-    /// The server could not be reached, or broke off.
+    /// The server is unreachable, or closed the connection early.
     #[error("{0}")]
     Unreachable(String),
 }
 
-/// Whether a proxy is named for such addresses.
+/// Returns whether a proxy is configured for `url`.
 #[must_use]
 pub fn has_proxy(client: &Client, url: &Url) -> bool {
     client.connections.has_proxy(url)
 }
 
-/// Sends one request and reads its answer; whoever waits sets the time.
+/// Sends a request and reads the answer. The caller sets the time limit.
 ///
 /// # Errors
-/// When the server cannot be reached or sends more than is wanted.
-pub async fn send(client: &Client, call: &Call<'_>) -> Result<Answer, Unanswered> {
+///
+/// Fails if the server is unreachable or the answer exceeds the limit.
+pub async fn send(client: &Client, call: &Call<'_>) -> Result<Answer, Error> {
     let (connections, url, pinned) = (client.connections.clone(), call.url.clone(), Pinned::new(call));
-    // Reading the machine's certificates takes a while.
+    // Loading the system's certificates blocks for a while.
     let ready = tokio::task::spawn_blocking(move || connections.pinned(&url, CONNECT, pinned)).await;
-    let ready = ready.map_err(|error| Unanswered::Unreachable(error.to_string()))?;
-    let http = ready.map_err(|error| Unanswered::Unreachable(error.to_string()))?;
+    let ready = ready.map_err(|error| Error::Unreachable(error.to_string()))?;
+    let http = ready.map_err(|error| Error::Unreachable(error.to_string()))?;
     let request = match call.body {
         Some(body) => {
             http.post(call.url.clone()).header(CONTENT_TYPE, "application/json").body(body.to_owned())
@@ -79,7 +79,7 @@ pub async fn send(client: &Client, call: &Call<'_>) -> Result<Answer, Unanswered
         None => http.get(call.url.clone()),
     };
     let sent = request.header(ACCEPT, call.accept).send().await;
-    let mut response = sent.map_err(|why| Unanswered::Unreachable(reason(&why)))?;
+    let mut response = sent.map_err(|why| Error::Unreachable(reason(&why)))?;
     let mut answer = Answer {
         status: response.status().as_u16(),
         content_type: header(response.headers(), &CONTENT_TYPE).unwrap_or_default(),
@@ -89,38 +89,39 @@ pub async fn send(client: &Client, call: &Call<'_>) -> Result<Answer, Unanswered
     if !response.status().is_success() {
         return Ok(answer);
     }
-    let told = response.content_length().and_then(|length| usize::try_from(length).ok());
-    if told.is_some_and(|length| length > call.limit_bytes) {
-        return Err(Unanswered::TooLarge);
+    let length = response.content_length().and_then(|length| usize::try_from(length).ok());
+    if length.is_some_and(|length| length > call.limit_bytes) {
+        return Err(Error::TooLarge);
     }
-    while let Some(piece) = response.chunk().await.map_err(|why| Unanswered::Unreachable(reason(&why)))? {
+    while let Some(piece) = response.chunk().await.map_err(|why| Error::Unreachable(reason(&why)))? {
         if answer.body.len() + piece.len() > call.limit_bytes {
-            return Err(Unanswered::TooLarge);
+            return Err(Error::TooLarge);
         }
         answer.body.extend_from_slice(&piece);
     }
     Ok(answer)
 }
 
-/// Posts JSON with headers of its own: the status of the answer, which is not read.
+/// Posts JSON with extra headers and returns the status. Does not read the answer.
 ///
 /// # Errors
-/// When the server cannot be reached or a header is none.
+///
+/// Fails if the server is unreachable or a header is invalid.
 pub async fn post(
     client: &Client,
     url: &Url,
     headers: &[(String, String)],
     body: Vec<u8>,
-) -> Result<u16, Unanswered> {
+) -> Result<u16, Error> {
     let (connections, to) = (client.connections.clone(), url.clone());
     let ready = tokio::task::spawn_blocking(move || connections.to(&to, CONNECT)).await;
-    let ready = ready.map_err(|error| Unanswered::Unreachable(error.to_string()))?;
-    let http = ready.map_err(|error| Unanswered::Unreachable(error.to_string()))?;
+    let ready = ready.map_err(|error| Error::Unreachable(error.to_string()))?;
+    let http = ready.map_err(|error| Error::Unreachable(error.to_string()))?;
     let mut request = http.post(url.clone()).header(CONTENT_TYPE, "application/json").body(body);
     for (name, value) in headers {
         request = request.header(name, value);
     }
-    let sent = request.send().await.map_err(|why| Unanswered::Unreachable(reason(&why)))?;
+    let sent = request.send().await.map_err(|why| Error::Unreachable(reason(&why)))?;
     Ok(sent.status().as_u16())
 }
 
@@ -129,7 +130,7 @@ fn header(headers: &HeaderMap<HeaderValue>, name: &HeaderName) -> Option<String>
     Some(cut(&String::from_utf8_lossy(value), 8192).to_owned())
 }
 
-/// The innermost reason, which is the one that says something.
+/// Returns the innermost error, which is the most specific.
 fn reason(error: &reqwest::Error) -> String {
     let mut inner: &dyn std::error::Error = error;
     while let Some(source) = inner.source() {
@@ -138,7 +139,7 @@ fn reason(error: &reqwest::Error) -> String {
     cut(&inner.to_string(), 300).to_owned()
 }
 
-/// Knows one name, and asks the machine for any other: that of a proxy.
+/// A resolver with fixed addresses for one host. Resolves other names, such as a proxy's, as usual.
 #[derive(Debug)]
 pub(crate) struct Pinned {
     host: String,
@@ -158,7 +159,7 @@ impl Resolve for Pinned {
             let addresses = self.addresses.clone();
             return Box::pin(async move {
                 if addresses.is_empty() {
-                    return Err("its name is not known".into());
+                    return Err("the host has no known address".into());
                 }
                 Ok(Box::new(addresses.into_iter()) as Addrs)
             });

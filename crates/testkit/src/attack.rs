@@ -1,14 +1,13 @@
-//! Hostile attempts through the built program, and the effect that each must not have.
+//! Hostile repositories, configurations, requests and tool calls that the program must withstand.
 //!
-//! A [`Case`] sets a project up, does something a user or a client would do, and names what must not come
-//! of it. Every hostile case also fails if a canary file appears, if a secret of the user reaches the model
-//! or another listener, if a process hangs, or if a listener that the repository names is contacted before
-//! the repository is trusted. A harmless case must work without a question.
+//! A [`Case`] sets up a project, does something that a user or a client would do, and names the effects that
+//! must not occur. Every hostile case also fails if a canary file appears, if a secret of the user reaches the
+//! model or another listener, if a process hangs, or if a listener that the repository names is contacted
+//! before the repository is trusted. A harmless case must work without a permission request.
 //!
-//! Each case is played in every [`Trust`] state that it names, in a project and a home of its own.
+//! Each case is played in every [`Trust`] state that it names, with its own project and home.
 //!
-//! To add a case, add an entry to one of the tables below `attack/`, or a few lines to one of their
-//! functions:
+//! To add a case, add an entry to one of the tables in `attack/`, or a few lines to one of the functions there:
 //!
 //! ```text
 //! hostile(Kind::Configuration, "shell")
@@ -17,7 +16,7 @@
 //!     .calls([("bash", r#"{"command": "ls"}"#)])
 //! ```
 //!
-//! In all texts `@P` stands for the project, `@H` for the home, `@O` for a directory outside of the project,
+//! In all texts `@P` stands for the project, `@H` for the home, `@O` for a directory outside the project,
 //! `@C` for the canary file, `@S` for the user's secret, `@K` for the user's key, `@L` for the address of the
 //! listener and `@M` for that of the scripted model.
 
@@ -43,23 +42,23 @@ mod traced;
 mod wire;
 
 pub use case::Case;
-pub use traced::{Traced, TracedRun};
+pub use traced::{TracedRun, TracedRuns};
 
-/// How many plays are at work at once unless the caller says otherwise.
+/// The default number of concurrent plays.
 const LANES: usize = 4;
 
-/// What a case is about.
+/// The subject of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// Shell commands that try to get around permission rules.
     Commands,
-    /// What a repository brings besides its configuration: git settings, links, odd files.
+    /// Files of a repository besides its configuration: git settings, links, odd files.
     Repositories,
     /// The keys of a repository's configuration.
     Configuration,
     /// Requests to a server.
     Requests,
-    /// Every route of a server, asked by a page of another site.
+    /// Every route of a server, requested by a page of another site.
     Routes,
     /// Tool calls of a model.
     Tools,
@@ -87,7 +86,7 @@ impl fmt::Display for Kind {
 /// How much the user trusts the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// The user has not been asked, or has not answered.
+    /// The user has not decided.
     Untrusted,
     /// The environment trusts every directory.
     All,
@@ -114,15 +113,15 @@ impl Trust {
     }
 }
 
-/// What became of one play of a case.
+/// The result of a play.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// The attempt had no effect, or the harmless case worked.
+    /// The attack had no effect, or the harmless case worked.
     Held,
-    /// The attempt had the effect that it must not have, or the harmless case did not work.
+    /// The attack had a forbidden effect, or the harmless case did not work.
     Failed(String),
-    /// A harmless case raised a question.
-    Asked(String),
+    /// A harmless case needed permission.
+    NeedsPermission(String),
     /// The case cannot be played here.
     Skipped(String),
 }
@@ -132,22 +131,22 @@ pub enum Verdict {
 pub struct Outcome {
     /// The stable name of the case, with its trust state.
     pub name: String,
-    /// What the case is about.
+    /// The subject of the case.
     pub kind: Kind,
     /// Whether the case is an attack.
     pub is_hostile: bool,
-    /// What became of it.
+    /// The result.
     pub verdict: Verdict,
-    /// How long it took, if it was played by itself.
+    /// The time of the play, or its share if several attempts were played together.
     pub took: Duration,
 }
 
-/// How much of the corpus is played.
+/// The part of the corpus that is played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Everything.
     Long,
-    /// A representative part, for the test suite.
+    /// A representative part for the test suite.
     Short,
 }
 
@@ -156,26 +155,26 @@ pub enum Form {
 pub struct Attack {
     /// The program.
     pub binary: PathBuf,
-    /// How many plays are at work at once.
+    /// The number of concurrent plays.
     pub lanes: usize,
-    /// How much is played.
+    /// The part that is played.
     pub form: Form,
-    /// Only plays whose name contains one of these; all if it is empty.
+    /// Play only cases whose name contains one of these texts. An empty list plays all.
     pub only: Vec<String>,
-    /// Called with each outcome as it comes.
+    /// Called with each outcome.
     pub progress: fn(&Outcome),
 }
 
-/// A piece of work of one lane.
+/// A unit of work of a lane.
 type Job = Box<dyn FnOnce(&Attack) -> Vec<Outcome> + Send>;
 
 impl Attack {
-    /// The whole corpus, played through this program.
+    /// Creates an attack on a program with the whole corpus.
     pub fn new(binary: impl Into<PathBuf>) -> Self {
         Self { binary: binary.into(), lanes: LANES, form: Form::Long, only: Vec::new(), progress: |_| {} }
     }
 
-    /// Plays the corpus; the outcomes are sorted by kind and name.
+    /// Plays the corpus and returns the outcomes, sorted by kind and name.
     #[must_use]
     pub fn play(&self) -> Vec<Outcome> {
         let jobs: Mutex<VecDeque<Job>> = Mutex::new(self.jobs().into());
@@ -187,7 +186,7 @@ impl Attack {
                         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                         let Some(job) = job else { return };
                         let mut outcomes = job(self);
-                        outcomes.retain(|outcome| self.wants(&outcome.name));
+                        outcomes.retain(|outcome| self.includes(&outcome.name));
                         outcomes.iter().for_each(self.progress);
                         found.lock().unwrap_or_else(PoisonError::into_inner).extend(outcomes);
                     }
@@ -208,9 +207,9 @@ impl Attack {
             let states = case.states.clone();
             for trust in states {
                 let case = case.clone();
-                let is_wanted = self.wants(&name(&case, trust))
+                let is_included = self.includes(&name(&case, trust))
                     && (self.form == Form::Long || (case.is_in_short && trust != Trust::None));
-                if is_wanted {
+                if is_included {
                     jobs.push(Box::new(move |attack: &Self| vec![play(attack, &case, trust)]));
                 }
             }
@@ -218,12 +217,12 @@ impl Attack {
         jobs
     }
 
-    fn wants(&self, name: &str) -> bool {
+    fn includes(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|part| name.contains(part.as_str()))
     }
 }
 
-/// Every case that is played by itself.
+/// Returns every case that is played on its own.
 #[must_use]
 pub fn cases() -> Vec<Case> {
     [
@@ -263,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_case_has_a_name_of_its_own_and_there_are_enough() {
+    fn every_case_has_a_unique_name_and_there_are_enough() {
         let all = cases();
         let names: HashSet<_> = all.iter().map(|case| (case.kind, case.name.clone())).collect();
         let twice: Vec<_> = all
@@ -276,7 +275,7 @@ mod tests {
         assert_eq!(names.len(), all.len(), "{twice:?}");
         let commands = crate::escape::GROUPS.iter().flat_map(|group| group.attempts);
         let (harmless, hostile): (Vec<_>, Vec<_>) =
-            commands.map(|one| one.fate == crate::escape::Fate::Done).partition(|is_done| *is_done);
+            commands.map(|one| one.expected == crate::escape::Expected::Run).partition(|is_done| *is_done);
         let own = all.iter().filter(|case| case.is_hostile).count();
         assert!(own >= 400 && own + hostile.len() >= 700, "{own} hostile cases");
         let own = all.len() - own;

@@ -9,9 +9,9 @@ use codewright_scripted::{Error, Recorded, Script, Server};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// A scripted model on a thread of its own; dropping it stops it.
+/// A scripted model on its own thread; dropping it stops it.
 ///
-/// Its methods must not be called from within a runtime: use [`Server`] there.
+/// Do not call its methods in a runtime: use [`Server`] there.
 pub struct BlockingServer {
     server: Arc<Server>,
     runtime: Handle,
@@ -30,9 +30,9 @@ impl BlockingServer {
         let thread = std::thread::Builder::new().name("scripted-model".to_owned()).spawn(move || {
             runtime.block_on(async move {
                 let server = Server::start(script).await.map(Arc::new);
-                // The starter waits for this below and then drops the other end.
+                // `start` waits for this message and then drops the receiver.
                 if report.send(server).is_ok() {
-                    // An error here is the sender's end, which is the signal.
+                    // The sender is dropped to stop the thread, which is an error here.
                     stopped.await.unwrap_or_default();
                 }
             });
@@ -41,32 +41,32 @@ impl BlockingServer {
         Ok(Self { server, runtime: handle, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens, as `http://127.0.0.1:PORT`.
+    /// Returns the address, `http://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
         self.server.url()
     }
 
-    /// The model requests so far, oldest first.
+    /// Returns the model requests so far, oldest first.
     pub fn requests(&self) -> Vec<Recorded> {
         self.server.requests()
     }
 
-    /// The requests that were for the conversation itself, not its title or summary.
+    /// Returns the requests of conversations, without those for titles and summaries.
     pub fn main_requests(&self) -> Vec<Recorded> {
         self.server.main_requests()
     }
 
-    /// Everything a provider would have refused, and every unknown route.
+    /// Returns the faults of requests that a provider would refuse, and requests to unknown routes.
     pub fn problems(&self) -> Vec<String> {
         self.server.problems()
     }
 
-    /// Waits for the `n`th main request, from 1.
+    /// Waits for the `n`th main request, counted from 1.
     pub fn wait_for_request(&self, n: u64, deadline: Duration) -> Result<Recorded, Error> {
         self.runtime.block_on(self.server.wait_for_request(n, deadline))
     }
 
-    /// Waits until the answer to the `n`th main request, from 1, is over.
+    /// Waits until the answer to the `n`th main request, counted from 1, is over.
     pub fn wait_for_end(&self, n: u64, deadline: Duration) -> Result<Recorded, Error> {
         self.runtime.block_on(self.server.wait_for_end(n, deadline))
     }
@@ -76,7 +76,7 @@ impl Drop for BlockingServer {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // The thread's own panic was shown when it happened.
+            // A panic of the thread was printed when it happened.
             thread.join().unwrap_or_default();
         }
     }

@@ -1,16 +1,14 @@
-//! Recorded cases of the original, played again against a built program.
+//! Replays recorded OpenCode sessions against a built program and compares the results.
 //!
-//! A recording holds the events of a session and what its routes showed afterwards. The model's
-//! side of it is turned into a script, the user's side into calls of the same routes in the same
-//! order, and what the program says is held against the record: every event of a lane in its
-//! order, every message, after ids, times and places are taken out.
+//! A recording holds the events of a session and its messages at the end. The model's answers become a
+//! script, the user's actions become calls of the same routes in the same order. The program's events and
+//! messages must equal the recorded ones after ids, times and paths are replaced by placeholders.
 //!
-//! Events whose moment is no promise (a title that arrives, totals that are counted again) count
-//! with their last content; the rest counts one by one.
+//! Events are compared in lanes, because the order between lanes is not promised. Of an event whose time is
+//! not promised either, such as a title update, only the last content counts.
 //!
-//! A case comes again in one of two degrees: identical to the value, or in sequence and shape,
-//! where what the program says in words of its own and what it counts by design may differ (the
-//! rule stands in `shape.rs`).
+//! A case can be identical (all values are equal) or alike (same sequence and shape). Texts and counts that
+//! Codewright words or counts differently by design may differ in an alike case: see `shape.rs`.
 
 mod act;
 mod compare;
@@ -26,31 +24,31 @@ use anyhow::{Context, Result};
 
 use recording::Recording;
 
-/// What one case showed.
+/// The result of one case.
 #[derive(Debug)]
 pub struct Outcome {
     /// The case.
     pub name: String,
     /// Recorded events and messages.
     pub recorded: usize,
-    /// What came again to the value.
-    pub values: Found,
-    /// What came again in sequence and shape.
-    pub shapes: Found,
+    /// The comparison of values.
+    pub values: Matches,
+    /// The comparison of shapes.
+    pub shapes: Matches,
 }
 
-/// How much of a recording was found again.
+/// The recorded events and messages that the program repeated.
 #[derive(Debug, Default)]
-pub struct Found {
-    /// Recorded events and messages that were found.
+pub struct Matches {
+    /// The number of recorded events and messages that were found.
     pub same: usize,
-    /// What was recorded and not found (`-`), or found and not recorded (`+`).
+    /// Events and messages that were recorded but not found (`-`), or found but not recorded (`+`).
     pub differences: Vec<String>,
 }
 
 impl Outcome {
     fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), recorded: 0, values: Found::default(), shapes: Found::default() }
+        Self { name: name.to_owned(), recorded: 0, values: Matches::default(), shapes: Matches::default() }
     }
 
     /// Whether nothing differs.
@@ -86,7 +84,7 @@ pub fn cases(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Plays a case against the program.
+/// Replays a case against the program.
 pub fn play(program: &Path, folder: &Path, name: &str) -> Result<Outcome> {
     let recording =
         Recording::read(folder, name).with_context(|| format!("cannot read the case `{name}`"))?;

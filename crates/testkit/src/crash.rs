@@ -1,17 +1,17 @@
-//! The program killed at random moments, and what it must not have lost.
+//! Kills the program at random moments and checks that nothing is lost.
 //!
-//! A [`Crash`] plays rounds. In most of them a server of the program, or a `run`, gets prompts whose answers
-//! stream and call tools, and is killed with SIGKILL at a random moment: while it starts, streams, runs a command,
-//! stores. Every few rounds it is left alone, each session is given one more prompt, and everything is held
-//! against what is known from outside:
+//! A [`Crash`] consists of rounds. In most rounds a server, or a `run`, gets prompts whose answers stream and
+//! call tools, and is killed with SIGKILL while it starts, streams, runs a command or writes. Every few rounds
+//! it is not killed: each session gets one more prompt, and the state is compared with the record of the
+//! clients:
 //!
-//! - an event that a client has received is in the log, under its place and id, for ever;
-//! - a prompt that was accepted is in its session;
-//! - the model refused no request: whatever a crash cuts off, the transcript still makes a valid one;
-//! - no command ran twice, one that is recorded as done ran, and one recorded as never begun did not;
-//! - after an answered prompt nothing is open any more.
+//! - Every event that a client received is in the log with its position and id.
+//! - Every accepted prompt is in its session.
+//! - The model refused no request: a transcript that a crash cut off still makes a valid request.
+//! - No command ran twice. A call recorded as done ran, and a call recorded as not started did not.
+//! - After an answered prompt no call and no text is open.
 //!
-//! Commands leave a line each in a file that only they write, so what they did is known whatever the program says.
+//! Each command appends a line to a file, so its effect is known independently of the program.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -28,65 +28,65 @@ use crate::project::Project;
 use crate::run::{Run, Running};
 
 mod check;
-mod known;
 mod model;
+mod record;
 
-use known::Known;
+use record::ClientRecord;
 
-/// After so many rounds with a kill there is one without.
+/// The number of rounds with a kill before one without.
 const CALM_EVERY: u32 = 5;
-/// After so many rounds everything begins anew in an empty home, so that looking through the log stays short.
+/// The number of rounds before a new, empty home is used, which keeps the log short to read.
 const ROUNDS_OF_A_HOME: u32 = 50;
-/// How long a killed program lives at most after it was given its prompts.
+/// The longest time from the prompts to the kill.
 const MOST_LIFE: Duration = Duration::from_millis(900);
-/// How long a start may take that is killed.
+/// The longest time from a start to the kill.
 const MOST_START: Duration = Duration::from_millis(60);
-/// How long anything that is not killed may take.
+/// The deadline of everything that is not killed.
 const DEADLINE: Duration = Duration::from_secs(90);
 
-/// What is played.
+/// A crash test.
 #[derive(Debug, Clone)]
 pub struct Crash {
     /// The program.
     pub binary: PathBuf,
-    /// How often it is killed.
+    /// The number of kills.
     pub kills: u32,
-    /// How many sessions have prompts at once.
+    /// The number of sessions with prompts at the same time.
     pub sessions: usize,
-    /// What decides the moments; the same seed tries the same ones, as far as the machine lets it.
+    /// The seed of the random moments. The same seed gives about the same moments.
     pub seed: u64,
 }
 
-/// What was found.
+/// The result of a crash test.
 #[derive(Debug, Clone, Default)]
-pub struct Found {
-    /// Times the program was killed.
+pub struct CrashReport {
+    /// The number of kills.
     pub kills: u32,
-    /// Of them while it started.
+    /// The kills during a start.
     pub in_start: u32,
-    /// Prompts that were accepted.
+    /// The number of accepted prompts.
     pub prompts: u64,
-    /// Events that clients had received.
+    /// The number of events that clients received.
     pub events: u64,
-    /// Commands that left their line.
+    /// The number of commands that wrote their line.
     pub effects: u64,
     /// Calls recorded as done.
     pub done: BTreeSet<String>,
-    /// Calls recorded as never begun.
+    /// Calls recorded as not started.
     pub not_begun: BTreeSet<String>,
-    /// Calls of which the record says that nobody knows.
+    /// Calls recorded as uncertain.
     pub uncertain: BTreeSet<String>,
-    /// Accepted prompts and received events that are gone.
+    /// Accepted prompts and received events that are missing.
     pub lost: BTreeSet<String>,
     /// Requests that the model refused.
     pub refused: BTreeSet<String>,
     /// Commands that ran twice.
     pub doubled: BTreeSet<String>,
-    /// Whatever else is not as it must be.
+    /// Other faults.
     pub wrong: BTreeSet<String>,
 }
 
-impl Found {
+impl CrashReport {
     /// Whether every promise held.
     #[must_use]
     pub fn is_clean(&self) -> bool {
@@ -94,7 +94,7 @@ impl Found {
     }
 }
 
-/// A pseudo-random sequence (splitmix64), so that a seed says everything.
+/// A pseudo-random sequence (splitmix64), so that a seed reproduces a run.
 struct Dice(u64);
 
 impl Dice {
@@ -116,9 +116,9 @@ impl Dice {
 }
 
 impl Crash {
-    /// Plays all rounds. Needs a runtime with time and IO.
-    pub async fn play(&self) -> Result<Found> {
-        let mut found = Found::default();
+    /// Runs all rounds. Needs a runtime with time and IO.
+    pub async fn play(&self) -> Result<CrashReport> {
+        let mut found = CrashReport::default();
         let mut dice = Dice(self.seed);
         while found.kills < self.kills {
             let rounds = ROUNDS_OF_A_HOME.min(self.kills - found.kills);
@@ -131,13 +131,13 @@ impl Crash {
     }
 }
 
-/// One data directory, its project and its model.
+/// A data directory with its project and its model.
 struct Home<'a> {
     plan: &'a Crash,
     project: Project,
     model: Server,
     ids: Ids,
-    known: Known,
+    record: ClientRecord,
     prompts: u64,
 }
 
@@ -146,10 +146,17 @@ impl<'a> Home<'a> {
         let model = Server::start(model::script()).await?;
         let project = Project::git()?;
         project.configure(&model.url())?;
-        Ok(Self { plan, project, model, ids: Ids::new(Clock::system()), known: Known::default(), prompts: 0 })
+        Ok(Self {
+            plan,
+            project,
+            model,
+            ids: Ids::new(Clock::system()),
+            record: ClientRecord::default(),
+            prompts: 0,
+        })
     }
 
-    async fn play(&mut self, rounds: u32, dice: &mut Dice, found: &mut Found) -> Result<()> {
+    async fn play(&mut self, rounds: u32, dice: &mut Dice, found: &mut CrashReport) -> Result<()> {
         for round in 1..=rounds {
             match dice.below(10) {
                 0 => self.kill_start(dice, found).await?,
@@ -184,8 +191,8 @@ impl<'a> Home<'a> {
         Ok((server, Client::http(url, None, None)?))
     }
 
-    /// Killed before or while it says that it listens.
-    async fn kill_start(&mut self, dice: &mut Dice, found: &mut Found) -> Result<()> {
+    /// Kills a server while it starts.
+    async fn kill_start(&mut self, dice: &mut Dice, found: &mut CrashReport) -> Result<()> {
         let server = self.program(&["serve", "--port", "0"]).start()?;
         sleep(dice.span(MOST_START)).await;
         drop(server);
@@ -193,12 +200,12 @@ impl<'a> Home<'a> {
         Ok(())
     }
 
-    /// A `run` that goes on with a session, killed.
+    /// Kills a `run`, which may continue a session.
     async fn kill_run(&mut self, dice: &mut Dice) -> Result<()> {
         self.prompts += 1;
         let text = model::prompt(self.prompts, dice.roll());
         let mut args = vec!["run".to_owned()];
-        if let Some(session) = self.known.any_session(dice.roll()) {
+        if let Some(session) = self.record.any_session(dice.roll()) {
             args.extend(["--session".to_owned(), session.to_string()]);
         }
         args.push(text);
@@ -209,71 +216,71 @@ impl<'a> Home<'a> {
         Ok(())
     }
 
-    async fn kill_server(&mut self, dice: &mut Dice, found: &mut Found) -> Result<()> {
+    async fn kill_server(&mut self, dice: &mut Dice, found: &mut CrashReport) -> Result<()> {
         let (server, client) = self.serve().await?;
-        let mut hearing = JoinSet::new();
-        let events = client.events_after(self.known.last_position()).await?;
-        hearing.spawn(hear(events));
+        let mut listener = JoinSet::new();
+        let events = client.events_after(self.record.last_position()).await?;
+        listener.spawn(receive(events));
         for _ in 0..self.plan.sessions {
             let (session, message, input) = self.prompt(&client, dice).await?;
             client.prompt_async(&session, &input).await?;
-            self.known.accepted(&session, &message);
+            self.record.add_prompt(&session, &message);
             found.prompts += 1;
         }
         sleep(dice.span(MOST_LIFE)).await;
         drop(server);
         // The stream ends with the server.
-        let heard = timeout(DEADLINE, hearing.join_next()).await.context("the stream does not end")?;
-        let heard = heard.context("nobody listened")??;
-        found.events += heard.len() as u64;
-        self.known.heard(heard);
+        let received = timeout(DEADLINE, listener.join_next()).await.context("the stream does not end")?;
+        let received = received.context("there is no listener")??;
+        found.events += received.len() as u64;
+        self.record.add_events(received);
         Ok(())
     }
 
-    /// Nothing is killed; every session answers one more prompt, and is looked at.
-    async fn calm(&mut self, dice: &mut Dice, found: &mut Found) -> Result<()> {
+    /// Sends every session one more prompt without a kill, and checks everything.
+    async fn calm(&mut self, dice: &mut Dice, found: &mut CrashReport) -> Result<()> {
         let (server, client) = self.serve().await?;
-        self.known.check_log(&client, found).await?;
-        for session in self.known.sessions() {
+        self.record.check_log(&client, found).await?;
+        for session in self.record.sessions() {
             self.prompts += 1;
             let message = self.ids.message();
             let input = input(&message, model::prompt(self.prompts, dice.roll()));
             let answered = timeout(DEADLINE, client.prompt(&session, &input)).await;
-            match answered.context("a prompt is not answered")? {
+            match answered.context("a prompt has no answer")? {
                 Ok(answer) => check::answer(&answer, &session, found),
                 Err(error) => {
                     found.wrong.insert(format!("{session} does not answer: {error}"));
                 }
             }
-            self.known.accepted(&session, &message);
+            self.record.add_prompt(&session, &message);
             found.prompts += 1;
         }
         let effects = self.project.read(model::EFFECTS).unwrap_or_default();
         check::doubled(&effects, found);
-        for session in self.known.sessions() {
+        for session in self.record.sessions() {
             let transcript = client.messages(&session, None).await?;
-            self.known.check_prompts(&session, &transcript, found);
+            self.record.check_prompts(&session, &transcript, found);
             check::calls(&transcript, &effects, found);
         }
-        found.effects += self.known.new_effects(&effects);
+        found.effects += self.record.new_effects(&effects);
         server.terminate()?;
         tokio::task::spawn_blocking(move || server.finish()).await??.success()?;
         Ok(())
     }
 
-    /// A prompt for a session that there is or, now and then, for a new one.
+    /// Returns a prompt for an existing session or, now and then, for a new one.
     async fn prompt(
         &mut self,
         client: &Client,
         dice: &mut Dice,
     ) -> Result<(SessionId, MessageId, PromptInput)> {
         self.prompts += 1;
-        let fresh = self.known.sessions().len() < self.plan.sessions || dice.below(8) == 0;
-        let session = match self.known.any_session(dice.roll()).filter(|_| !fresh) {
+        let fresh = self.record.sessions().len() < self.plan.sessions || dice.below(8) == 0;
+        let session = match self.record.any_session(dice.roll()).filter(|_| !fresh) {
             Some(session) => session,
             None => {
                 let session = client.create_session(&SessionInput::default()).await?.id;
-                self.known.made(&session);
+                self.record.add_session(&session);
                 session
             }
         };
@@ -291,18 +298,18 @@ fn input(message: &MessageId, text: String) -> PromptInput {
     }
 }
 
-/// Reads until the stream ends or breaks; what has a place in the log.
-async fn hear(mut events: Events) -> Vec<(u64, String)> {
-    let mut heard = Vec::new();
+/// Reads the stream to its end and returns the position and id of each stored event.
+async fn receive(mut events: Events) -> Vec<(u64, String)> {
+    let mut received = Vec::new();
     let mut last = events.position();
     while let Ok(Some(notice)) = events.next().await {
         let position = events.position();
         if let Some(at) = position
             && position != last
         {
-            heard.push((at, notice.id.to_string()));
+            received.push((at, notice.id.to_string()));
         }
         last = position;
     }
-    heard
+    received
 }

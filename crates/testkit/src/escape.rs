@@ -1,9 +1,10 @@
-//! Ways around permission rules, each of which must be forbidden or asked about.
+//! Attempts to get around permission rules, each of which must be denied or need permission.
 //!
-//! The table is data: rules, what is attempted under them, and what has to become of it. A test of the
-//! program plays all of it and looks at the answers and at the files.
+//! The tables hold rules, attempts under these rules and the expected results. The tests of `codewright` run
+//! every attempt and check the results and the files.
 
 mod corpus;
+mod files;
 mod grammar;
 mod harmless;
 mod hidden;
@@ -11,29 +12,29 @@ mod writers;
 
 pub use corpus::GROUPS;
 
-/// What has to become of an attempt.
+/// The expected result of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
-    /// A rule forbids it.
-    Denied,
-    /// A person is asked.
-    Asked,
-    /// One or the other.
-    Stopped,
-    /// It is done without a question: the rules allow everything it does.
-    Done,
+pub enum Expected {
+    /// A rule denies it.
+    Deny,
+    /// It needs the user's permission.
+    Ask,
+    /// A rule denies it, or it needs permission.
+    DenyOrAsk,
+    /// It runs without a permission request, because the rules allow everything it does.
+    Run,
 }
 
 /// Attempts under the same rules.
 #[derive(Debug, Clone, Copy)]
 pub struct Group {
-    /// What the rules are about.
+    /// The subject of the rules.
     pub name: &'static str,
     /// The `permission` of the configuration, as JSON.
     pub rules: &'static str,
-    /// The agent at work.
+    /// The agent.
     pub agent: &'static str,
-    /// The model at work; it decides about the tools there are.
+    /// The model, which decides about the available tools.
     pub model: &'static str,
     /// The attempts.
     pub attempts: &'static [Attempt],
@@ -41,20 +42,20 @@ pub struct Group {
 
 /// A call of a tool.
 ///
-/// In its input `@V` stands for a file that only this attempt has, `@O` for a directory outside of the
-/// project that has a file `x.txt`, `@P` for the project, and `@{9|text}` for nine times the text.
+/// In its input `@V` stands for a file that only this attempt uses, `@O` for a directory outside the project
+/// that contains a file `x.txt`, `@P` for the project, and `@{9|text}` for nine times the text.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt {
     /// The tool.
     pub tool: &'static str,
-    /// A command line for `bash`, else the input as JSON.
+    /// A command line for `bash`, or the input as JSON for other tools.
     pub input: &'static str,
-    /// What has to become of it.
-    pub fate: Fate,
+    /// The expected result.
+    pub expected: Expected,
 }
 
 impl Attempt {
-    /// Its input with every `@{9|text}` repeated. A text ends with the first `}` that no `}` follows.
+    /// Returns the input with every `@{9|text}` expanded. A text ends with the first `}` that no `}` follows.
     pub fn expanded(&self) -> String {
         let mut out = String::new();
         let mut rest = self.input;
@@ -70,26 +71,26 @@ impl Attempt {
     }
 }
 
-const fn bash(input: &'static str, fate: Fate) -> Attempt {
-    Attempt { tool: "bash", input, fate }
+const fn bash(input: &'static str, expected: Expected) -> Attempt {
+    Attempt { tool: "bash", input, expected }
 }
 
-const fn denied(input: &'static str) -> Attempt {
-    bash(input, Fate::Denied)
+const fn must_deny(input: &'static str) -> Attempt {
+    bash(input, Expected::Deny)
 }
 
-const fn asked(input: &'static str) -> Attempt {
-    bash(input, Fate::Asked)
+const fn must_ask(input: &'static str) -> Attempt {
+    bash(input, Expected::Ask)
 }
 
-const fn stopped(input: &'static str) -> Attempt {
-    bash(input, Fate::Stopped)
+const fn must_stop(input: &'static str) -> Attempt {
+    bash(input, Expected::DenyOrAsk)
 }
 
-const fn done(input: &'static str) -> Attempt {
-    bash(input, Fate::Done)
+const fn may_run(input: &'static str) -> Attempt {
+    bash(input, Expected::Run)
 }
 
-const fn call(tool: &'static str, input: &'static str, fate: Fate) -> Attempt {
-    Attempt { tool, input, fate }
+const fn call(tool: &'static str, input: &'static str, expected: Expected) -> Attempt {
+    Attempt { tool, input, expected }
 }

@@ -1,9 +1,9 @@
-//! Hostile commands through the whole program: none may hold it, and nothing may be left of any.
+//! Runs hostile commands through the program and checks that none hangs it or leaves processes.
 //!
-//! A server of the program runs every command of the corpus as a call of its scripted model, in up to three
-//! ways: with a time limit, with more work behind it, and aborted. One second after a call has ended it is
-//! looked for processes that it left: by a number in their arguments that only this case has, by a variable,
-//! and by their directory. The server's memory is read along.
+//! A server runs every command of the corpus as a call of its scripted model, in three ways: with a time limit,
+//! followed by more commands, and aborted. One second after a call has ended, its remaining processes are
+//! searched by a unique number in their arguments, by a variable and by their directory. The memory of the
+//! server is measured as well.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,52 +23,52 @@ use crate::run::{Run, Running};
 
 mod corpus;
 
-/// Ways in which one command line is tried.
+/// The number of ways to run each command.
 const WAYS: usize = 3;
 /// The time limit of commands that are not aborted.
 const LIMIT: Duration = Duration::from_millis(1500);
-/// When a command is aborted, after its prompt.
+/// The time from a prompt to its abort.
 const ABORT_AFTER: Duration = Duration::from_millis(700);
-/// A turn that lasts longer hangs: far more than the limit and the time to kill what is left, on a loaded machine.
+/// A turn that takes longer hangs: far more than the limit and the time to kill its processes on a loaded machine.
 const HANGS_AFTER: Duration = Duration::from_secs(25);
-/// When it is looked for what is left.
+/// The time from the end of a turn to the search for its processes.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
-/// The variable that every process of a case has, unless it takes care not to.
+/// A variable that every process of a case has unless it removes it.
 const VARIABLE: &str = "HANG_CASE";
-/// How long the whole server may run.
+/// The deadline of the server.
 const DEADLINE: Duration = Duration::from_secs(1200);
 
-/// What is played.
+/// A hang test.
 #[derive(Debug, Clone)]
 pub struct Hang {
     /// The program.
     pub binary: PathBuf,
-    /// Every how many-th case is tried; 1 for all.
+    /// Run only every `every`-th case; 1 runs all.
     pub every: usize,
-    /// How often those are tried; memory that is kept shows from the second time on.
+    /// The number of passes. A memory leak shows from the second pass on.
     pub passes: usize,
-    /// Commands at work at once.
+    /// The number of concurrent commands.
     pub lanes: usize,
 }
 
-/// What was found.
+/// The result of a hang test.
 #[derive(Debug, Clone, Default)]
-pub struct Hung {
-    /// Commands that were run.
+pub struct HangReport {
+    /// The number of commands.
     pub commands: usize,
-    /// Those whose turn did not end.
+    /// Commands whose turn did not end.
     pub hangs: Vec<String>,
-    /// Those that left processes, and which.
+    /// Commands that left processes, with these processes.
     pub survivors: Vec<String>,
-    /// Those that failed in some other way.
+    /// Other faults.
     pub wrong: Vec<String>,
-    /// The server's memory after half of the commands and at the end, and the most it ever had, in KiB.
+    /// The memory of the server in KiB: after half of the commands, at the end, and the peak.
     pub memory_kib: [u64; 3],
     /// The longest time from a prompt to the end of its turn.
     pub longest: Duration,
 }
 
-impl Hung {
+impl HangReport {
     /// Whether every promise held.
     #[must_use]
     pub fn is_clean(&self) -> bool {
@@ -76,7 +76,7 @@ impl Hung {
     }
 }
 
-/// One command, tried in one way.
+/// A command, run in one way.
 #[derive(Debug, Clone)]
 struct Case {
     number: usize,
@@ -86,7 +86,7 @@ struct Case {
     aborted: bool,
 }
 
-/// The whole corpus.
+/// Returns the corpus.
 fn cases() -> Vec<Case> {
     let own = std::process::id();
     let all = corpus::LINES.iter().flat_map(|line| (0..WAYS).map(move |way| (line, way))).enumerate();
@@ -96,7 +96,7 @@ fn cases() -> Vec<Case> {
         let line = format!("export {VARIABLE}={mark}\n{line}");
         let (suffix, line) = match way {
             0 => ("limited", line),
-            1 => ("with more behind", format!("{line}\necho more\nsleep {mark}")),
+            1 => ("followed by more", format!("{line}\necho more\nsleep {mark}")),
             _ => ("aborted", format!("{line}\nsleep {mark}")),
         };
         Case { number, name: format!("{name}, {suffix}"), line, mark, aborted: way == 2 }
@@ -106,21 +106,21 @@ fn cases() -> Vec<Case> {
 
 impl Hang {
     /// Runs the corpus. Needs a runtime with time and IO.
-    pub async fn play(&self) -> Result<Hung> {
+    pub async fn play(&self) -> Result<HangReport> {
         let all = Arc::new(cases());
-        let wanted: Vec<Case> = all.iter().step_by(self.every.max(1)).cloned().collect();
-        let wanted: Vec<Case> = (0..self.passes.max(1)).flat_map(|_| wanted.iter().cloned()).collect();
+        let chosen: Vec<Case> = all.iter().step_by(self.every.max(1)).cloned().collect();
+        let chosen: Vec<Case> = (0..self.passes.max(1)).flat_map(|_| chosen.iter().cloned()).collect();
         let model = Server::start(script(Arc::clone(&all))).await?;
         let project = Project::plain()?;
         let mut config = Project::config(&model.url());
-        // Nobody is there to be asked, and waiting for an answer is no hang.
+        // There is no client to reply to a permission request, and waiting for a reply is not a hang.
         config["permission"] = json!({"*": "allow", "external_directory": "allow"});
         project.write_config(&config)?;
         let (server, client) = self.serve(&project).await?;
-        let mut found = Hung { commands: wanted.len(), ..Hung::default() };
+        let mut found = HangReport { commands: chosen.len(), ..HangReport::default() };
         let done = Arc::new(AtomicUsize::new(0));
         let mut lanes = JoinSet::new();
-        let mut waiting = wanted.into_iter();
+        let mut waiting = chosen.into_iter();
         for case in waiting.by_ref().take(self.lanes.max(1)) {
             lanes.spawn(run(client.clone(), case, project.directory().to_owned(), Arc::clone(&done)));
         }
@@ -138,8 +138,8 @@ impl Hang {
         found.memory_kib[2] = memory_kib(server.id(), "VmHWM:")?;
         server.terminate()?;
         tokio::task::spawn_blocking(move || server.finish()).await??;
-        // Each lane looked for its own; these had another's directory.
-        found.survivors.extend(left(None, project.directory()));
+        // Each lane searched for its own processes. These have only the directory.
+        found.survivors.extend(remaining(None, project.directory()));
         found.wrong.extend(model.problems());
         model.stop().await;
         Ok(found)
@@ -160,7 +160,7 @@ impl Hang {
     }
 }
 
-/// How one case went.
+/// The result of one case.
 struct Outcome {
     case: Case,
     took: Duration,
@@ -170,12 +170,12 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn add_to(self, found: &mut Hung) {
+    fn add_to(self, found: &mut HangReport) {
         let Case { number, name, .. } = &self.case;
         let name = format!("{number} {name}");
         found.longest = found.longest.max(self.took);
         if self.hung {
-            found.hangs.push(format!("{name}: still at work after {} ms", self.took.as_millis()));
+            found.hangs.push(format!("{name}: still running after {} ms", self.took.as_millis()));
         }
         if !self.left.is_empty() {
             found.survivors.push(format!("{name}: {}", self.left.join("; ")));
@@ -192,7 +192,8 @@ async fn run(client: Client, case: Case, directory: PathBuf, done: Arc<AtomicUsi
     let took = begun.elapsed();
     sleep(LOOK_AFTER).await;
     let mark = case.mark.clone();
-    let left = tokio::task::spawn_blocking(move || left(Some(&mark), &directory)).await.unwrap_or_default();
+    let left =
+        tokio::task::spawn_blocking(move || remaining(Some(&mark), &directory)).await.unwrap_or_default();
     done.fetch_add(1, Ordering::Relaxed);
     let hung = ended.is_err();
     let error = ended.ok().and_then(Result::err).map(|error| format!("{error:#}"));
@@ -203,17 +204,17 @@ async fn turn(client: &Client, case: &Case) -> Result<()> {
     let session = client.create_session(&SessionInput::default()).await?.id;
     let parts = vec![PartInput::text(format!("Please run case-{}.", case.number))];
     let input = PromptInput { parts, ..PromptInput::default() };
-    let answered = client.prompt(&session, &input);
+    let answer = client.prompt(&session, &input);
     if case.aborted {
         let abort = async {
             sleep(ABORT_AFTER).await;
             client.abort(&session).await
         };
-        let (answered, aborted) = tokio::join!(answered, abort);
+        let (answer, aborted) = tokio::join!(answer, abort);
         aborted?;
-        answered?;
+        answer?;
     } else {
-        answered.await?;
+        answer.await?;
     }
     Ok(())
 }
@@ -233,8 +234,8 @@ fn script(all: Arc<Vec<Case>>) -> Script {
     Script::new().title("Hang").default_turn(Turn::respond(answer))
 }
 
-/// Processes with a mark, or, without one, in the directory.
-fn left(mark: Option<&str>, directory: &Path) -> Vec<String> {
+/// Returns the processes with a mark, or without a mark those in the directory.
+fn remaining(mark: Option<&str>, directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let describe = |id: u32| {
@@ -244,14 +245,14 @@ fn left(mark: Option<&str>, directory: &Path) -> Vec<String> {
         let line = std::fs::read(at.join("cmdline")).unwrap_or_default();
         let line = String::from_utf8_lossy(&line).replace('\0', " ");
         let is_left = match mark {
-            // The supervisor of a case has its line too, and is gone with it.
+            // The supervisor of a case matches too, and ends with it.
             Some(mark) => {
                 let variable = format!("{VARIABLE}={mark}");
                 let variables = std::fs::read(at.join("environ")).unwrap_or_default();
                 line.contains(mark)
                     || variables.split(|byte| *byte == 0).any(|one| one == variable.as_bytes())
             }
-            None => std::fs::read_link(at.join("cwd")).is_ok_and(|place| place.starts_with(directory)),
+            None => std::fs::read_link(at.join("cwd")).is_ok_and(|path| path.starts_with(directory)),
         };
         let line: String = line.chars().take(80).collect();
         (is_left && !matches!(state, 'Z' | 'X')).then(|| format!("{id} ({state}) {line}"))
@@ -262,7 +263,7 @@ fn left(mark: Option<&str>, directory: &Path) -> Vec<String> {
 fn memory_kib(id: u32, field: &str) -> Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix(field)).context("no memory figure")?;
-    line.trim().trim_end_matches("kB").trim().parse().context("the memory figure is no number")
+    line.trim().trim_end_matches("kB").trim().parse().context("the memory figure is not a number")
 }
 
 #[cfg(test)]
@@ -271,7 +272,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn the_corpus_is_large_and_every_case_can_be_told_apart() {
+    fn the_corpus_is_large_and_every_case_has_its_own_mark() {
         let all = cases();
         assert!(all.len() >= 200, "{}", all.len());
         assert_eq!(all.iter().map(|case| &case.mark).collect::<HashSet<_>>().len(), all.len());

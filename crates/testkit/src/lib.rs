@@ -1,11 +1,12 @@
-//! What tests share: the scripted model, a temporary project and the built
-//! binary.
+//! Helpers for tests of the built program: a temporary project, a process with a deadline, a scripted model.
 //!
-//! A [`Project`] is a directory with a home of its own, so that no test sees
-//! the tester's configuration or leaves anything behind. A [`Run`] is the
-//! program in it, and ends by its deadline whatever the program does. The
-//! scripted model is re-exported whole; [`BlockingServer`] is for tests without
-//! a runtime.
+//! A [`Project`] is a temporary directory with its own home, so that no test reads the user's configuration. A
+//! [`Run`] runs the program in it and kills it at a deadline. The scripted model is re-exported;
+//! [`BlockingServer`] is for tests without a runtime.
+//!
+//! The larger modules are test suites that both the tests of `codewright` (in a short form) and `cargo xtask`
+//! (in a long form) run: recorded sessions ([`contract`]), hostile repositories ([`attack`]) and commands
+//! ([`Hang`]), random requests ([`Fuzz`]) and kills ([`Crash`]).
 //!
 //! ```no_run
 //! # fn example() -> anyhow::Result<()> {
@@ -35,9 +36,9 @@ mod terminal;
 
 pub use blocking::BlockingServer;
 pub use codewright_scripted::*;
-pub use crash::{Crash, Found};
-pub use fuzz::{Fuzz, Fuzzed};
-pub use hang::{Hang, Hung};
+pub use crash::{Crash, CrashReport};
+pub use fuzz::{Fuzz, FuzzReport};
+pub use hang::{Hang, HangReport};
 pub use project::Project;
 pub use run::{Finished, Run, Running};
-pub use terminal::{Staged, Terminal};
+pub use terminal::{Terminal, TerminalOptions};

@@ -1,4 +1,4 @@
-//! A directory to work on, with a home of its own.
+//! A temporary directory with its own home.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,25 +11,25 @@ use tempfile::TempDir;
 
 use crate::run::Run;
 
-/// Long for a command on a small directory, even on a loaded machine.
+/// The deadline of git, long for a small directory on a loaded machine.
 const GIT_DEADLINE: Duration = Duration::from_secs(30);
-/// The moment of the first commit, so that its hash is the same in every run.
+/// The date of the first commit, so that its hash is the same in every run.
 const COMMIT_DATE: &str = "2024-01-01T00:00:00Z";
 
-/// A temporary directory to work on; everything goes when it is dropped.
+/// A temporary directory with its own home, deleted when dropped.
 #[derive(Debug)]
 pub struct Project {
-    /// Holds the directories below alive.
+    /// Deletes the directories when dropped.
     _root: TempDir,
     directory: PathBuf,
     home: PathBuf,
 }
 
 impl Project {
-    /// A directory that is no repository.
+    /// Creates a directory that is not a repository.
     pub fn plain() -> Result<Self> {
         let root = tempfile::Builder::new().prefix("codewright-test-").tempdir()?;
-        // The program reports resolved paths, and a temporary directory may be behind a link.
+        // The program reports resolved paths, and the path of a temporary directory may contain a link.
         let path = root.path().canonicalize()?;
         let project = Self { _root: root, directory: path.join("project"), home: path.join("home") };
         fs::create_dir(&project.directory)?;
@@ -39,7 +39,7 @@ impl Project {
         Ok(project)
     }
 
-    /// A git repository with one commit on `main`, of a file `README.md`.
+    /// Creates a git repository with one commit on `main`, of a file `README.md`.
     pub fn git() -> Result<Self> {
         let project = Self::plain()?;
         project.write("README.md", "# Project\n")?;
@@ -51,22 +51,22 @@ impl Project {
         Ok(project)
     }
 
-    /// The directory itself.
+    /// Returns the directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The home directory the program is given.
+    /// Returns the home directory of the program.
     pub fn home(&self) -> &Path {
         &self.home
     }
 
-    /// A path in the directory.
+    /// Returns a path in the directory.
     pub fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
         self.directory.join(relative)
     }
 
-    /// Writes a file and the directories it needs; returns its path.
+    /// Writes a file, creates the directories above it, and returns its path.
     pub fn write(&self, relative: impl AsRef<Path>, content: impl AsRef<[u8]>) -> Result<PathBuf> {
         let path = self.path(relative);
         if let Some(parent) = path.parent() {
@@ -82,12 +82,12 @@ impl Project {
         fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))
     }
 
-    /// Writes a user's `opencode.json` whose models are the scripted server's.
+    /// Writes the user's `opencode.json` with the scripted server as its provider.
     pub fn configure(&self, url: &str) -> Result<()> {
         self.write_config(&Self::config(url))
     }
 
-    /// Writes this value as the user's `opencode.json`, which holds in every directory.
+    /// Writes a value as the user's `opencode.json`, which applies in every directory.
     pub fn write_config(&self, config: &Value) -> Result<()> {
         let folder = self.home.join(".config/opencode");
         fs::create_dir_all(&folder)?;
@@ -95,7 +95,7 @@ impl Project {
         Ok(())
     }
 
-    /// What [`Project::configure`] writes, for tests that add to it.
+    /// Returns the configuration of [`Project::configure`], for tests that add to it.
     pub fn config(url: &str) -> Value {
         let limit = json!({"context": 200_000, "output": 32_000});
         let provider = |npm: &str, model: &str| {
@@ -115,14 +115,14 @@ impl Project {
         })
     }
 
-    /// The variables a program is given, and no others.
+    /// Returns all variables of a program.
     pub fn environment(&self) -> Vec<(&'static str, OsString)> {
         let homes = self.homes().into_iter().map(|(name, path)| (name, path.into_os_string()));
-        // Most tests configure the program through the project; those about trust set this themselves.
+        // Most tests configure the program through the project, which must be trusted.
         homes.chain([("PATH", search_path()), ("CODEWRIGHT_TRUST", "all".into())]).collect()
     }
 
-    /// Runs git in the directory; returns what it printed.
+    /// Runs git in the directory and returns its output.
     pub fn run_git(&self, args: &[&str]) -> Result<String> {
         let run = Run::new("git", self).args(args).deadline(GIT_DEADLINE);
         let run = run.env("GIT_CONFIG_NOSYSTEM", "1");
@@ -145,7 +145,7 @@ impl Project {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "a program under test finds git and the shell where the tester does"
+    reason = "a program under test finds git and the shell in the search path of the test"
 )]
 fn search_path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())

@@ -1,8 +1,7 @@
-//! A program running in a project, with an end.
+//! Runs a program in a project with a deadline.
 //!
-//! The program gets the project's environment and nothing of the tester's, a
-//! process group of its own, and a deadline. Whatever happens, no process of
-//! that group outlives the [`Running`] value.
+//! The program has the environment of the project and none of the test's, and its own process group. No process
+//! of that group outlives the [`Running`] value.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -20,16 +19,16 @@ use nix::unistd::Pid;
 
 use crate::project::Project;
 
-/// How long a program may run unless the test says otherwise.
+/// The default deadline of a program.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// More output of one stream is read but not kept.
+/// The number of bytes to keep of an output stream. The rest is read and dropped.
 const OUTPUT_LIMIT_BYTES: usize = 64 << 20;
-/// How long output is awaited after the program ended, for children that hold it open.
+/// How long to read output after the program ended, because children may keep the stream open.
 const DRAIN_LIMIT: Duration = Duration::from_secs(3);
-/// How often it is looked whether the program has ended.
+/// The interval at which to check whether the program has ended.
 const POLL: Duration = Duration::from_millis(10);
 
-/// A program to be run in a project.
+/// A program to run in a project.
 #[derive(Debug)]
 pub struct Run {
     command: Command,
@@ -37,7 +36,7 @@ pub struct Run {
     deadline: Duration,
 }
 
-/// A program that runs; dropping it kills it and its process group.
+/// A running program. Dropping it kills its process group.
 pub struct Running {
     child: Child,
     name: String,
@@ -46,16 +45,16 @@ pub struct Running {
     stderr: Arc<Pipe>,
     deadline: Duration,
     ends: Instant,
-    /// Where the next line of stdout begins.
+    /// The offset of the next line of stdout.
     read: usize,
 }
 
-/// What a program left.
+/// The result of a program.
 #[derive(Debug, Clone)]
 pub struct Finished {
-    /// What was run.
+    /// The command line.
     pub name: String,
-    /// Its exit code, unless a signal ended it.
+    /// The exit code, unless a signal ended it.
     pub code: Option<i32>,
     /// The signal that ended it, if one did.
     pub signal: Option<i32>,
@@ -66,7 +65,7 @@ pub struct Finished {
 }
 
 impl Run {
-    /// A program to be run in the project's directory and environment.
+    /// Creates a run in the directory and the environment of the project.
     pub fn new(program: impl AsRef<OsStr>, project: &Project) -> Self {
         let mut command = Command::new(program);
         command.env_clear().envs(project.environment()).current_dir(project.directory()).process_group(0);
@@ -87,14 +86,14 @@ impl Run {
         self
     }
 
-    /// Takes a variable away.
+    /// Removes a variable.
     #[must_use]
     pub fn without_env(mut self, name: impl AsRef<OsStr>) -> Self {
         self.command.env_remove(name);
         self
     }
 
-    /// Runs as another user and group; only root may.
+    /// Runs as another user and group, which needs root.
     #[must_use]
     pub fn user(mut self, id: u32) -> Self {
         self.command.uid(id).gid(id);
@@ -108,14 +107,14 @@ impl Run {
         self
     }
 
-    /// Gives this as stdin, then its end; without it stdin is empty.
+    /// Sets the input; without it stdin is empty.
     #[must_use]
     pub fn stdin(mut self, text: impl Into<Vec<u8>>) -> Self {
         self.stdin = Some(text.into());
         self
     }
 
-    /// Sets how long the program may run.
+    /// Sets the deadline.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
@@ -142,7 +141,7 @@ impl Run {
             stderr.fill_from(stream);
         }
         if let (Some(mut stream), Some(text)) = (child.stdin.take(), self.stdin) {
-            // A program may end without reading its input; then the rest is of no use.
+            // A program may end without reading its input.
             thread::spawn(move || stream.write_all(&text).unwrap_or_default());
         }
         let ends = Instant::now() + self.deadline;
@@ -151,7 +150,7 @@ impl Run {
 }
 
 impl Running {
-    /// The next line of stdout, or none at its end.
+    /// Returns the next line of stdout, or `None` at its end.
     pub fn line(&mut self) -> Result<Option<String>> {
         let mut output = self.stdout.lock();
         loop {
@@ -175,38 +174,37 @@ impl Running {
         }
     }
 
-    /// The next line of stdout that fits; those before it are passed over.
+    /// Returns the next line of stdout that fits and skips those before it.
     pub fn line_that(&mut self, fits: impl Fn(&str) -> bool) -> Result<String> {
         while let Some(line) = self.line()? {
             if fits(&line) {
                 return Ok(line);
             }
         }
-        bail!("`{}` ended without the awaited line\n{}", self.name, self.so_far())
+        bail!("`{}` ended without the expected line\n{}", self.name, self.so_far())
     }
 
-    /// Everything written to stdout and stderr until now.
+    /// Returns everything written to stdout and stderr so far.
     pub fn so_far(&self) -> String {
         format!("--- stdout\n{}\n--- stderr\n{}", self.stdout.text(), self.stderr.text())
     }
 
-    /// The program's process id.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends SIGINT to the program alone, as it has to take its children with it.
+    /// Sends SIGINT to the program only, which has to end its children.
     pub fn interrupt(&self) -> Result<()> {
         self.signal(Signal::SIGINT)
     }
 
-    /// Sends SIGTERM to the program alone.
+    /// Sends SIGTERM to the program only.
     pub fn terminate(&self) -> Result<()> {
         self.signal(Signal::SIGTERM)
     }
 
-    /// Waits for the program's end; beyond the deadline its group is killed and
-    /// the error holds the output so far.
+    /// Waits for the end of the program. After the deadline its group is killed, and the error contains the output.
     pub fn finish(mut self) -> Result<Finished> {
         let status = loop {
             if let Some(status) = self.child.try_wait()? {
@@ -237,7 +235,7 @@ impl Running {
         kill(self.pid(), signal).with_context(|| format!("cannot signal `{}`", self.name))
     }
 
-    /// Waits for the rest of the output, but not for children that keep it open.
+    /// Waits for the rest of the output, for a short time if children keep it open.
     fn drain(&self) {
         let until = Instant::now() + DRAIN_LIMIT;
         self.stdout.wait_until_over(until);
@@ -245,7 +243,7 @@ impl Running {
     }
 
     fn kill(&mut self) {
-        // Whoever of the group is left dies with it; that nobody is left is fine.
+        // An error means that no process of the group is left.
         killpg(self.pid(), Signal::SIGKILL).unwrap_or_default();
         if self.status.is_none() {
             // The program was just killed, so this does not wait for long.
@@ -265,7 +263,7 @@ impl Drop for Running {
 }
 
 impl Finished {
-    /// This, if the program ended well; else an error with all it wrote.
+    /// Returns this value if the exit code is 0, else an error with the output.
     pub fn success(self) -> Result<Self> {
         if self.code == Some(0) {
             return Ok(self);
@@ -280,7 +278,7 @@ impl Finished {
     }
 }
 
-/// One output stream, filled by a thread.
+/// An output stream, filled by a thread.
 #[derive(Default)]
 struct Pipe {
     output: Mutex<Output>,
@@ -296,7 +294,7 @@ struct Output {
 impl Pipe {
     fn fill_from(self: &Arc<Self>, mut stream: impl Read + Send + 'static) {
         let pipe = Arc::clone(self);
-        // Ends with the stream, which the group's death closes.
+        // The thread ends with the stream, which is closed when the group is killed.
         thread::spawn(move || {
             let mut buffer = [0; 16 << 10];
             while let Ok(read @ 1..) = stream.read(&mut buffer) {
@@ -330,7 +328,7 @@ impl Pipe {
     }
 
     fn lock(&self) -> MutexGuard<'_, Output> {
-        // Nothing under the lock can panic half-way through a change.
+        // No change under the lock can panic half-way, so a poisoned lock is fine.
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

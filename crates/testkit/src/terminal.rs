@@ -1,4 +1,4 @@
-//! A program on a pseudo-terminal, read as a terminal shows it.
+//! Runs a program on a pseudo-terminal and reads its screen.
 
 use std::ffi::OsStr;
 use std::io::{Read as _, Write};
@@ -11,119 +11,119 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 
 use crate::Project;
 
-/// How long something is waited for.
+/// The longest wait for a change of the screen.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// How often the screen is looked at.
+/// The interval at which the screen is read.
 const POLL: Duration = Duration::from_millis(20);
-/// How long a screen has to stay as it is.
+/// A screen is settled when it did not change for this long.
 const STILL: Duration = Duration::from_millis(700);
-/// How long what a program left behind may keep its terminal open.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long to wait for the last output when other processes keep the terminal open.
+const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 
-/// What is started on a terminal.
+/// A program and its environment.
 #[derive(Debug, Clone, Copy)]
-pub struct Staged<'a> {
+pub struct TerminalOptions<'a> {
     /// The program.
     pub program: &'a OsStr,
     /// Its arguments.
     pub args: &'a [&'a str],
-    /// Where it works; it has the project's environment.
+    /// The project, whose directory and environment it has.
     pub project: &'a Project,
-    /// Variables that it has too, or instead.
+    /// More variables, which override those of the project.
     pub variables: &'a [(&'a str, &'a str)],
-    /// Columns and rows.
+    /// The number of columns and rows.
     pub size: (u16, u16),
 }
 
-/// A program on a terminal of its own; it ends with this.
+/// A program on a pseudo-terminal; dropping it kills the program.
 pub struct Terminal {
-    seen: Arc<Mutex<Seen>>,
+    output: Arc<Mutex<Output>>,
     reader: JoinHandle<()>,
     writer: Box<dyn Write + Send>,
     child: Box<dyn Child + Send + Sync>,
     master: Box<dyn MasterPty + Send>,
 }
 
-/// What the program wrote, and how a terminal understands it.
-struct Seen {
+/// The output of the program and the screen it makes.
+struct Output {
     parser: vt100::Parser,
     bytes: Vec<u8>,
 }
 
 impl Terminal {
     /// Starts a program.
-    pub fn start(staged: &Staged<'_>) -> Result<Self> {
-        let (cols, rows) = staged.size;
+    pub fn start(options: &TerminalOptions<'_>) -> Result<Self> {
+        let (cols, rows) = options.size;
         let pair = native_pty_system().openpty(PtySize { rows, cols, ..PtySize::default() })?;
-        let mut command = CommandBuilder::new(staged.program);
-        command.args(staged.args);
-        command.cwd(staged.project.directory());
+        let mut command = CommandBuilder::new(options.program);
+        command.args(options.args);
+        command.cwd(options.project.directory());
         command.env_clear();
-        for (name, value) in staged.project.environment() {
+        for (name, value) in options.project.environment() {
             command.env(name, value);
         }
-        let usual = [
+        let defaults = [
             ("TERM", "xterm-256color"),
             ("OPENCODE_DISABLE_LOCAL_SERVERS", "1"),
             ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
         ];
-        for (name, value) in usual.iter().chain(staged.variables) {
+        for (name, value) in defaults.iter().chain(options.variables) {
             command.env(name, value);
         }
         let child = pair.slave.spawn_command(command)?;
-        // The last one that holds it is the program, so that its end is seen.
+        // Only the program may hold the terminal, so that reading ends when it ends.
         drop(pair.slave);
         let mut reader = pair.master.try_clone_reader()?;
         let writer = pair.master.take_writer()?;
-        let seen = Seen { parser: vt100::Parser::new(rows, cols, 0), bytes: Vec::new() };
-        let seen = Arc::new(Mutex::new(seen));
-        let shared = Arc::clone(&seen);
+        let output = Output { parser: vt100::Parser::new(rows, cols, 0), bytes: Vec::new() };
+        let output = Arc::new(Mutex::new(output));
+        let written = Arc::clone(&output);
         let reader = thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = reader.read(&mut buffer) {
-                let mut seen = locked(&shared);
-                seen.parser.process(&buffer[..count]);
-                seen.bytes.extend_from_slice(&buffer[..count]);
+                let mut output = lock(&written);
+                output.parser.process(&buffer[..count]);
+                output.bytes.extend_from_slice(&buffer[..count]);
             }
         });
-        Ok(Self { seen, reader, writer, child, master: pair.master })
+        Ok(Self { output, reader, writer, child, master: pair.master })
     }
 
-    /// Presses keys.
+    /// Sends keys.
     pub fn send(&mut self, keys: &str) -> Result<()> {
         self.writer.write_all(keys.as_bytes())?;
         Ok(self.writer.flush()?)
     }
 
-    /// Gives it other columns and rows.
+    /// Changes the number of columns and rows.
     pub fn resize(&self, (cols, rows): (u16, u16)) -> Result<()> {
-        locked(&self.seen).parser.screen_mut().set_size(rows, cols);
+        lock(&self.output).parser.screen_mut().set_size(rows, cols);
         self.master.resize(PtySize { rows, cols, ..PtySize::default() })
     }
 
-    /// The screen at this moment.
+    /// Returns the current screen.
     #[must_use]
     pub fn screen(&self) -> vt100::Screen {
-        locked(&self.seen).parser.screen().clone()
+        lock(&self.output).parser.screen().clone()
     }
 
-    /// All that the program has written.
+    /// Returns everything that the program has written.
     #[must_use]
     pub fn written(&self) -> String {
-        String::from_utf8_lossy(&locked(&self.seen).bytes).into_owned()
+        String::from_utf8_lossy(&lock(&self.output).bytes).into_owned()
     }
 
-    /// Waits until the screen shows a text; the screen.
+    /// Waits until the screen shows a text, and returns the screen.
     pub fn shows(&self, text: &str) -> Result<String> {
         self.until(text, |screen| screen.contains(text))
     }
 
-    /// Waits until the screen no longer shows a text; the screen.
+    /// Waits until the screen does not show a text, and returns the screen.
     pub fn hides(&self, text: &str) -> Result<String> {
         self.until(&format!("the end of {text}"), |screen| !screen.contains(text))
     }
 
-    /// Waits until something holds of the screen's text; the screen.
+    /// Waits until `holds` is true for the text of the screen, and returns the text.
     pub fn until(&self, what: &str, holds: impl Fn(&str) -> bool) -> Result<String> {
         let until = Instant::now() + DEADLINE;
         loop {
@@ -132,23 +132,23 @@ impl Terminal {
                 return Ok(screen);
             }
             if Instant::now() > until {
-                bail!("`{what}` did not come within {DEADLINE:?}:\n{screen}");
+                bail!("`{what}` did not appear within {DEADLINE:?}:\n{screen}");
             }
             thread::sleep(POLL);
         }
     }
 
-    /// The screen once nothing changes on it that `still` leaves in its text.
+    /// Waits until the screen does not change any more, and returns it. `still` removes text that always changes.
     pub fn settled(&self, still: impl Fn(&str) -> String) -> Result<vt100::Screen> {
         let until = Instant::now() + DEADLINE;
-        let looked = || still(&self.screen().contents());
-        let (mut before, mut since) = (looked(), Instant::now());
+        let current = || still(&self.screen().contents());
+        let (mut before, mut since) = (current(), Instant::now());
         while since.elapsed() < STILL {
             if Instant::now() > until {
-                bail!("the screen does not come to rest:\n{before}");
+                bail!("the screen does not stop changing:\n{before}");
             }
             thread::sleep(POLL);
-            let now = looked();
+            let now = current();
             if now != before {
                 (before, since) = (now, Instant::now());
             }
@@ -156,7 +156,7 @@ impl Terminal {
         Ok(self.screen())
     }
 
-    /// Waits until the program has ended; its exit code, and all it wrote.
+    /// Waits until the program has ended, and returns its exit code and everything it wrote.
     pub fn ended(mut self) -> Result<(u32, String)> {
         let until = Instant::now() + DEADLINE;
         let status = loop {
@@ -168,8 +168,8 @@ impl Terminal {
             }
             thread::sleep(POLL);
         };
-        // What it wrote last is read when the terminal is at its end.
-        let until = Instant::now() + LAST_WORDS;
+        // The last output is read when the reader has ended.
+        let until = Instant::now() + DRAIN_LIMIT;
         while !self.reader.is_finished() && Instant::now() < until {
             thread::sleep(POLL);
         }
@@ -179,13 +179,13 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // It has usually ended by then; whatever it does, it is of no use any more.
+        // It has usually ended already, and an error changes nothing.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// Nothing panics while the screen is changed, so a poisoned one is whole.
-fn locked(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
-    seen.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks the output. A poisoned lock is fine, because a screen is always complete.
+fn lock(output: &Mutex<Output>) -> MutexGuard<'_, Output> {
+    output.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,8 @@
-//! What a tool is, and the built-in ones.
+//! The tools that the model calls.
 //!
-//! A tool is a name, a description, a schema for its input, the list of leaves a
-//! call needs, and the call. Tools never ask for leave themselves and never see
-//! a session: whoever runs them does both, the same way for every tool.
+//! A tool has a name, a description, a schema for its arguments, a function that returns the permissions a
+//! call needs, and a function that runs the call. Tools do not request these permissions themselves and have
+//! no access to the session: the engine does both for every tool in the same way.
 
 #![warn(missing_docs)]
 
@@ -10,11 +10,12 @@ mod ask;
 mod cx;
 mod effect;
 mod error;
+mod facts;
 mod host;
 mod jobs;
 mod known;
-mod leave;
 mod output;
+mod permission;
 mod reading;
 mod render;
 mod schema;
@@ -26,17 +27,18 @@ pub mod trial;
 mod trim;
 mod web;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 pub use ask::{Ask, Certainty, Implied, UNKNOWN};
 pub use cx::{Environment, FileLocks, Progress, ToolCx};
 pub use effect::{Effects, FileEffect};
 pub use error::ToolError;
-pub use host::{Answers, Choice, Handed, Host, Nobody, Question as UserQuestion, Work};
+pub use facts::{Effect, Facts, FileEdit, Listing, ModelName, Setup, TodoAccess};
+pub use host::{Answers, Choice, Host, NoHost, Question as UserQuestion, TaskInput, TaskOutcome};
 pub use jobs::{Jobs, OwnJobs};
 pub use known::KnownFiles;
-pub use leave::Leave;
 pub use output::{Attachment, Output};
+pub use permission::PermissionRequests;
 pub use reading::ReadRules;
 pub use render::{Unfilled, render};
 pub use schema::conform;
@@ -53,7 +55,7 @@ pub use tool::lsp::Lsp;
 pub use tool::multiedit::MultiEdit;
 pub use tool::plan::{PlanEnter, PlanExit};
 pub use tool::question::Question;
-pub use tool::read::{Read, ToldInstructions};
+pub use tool::read::{LoadedInstructions, Read};
 pub use tool::skill::LoadSkill;
 pub use tool::task::Task;
 pub use tool::todoread::TodoRead;
@@ -65,38 +67,44 @@ pub use tool::{AnyTool, Boxed, Tool, erase};
 pub use trim::{Bounds, MAX_BYTES, MAX_LINES, trim};
 pub use web::{Sent, Web, WebAnswer, WebError, WebRequest};
 
-/// The tools that are there under conditions: experiments, and those that older versions had.
-///
-/// `year` is told to models that search the web.
-pub fn conditional(year: u64) -> Vec<Arc<dyn AnyTool>> {
-    vec![
-        erase(Background),
-        erase(Batch),
-        erase(CodeSearch),
-        erase(List),
-        erase(Lsp),
-        erase(MultiEdit),
-        erase(TodoRead),
-        erase(WebSearch { year }),
-    ]
-}
-
-/// The tools that come with the program, in the order models are shown them.
-pub fn builtin() -> Vec<Arc<dyn AnyTool>> {
+/// Every built-in tool. A new tool is added here and nowhere else.
+fn all(setup: &Setup) -> Vec<Arc<dyn AnyTool>> {
     vec![
         erase(ApplyPatch),
+        erase(Background),
         erase(Bash),
+        erase(Batch),
+        erase(CodeSearch),
         erase(Edit),
         erase(Glob),
         erase(Grep),
+        erase(List),
+        erase(Lsp),
+        erase(MultiEdit),
         erase(PlanEnter),
         erase(PlanExit),
         erase(Question),
         erase(Read),
         erase(LoadSkill),
-        erase(Task::default()),
+        erase(Task { background: setup.has_background_tasks }),
+        erase(TodoRead),
         erase(TodoWrite),
         erase(WebFetch),
+        erase(WebSearch { year: setup.year }),
         erase(Write),
     ]
+}
+
+/// The built-in tools that exist under these conditions, sorted by name.
+pub fn builtin(setup: &Setup) -> Vec<Arc<dyn AnyTool>> {
+    let mut tools = all(setup);
+    tools.retain(|tool| (tool.facts().is_available)(setup));
+    tools.sort_by_key(|tool| tool.name().to_lowercase());
+    tools
+}
+
+/// The facts of the built-in tool of that name, available or not.
+pub fn facts(name: &str) -> Option<&'static Facts> {
+    static TOOLS: LazyLock<Vec<Arc<dyn AnyTool>>> = LazyLock::new(|| all(&Setup::default()));
+    TOOLS.iter().find(|tool| tool.name() == name).map(|tool| tool.facts())
 }

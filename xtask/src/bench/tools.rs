@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
-use codewright_tools::{AnyTool, ToolCx, builtin};
+use codewright_tools::{AnyTool, Setup, ToolCx, builtin};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -156,7 +156,7 @@ async fn rows(runs: usize) -> Result<Vec<Row>> {
 /// A whole call: what it asks for, and what it does.
 async fn call(name: &str, input: Value, cx: &ToolCx) -> Result<(String, f64)> {
     let tool: Arc<dyn AnyTool> =
-        builtin().into_iter().find(|tool| tool.name() == name).context("no such tool")?;
+        builtin(&Setup::default()).into_iter().find(|tool| tool.name() == name).context("no such tool")?;
     let begun = Instant::now();
     tool.asks(&input, cx).await?;
     let output = tool.run(input, cx).await?;

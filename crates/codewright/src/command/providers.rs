@@ -44,7 +44,7 @@ pub(crate) fn main(args: ProvidersArgs) -> anyhow::Result<ExitCode> {
 /// The HTTP client for sign-ins.
 fn client(env: &Env) -> anyhow::Result<Client> {
     let network = Network { variables: env.of(codewright_config::env::NETWORK) };
-    Ok(Client::within(network, &format!("codewright/{VERSION}"))?)
+    Ok(Client::with_network(network, &format!("codewright/{VERSION}"))?)
 }
 
 fn list(sign_in: &SignIn, env: &Env) -> anyhow::Result<ExitCode> {

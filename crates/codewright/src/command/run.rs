@@ -61,7 +61,7 @@ async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         }
         None => {
             // Only this run trusts the directory; `trust add` stores a decision.
-            let env = if args.trust { env.trusting() } else { env };
+            let env = if args.trust { env.with_trust() } else { env };
             Connection::local(env, &working_directory(args.dir.as_deref())?).await?
         }
     };

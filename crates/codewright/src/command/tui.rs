@@ -132,7 +132,7 @@ async fn remote(args: AttachArgs, env: Env, is_plain: bool) -> anyhow::Result<Ex
 
 fn options(env: &Env, directory: &Path, open: &OpenArgs, trust: Trust) -> anyhow::Result<Options> {
     let dirs = Dirs::new(env)?;
-    let TerminalConfig { value, themes, wrong } = terminal_config(&dirs, env, directory, trust);
+    let TerminalConfig { value, themes, problems } = terminal_config(&dirs, env, directory, trust);
     let fork = open.fork;
     let first = match (&open.session, open.continue_last) {
         (Some(id), _) => First::Session { id: id.clone(), fork },
@@ -160,7 +160,7 @@ fn options(env: &Env, directory: &Path, open: &OpenArgs, trust: Trust) -> anyhow
         agent: None,
         model: None,
         auto: false,
-        notes: wrong,
+        notes: problems,
     })
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use anyhow::{Context, Result, ensure};
-use codewright_testkit::escape::{Attempt, Fate, GROUPS, Group};
+use codewright_testkit::escape::{Attempt, Expected, GROUPS, Group};
 use codewright_testkit::{BlockingServer, Project, Script, Turn};
 use serde_json::{Value, json};
 
@@ -61,18 +61,18 @@ fn input(project: &Project, attempt: &Attempt, number: usize) -> Result<Value> {
     Ok(if is_command { json!({ "command": text }) } else { serde_json::from_str(&text)? })
 }
 
-/// What became of a call, by what is recorded of it.
-fn fate(state: &Value) -> Option<Fate> {
+/// Returns what happened to a call according to its recorded state.
+fn result(state: &Value) -> Option<Expected> {
     let error = text_of(&state["error"]);
     match state["status"].as_str()? {
-        "completed" => Some(Fate::Done),
-        _ if error.starts_with("A permission rule forbids this call.") => Some(Fate::Denied),
-        _ if error.starts_with("The user rejected permission") => Some(Fate::Asked),
+        "completed" => Some(Expected::Run),
+        _ if error.starts_with("A permission rule forbids this call.") => Some(Expected::Deny),
+        _ if error.starts_with("The user rejected permission") => Some(Expected::Ask),
         _ => None,
     }
 }
 
-/// Plays some attempts as the calls of one answer; returns those that ended otherwise than they must.
+/// Plays some attempts as the calls of one answer and returns those with an unexpected result.
 fn play(group: &Group, attempts: &[Attempt]) -> Result<Vec<String>> {
     let project = project(attempts.len())?;
     let inputs: Vec<Value> = attempts
@@ -99,25 +99,25 @@ fn play(group: &Group, attempts: &[Attempt]) -> Result<Vec<String>> {
             wrong.push(format!("{input}: was not called"));
             continue;
         };
-        let is_right = match (attempt.fate, fate(state)) {
-            (Fate::Stopped, Some(Fate::Denied | Fate::Asked)) => true,
-            (expected, fate) => fate == Some(expected),
+        let is_right = match (attempt.expected, result(state)) {
+            (Expected::DenyOrAsk, Some(Expected::Deny | Expected::Ask)) => true,
+            (expected, result) => result == Some(expected),
         };
         if !is_right {
             let error = text_of(&state["error"]);
             wrong.push(format!(
                 "{:?}: {:?} expected, {} {error}",
-                attempt.input, attempt.fate, state["status"]
+                attempt.input, attempt.expected, state["status"]
             ));
         }
-        if attempt.fate == Fate::Done {
+        if attempt.expected == Expected::Run {
             continue;
         }
         if stage.project.read(victim(number)).unwrap_or_default() != "gold\n" {
             wrong.push(format!("{input}: the file is gone"));
         }
         if state.to_string().contains(SECRET) {
-            wrong.push(format!("{input}: the secret is told"));
+            wrong.push(format!("{input}: the secret is in the result"));
         }
     }
     if stage.project.read("locked/a.txt").unwrap_or_default() != "kept\n" && group.rules.contains("locked") {
@@ -146,22 +146,22 @@ fn no_spelling_of_a_forbidden_command_runs_it() -> Result<()> {
 }
 
 #[test]
-fn what_is_allowed_brings_nothing_with_it() -> Result<()> {
+fn an_allowed_command_does_not_allow_another() -> Result<()> {
     check(&["some commands are allowed"])
 }
 
 #[test]
-fn environment_files_and_places_outside_ask_whoever_reaches_for_them() -> Result<()> {
-    check(&["without rules", "nothing outside"])
+fn environment_files_and_outside_files_need_permission() -> Result<()> {
+    check(&["without rules", "files outside"])
 }
 
 #[test]
-fn files_are_read_and_written_by_commands_only_where_tools_may() -> Result<()> {
+fn commands_access_only_files_that_tools_may_access() -> Result<()> {
     check(&["files may not", "nothing may be written"])
 }
 
 #[test]
-fn where_everything_is_allowed_nothing_is_asked() -> Result<()> {
+fn with_everything_allowed_no_permission_is_requested() -> Result<()> {
     check(&["only commands", "everything"])
 }
 
@@ -171,17 +171,17 @@ fn no_limit_of_the_analysis_hides_a_command() -> Result<()> {
 }
 
 #[test]
-fn git_brings_nothing_with_it() -> Result<()> {
+fn allowed_git_commands_do_not_allow_others() -> Result<()> {
     check(&["only git"])
 }
 
 #[test]
-fn everyday_work_is_not_asked_about() -> Result<()> {
+fn everyday_work_needs_no_permission() -> Result<()> {
     check(&["everyday"])
 }
 
 #[test]
-fn a_subagent_finds_no_way_around_either() -> Result<()> {
+fn a_subagent_cannot_get_around_the_rules_either() -> Result<()> {
     let calls = Turn::tools([
         ("bash", json!({"command": "sh -c 'rm kept'"})),
         ("bash", json!({"command": "echo x > locked/a.txt"})),
@@ -252,9 +252,10 @@ fn the_corpus_has_every_attempt_once_and_enough_of_them() {
     all.sort_unstable();
     all.dedup();
     assert_eq!(all.len(), count, "an attempt is there twice");
-    let hostile = GROUPS.iter().flat_map(|group| group.attempts).filter(|attempt| attempt.fate != Fate::Done);
+    let hostile =
+        GROUPS.iter().flat_map(|group| group.attempts).filter(|attempt| attempt.expected != Expected::Run);
     assert!(hostile.count() >= 700);
     let harmless = GROUPS.iter().filter(|group| group.name.starts_with("everyday"));
     let attempts = harmless.flat_map(|group| group.attempts);
-    assert!(attempts.filter(|attempt| attempt.fate == Fate::Done).count() >= 200);
+    assert!(attempts.filter(|attempt| attempt.expected == Expected::Run).count() >= 200);
 }

@@ -218,7 +218,7 @@ fn an_instance_that_gives_no_pass_is_named_and_the_token_is_not() -> Result<()> 
     let done = run.env("GITLAB_TOKEN", TOKEN).finish()?;
     check_code(&done, 1);
     keeps_quiet(&done);
-    check_has(&done.stderr, &["gives this user no access to its models (status 403)", &gitlab.url]);
+    check_has(&done.stderr, &["does not grant this user access to its models (status 403)", &gitlab.url]);
     let run = program(&project, ["run", "-m", "gitlab/duo-chat-opus-4-6", "Hi"]).env("GITLAB_TOKEN", TOKEN);
     let done = run.env("GITLAB_INSTANCE_URL", "http://git.example.org").finish()?;
     check_code(&done, 1);

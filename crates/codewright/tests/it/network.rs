@@ -35,13 +35,17 @@ fn a_proxy_of_the_environment_is_asked() -> Result<()> {
 fn a_bad_proxy_or_certificate_is_named() -> Result<()> {
     let project = project("https://model.test/v1")?;
     for (variable, value, expected) in [
-        ("HTTPS_PROXY", "socks5://user:canary@p:1", "HTTPS_PROXY is no address of a proxy (`p:1`)"),
+        ("HTTPS_PROXY", "socks5://user:canary@p:1", "HTTPS_PROXY is not the URL of a proxy (`p:1`)"),
         (
             "NODE_EXTRA_CA_CERTS",
             "/nowhere.pem",
             "NODE_EXTRA_CA_CERTS names `/nowhere.pem`, which cannot be read",
         ),
-        ("SSL_CERT_FILE", "/dev/null", "SSL_CERT_FILE names `/dev/null`, which holds no certificate"),
+        (
+            "SSL_CERT_FILE",
+            "/dev/null",
+            "SSL_CERT_FILE names `/dev/null`, which contains no readable certificate",
+        ),
     ] {
         let done = program(&project, ["run", "hi"]).env(variable, value).finish()?;
         assert_eq!(done.code, Some(1), "{variable}");

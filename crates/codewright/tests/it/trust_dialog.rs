@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use codewright_testkit::{Project, Run, Script, Staged, Terminal};
+use codewright_testkit::{Project, Run, Script, Terminal, TerminalOptions};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -41,7 +41,7 @@ fn command(stage: &Stage, template: &str) -> Result<()> {
 
 fn start(stage: &Stage, args: &[&str]) -> Result<Terminal> {
     let (program, project) = (PROGRAM.as_ref(), &stage.project);
-    Terminal::start(&Staged { program, args, project, variables: &[TRUST], size: SIZE })
+    Terminal::start(&TerminalOptions { program, args, project, variables: &[TRUST], size: SIZE })
 }
 
 fn press(terminal: &mut Terminal, keys: &[&str]) -> Result<()> {

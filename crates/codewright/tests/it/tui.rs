@@ -1,7 +1,7 @@
 //! The terminal client on a real pseudo-terminal, read as a terminal shows it.
 
 use anyhow::{Context as _, Result};
-use codewright_testkit::{Script, Staged, Terminal, Turn};
+use codewright_testkit::{Script, Terminal, TerminalOptions, Turn};
 use serde_json::json;
 
 use crate::support::{Stage, check_has};
@@ -23,7 +23,7 @@ fn start_with(stage: &Stage, args: &[&str], variables: &[(&str, &str)]) -> Resul
 
 fn spawn(stage: &Stage, (program, args): (&str, &[&str]), variables: &[(&str, &str)]) -> Result<Terminal> {
     let (program, project) = (program.as_ref(), &stage.project);
-    Terminal::start(&Staged { program, args, project, variables, size: SIZE })
+    Terminal::start(&TerminalOptions { program, args, project, variables, size: SIZE })
 }
 
 /// Under a shell that looks at the terminal before and behind the program, and notes its id.

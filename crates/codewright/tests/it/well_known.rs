@@ -121,12 +121,15 @@ fn what_an_address_may_not_ask_for_is_refused() -> Result<()> {
             "cannot run `no-such-program-4711`",
         ),
         (json!({ "command": ["echo", "x"], "env": "LD_PRELOAD" }), "wants to set `LD_PRELOAD`"),
-        (json!({ "command": ["echo", "x"], "env": "A B" }), "`auth.env` must be the name of a variable"),
+        (
+            json!({ "command": ["echo", "x"], "env": "A B" }),
+            "`auth.env` must be the name of an environment variable",
+        ),
         (
             json!({ "command": ["echo\u{1b}[2Kls"], "env": "A_TOKEN" }),
             "cannot be shown as it is, so it is not run",
         ),
-        (json!({ "command": "echo x", "env": "A_TOKEN" }), "`auth.command` must be a list of texts"),
+        (json!({ "command": "echo x", "env": "A_TOKEN" }), "`auth.command` must be a list of strings"),
         (json!({ "command": ["head", "-c", "100000", "/dev/zero"], "env": "A_TOKEN" }), "printed no token"),
     ] {
         office.serves(DOCUMENT, json!({ "auth": auth }));
@@ -168,7 +171,7 @@ fn what_is_served_describes_models_and_nothing_that_runs() -> Result<()> {
     fs::write(auth_file(&project), json!({ &office.url: entry }).to_string())?;
     let done = run().finish()?.success()?;
     assert_eq!(done.stdout, "From the office.\n");
-    check_has(&done.stderr, &["serves `mcp`, `permission`, which only your own files may set"]);
+    check_has(&done.stderr, &["sets `mcp`, `permission`, which only your own files can set"]);
     let request = model.main_requests().pop().context("nothing was asked")?;
     // Its own token, and no other key of the user's.
     assert_eq!(request.headers.get("authorization").unwrap_or_default(), "Bearer canary-token");
@@ -205,7 +208,7 @@ fn an_address_that_fails_holds_nobody_up() -> Result<()> {
         drop(fs::remove_dir_all(project.home().join(".cache/codewright/served")));
         let done = program(&project, ["run", "Hi"]).finish()?.success()?;
         assert_eq!(done.stdout, "Here.\n");
-        check_has(&done.stderr, &[&office.url, "left out"]);
+        check_has(&done.stderr, &[&office.url, "is ignored"]);
         assert!(!done.stderr.contains("canary"), "{}", done.stderr);
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The control files of git: its configuration, hooks and the places they are shared with.
+//! The control files of git: configuration and hooks of the repository and its submodules.
 
 use std::{
     fs,
@@ -6,25 +6,26 @@ use std::{
 };
 
 use super::{ControlFiles, hash};
-use crate::{FileProblem, beneath};
+use crate::{FileProblem, confined};
 
-/// The most bytes of one file of git's.
+/// The maximum size of a control file of git.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
-/// The most bytes of a file that names a directory.
+/// The maximum size of a file that contains a directory path.
 const MAX_LINK_BYTES: u64 = 4096;
-/// Hooks, and configuration files of submodules.
+/// The maximum number of hooks, and of submodules.
 const MAX_ENTRIES: usize = 500;
-/// Submodules below each other.
+/// The maximum depth of submodules.
 const MAX_DEPTH: usize = 8;
 
 impl ControlFiles {
-    /// Adds the digests of git's control files. Their content is compared and never interpreted.
+    /// Adds the digests of git's control files. Their content is only compared.
     pub(super) fn git(&mut self) {
         let dot = self.root.join(".git");
         self.plain(".gitmodules", &self.root.join(".gitmodules"));
-        let folder = if dot.is_dir() { Some(dot) } else { self.named("gitdir", &dot, Some("gitdir:")) };
+        let folder =
+            if dot.is_dir() { Some(dot) } else { self.linked_directory("gitdir", &dot, Some("gitdir:")) };
         let Some(folder) = folder else { return };
-        let shared = self.named("commondir", &folder.join("commondir"), None);
+        let shared = self.linked_directory("commondir", &folder.join("commondir"), None);
         self.config(".git/config.worktree", &folder.join("config.worktree"));
         let shared = shared.unwrap_or(folder);
         self.config(".git/config", &shared.join("config"));
@@ -32,19 +33,19 @@ impl ControlFiles {
         self.submodules(&shared.join("modules"), MAX_DEPTH);
     }
 
-    /// The directory that a small file names, after `prefix`; its path becomes part of the digest.
-    fn named(&mut self, name: &str, file: &Path, prefix: Option<&str>) -> Option<PathBuf> {
-        let bytes = beneath::read_anywhere(file, MAX_LINK_BYTES).ok()?;
+    /// The directory whose path a small file contains, after `prefix`. The file's digest is stored.
+    fn linked_directory(&mut self, name: &str, file: &Path, prefix: Option<&str>) -> Option<PathBuf> {
+        let bytes = confined::read_anywhere(file, MAX_LINK_BYTES).ok()?;
         self.digests.insert(format!(".git/{name}"), hash(&bytes));
         let text = String::from_utf8(bytes).ok()?;
         let written = text.trim().strip_prefix(prefix.unwrap_or_default())?.trim();
         let base = file.parent().unwrap_or(&self.root);
-        // A directory that is gone leaves nothing to compare; git itself fails there as well.
+        // A missing directory has nothing to compare, and git fails there too.
         base.join(written).canonicalize().ok().filter(|found| found.is_dir())
     }
 
     fn config(&mut self, name: &str, path: &Path) {
-        match beneath::read_anywhere(path, MAX_FILE_BYTES) {
+        match confined::read_anywhere(path, MAX_FILE_BYTES) {
             Ok(bytes) => {
                 let text = String::from_utf8_lossy(&bytes);
                 self.digests.insert(name.to_owned(), hash(without_branches(&text).as_bytes()));
@@ -54,7 +55,7 @@ impl ControlFiles {
     }
 
     fn plain(&mut self, name: &str, path: &Path) {
-        match beneath::read_anywhere(path, MAX_FILE_BYTES) {
+        match confined::read_anywhere(path, MAX_FILE_BYTES) {
             Ok(bytes) => drop(self.digests.insert(name.to_owned(), hash(&bytes))),
             Err(problem) => self.unread(name, &problem),
         }
@@ -71,12 +72,12 @@ impl ControlFiles {
         let mut names: Vec<_> =
             entries.flatten().take(MAX_ENTRIES + 1).map(|entry| entry.file_name()).collect();
         if names.len() > MAX_ENTRIES {
-            return self.reach(format!("there are more than {MAX_ENTRIES} git hooks"));
+            return self.set_limit(format!("there are more than {MAX_ENTRIES} git hooks"));
         }
         names.sort();
         for name in names {
             let shown = name.to_string_lossy();
-            // Git runs no hook with this ending.
+            // Git does not run hooks with this suffix.
             if !shown.ends_with(".sample") {
                 self.plain(&format!(".git/hooks/{shown}"), &folder.join(&name));
             }
@@ -87,8 +88,8 @@ impl ControlFiles {
         let Ok(entries) = fs::read_dir(folder) else { return };
         let mut paths: Vec<_> = entries.flatten().take(MAX_ENTRIES + 1).map(|entry| entry.path()).collect();
         if paths.len() > MAX_ENTRIES || depth == 0 {
-            return self.reach(format!(
-                "there are more than {MAX_ENTRIES} submodules, or {MAX_DEPTH} below each other"
+            return self.set_limit(format!(
+                "there are more than {MAX_ENTRIES} submodules, or they are nested more than {MAX_DEPTH} levels deep"
             ));
         }
         paths.sort();
@@ -110,8 +111,8 @@ impl ControlFiles {
     }
 }
 
-/// The text without the sections that say what a branch follows: every `git push -u` changes them, and
-/// nothing in them runs a program. A text with a line that is not understood is left as it is.
+/// Removes the sections about the upstream of branches, because every `git push -u` changes them and they run no
+/// programs. A text with an unknown line in such a section is returned unchanged.
 fn without_branches(text: &str) -> String {
     const HARMLESS: [&str; 5] = ["remote", "merge", "rebase", "pushremote", "description"];
     let mut kept = String::new();
@@ -144,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_branch_that_is_followed_does_not_count() {
+    fn the_upstream_of_a_branch_is_ignored() {
         let plain = "[core]\n\tbare = false\n";
         let followed = format!("{plain}[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n");
         assert_eq!(without_branches(&followed), plain);

@@ -1,4 +1,4 @@
-//! The files of a folder of configuration.
+//! Reads all files of a configuration directory.
 
 use std::{
     fs,
@@ -9,34 +9,34 @@ use std::{
 use ring::digest;
 
 use super::{ControlFiles, hex};
-use crate::beneath;
+use crate::confined;
 
-/// Folders below each other.
+/// The maximum depth of directories.
 const MAX_DEPTH: usize = 16;
-/// Entries of one folder of configuration.
+/// The maximum number of entries of a configuration directory.
 const MAX_ENTRIES: usize = 20_000;
-/// Files of installed packages, which are told apart by size and times alone.
+/// The maximum number of files of installed packages.
 const MAX_PACKAGE_FILES: usize = 100_000;
 
-/// Installed packages: too many to read, so their sizes and times stand for their content.
+/// Installed packages. They are too many to read, so sizes and times identify their content.
 const PACKAGES: &str = "node_modules";
-/// Plans that agents write while they work.
+/// Plans, which agents write while they work.
 const PLANS: &str = "plans";
 
 impl ControlFiles {
-    /// Reads every file of a folder. A folder that is a link, or another user's, is left out.
+    /// Reads every file of a directory. Skips the directory if it is a link or belongs to another user.
     pub(super) fn tree(&mut self, folder: &Path) {
         let Ok(about) = fs::symlink_metadata(folder) else { return };
-        let shown = self.shown(folder);
+        let display_name = self.display_name(folder);
         let boundary = self.boundary(folder);
         if folder.ancestors().take_while(|above| *above != boundary).any(Path::is_symlink) {
-            return self.warn(format!("`{shown}` is a link to a directory; it is left out"));
+            return self.warn(format!("`{display_name}` is a link to a directory; it is ignored"));
         }
         if !about.is_dir() {
             return;
         }
-        if !beneath::is_own(&about) {
-            return self.warn(format!("`{shown}` belongs to another user; it is left out"));
+        if !confined::is_own(&about) {
+            return self.warn(format!("`{display_name}` belongs to another user; it is ignored"));
         }
         let mut left = MAX_ENTRIES;
         self.folder(folder, MAX_DEPTH, &mut left);
@@ -44,13 +44,14 @@ impl ControlFiles {
 
     fn folder(&mut self, folder: &Path, depth: usize, left: &mut usize) {
         if depth == 0 {
-            let shown = self.shown(folder);
-            return self.reach(format!("`{shown}` is more than {MAX_DEPTH} directories deep"));
+            let display_name = self.display_name(folder);
+            return self
+                .set_limit(format!("`{display_name}` is nested more than {MAX_DEPTH} directories deep"));
         }
         let Ok(entries) = fs::read_dir(folder) else { return };
         let mut paths: Vec<PathBuf> = entries.flatten().take(*left + 1).map(|entry| entry.path()).collect();
         if paths.len() > *left {
-            return self.reach(format!("a directory of configuration has more than {MAX_ENTRIES} entries"));
+            return self.set_limit(format!("a configuration directory has more than {MAX_ENTRIES} entries"));
         }
         *left -= paths.len();
         paths.sort();
@@ -58,12 +59,12 @@ impl ControlFiles {
             let Ok(about) = fs::symlink_metadata(&path) else { continue };
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             if about.is_symlink() && path.is_dir() {
-                let shown = self.shown(&path);
-                self.warn(format!("`{shown}` is a link to a directory; it is left out"));
+                let display_name = self.display_name(&path);
+                self.warn(format!("`{display_name}` is a link to a directory; it is ignored"));
             } else if about.is_dir() && name == PACKAGES {
                 self.packages(&path);
             } else if about.is_dir() && name == PLANS {
-                // Changed by the agent's own work; nothing in it is interpreted.
+                // Agents change these files, and none of them is interpreted.
             } else if about.is_dir() {
                 self.folder(&path, depth - 1, left);
             } else {
@@ -72,7 +73,7 @@ impl ControlFiles {
         }
     }
 
-    /// One digest of the names, sizes and change times of all files of installed packages.
+    /// Stores a digest of the names, sizes and change times of all files of installed packages.
     fn packages(&mut self, folder: &Path) {
         let mut all = digest::Context::new(&digest::SHA256);
         let (mut open, mut left) = (vec![folder.to_owned()], MAX_PACKAGE_FILES);
@@ -81,7 +82,7 @@ impl ControlFiles {
             let mut paths: Vec<PathBuf> =
                 entries.flatten().take(left + 1).map(|entry| entry.path()).collect();
             if paths.len() > left {
-                return self.reach(format!("`{PACKAGES}` has more than {MAX_PACKAGE_FILES} files"));
+                return self.set_limit(format!("`{PACKAGES}` has more than {MAX_PACKAGE_FILES} files"));
             }
             left -= paths.len();
             paths.sort();
@@ -96,7 +97,7 @@ impl ControlFiles {
                 }
             }
         }
-        let shown = self.shown(folder);
-        self.digests.insert(shown, hex(all.finish().as_ref()));
+        let display_name = self.display_name(folder);
+        self.digests.insert(display_name, hex(all.finish().as_ref()));
     }
 }

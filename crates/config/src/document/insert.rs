@@ -1,7 +1,7 @@
-//! Fills `{env:NAME}` and `{file:path}` into the strings of a document.
+//! Replaces `{env:NAME}` and `{file:path}` in the strings of a document.
 //!
-//! An unset variable is the empty string; a file's text is trimmed, and a missing file is an error.
-//! What is filled in is not looked through again.
+//! An unset variable becomes an empty string. The text of a file is trimmed; a missing file is an error. Inserted text is
+//! not searched for references.
 
 use std::path::{Path, PathBuf};
 
@@ -10,52 +10,51 @@ use serde_json::Value;
 use super::{Kind, Node};
 use crate::{ControlFiles, Env, FileProblem, Map, env, file};
 
-/// The most bytes that one document may have filled in.
+/// The most bytes that are inserted into one document.
 const MAX_INSERTED_BYTES: u64 = 4 * file::MAX_FILE_BYTES;
 
-/// Where the values come from, and how much more they may bring.
+/// The sources of inserted values, and the remaining size limit.
 pub(crate) struct Inserter<'a> {
     env: &'a Env,
     files: Files<'a>,
     left_bytes: u64,
-    /// References that a repository cannot use; each stands for an empty string.
-    pub(crate) refused: Vec<String>,
+    /// References that a repository cannot use. They become empty strings.
+    pub(crate) rejected: Vec<String>,
 }
 
 /// The files that may be inserted.
 enum Files<'a> {
-    /// Any, relative to the home or to a folder.
+    /// Any file, relative to the home or to a directory.
     Any { home: &'a Path, base: &'a Path },
-    /// Those of a repository that were read with its document.
+    /// The files of a repository that were read with its document.
     Repository { control: &'a ControlFiles, document: &'a Path },
 }
 
-/// A reference that could not be filled in.
-pub(crate) struct Unfilled {
+/// A reference that could not be resolved.
+pub(crate) struct FailedReference {
     pub(crate) offset: usize,
     pub(crate) reference: String,
     pub(crate) problem: FileProblem,
 }
 
 impl<'a> Inserter<'a> {
-    /// Fills in from `env`, and from files relative to `base`.
+    /// Inserts from `env`, and from files relative to `base`.
     pub(crate) fn new(env: &'a Env, home: &'a Path, base: &'a Path) -> Self {
-        Self { env, files: Files::Any { home, base }, left_bytes: MAX_INSERTED_BYTES, refused: Vec::new() }
+        Self { env, files: Files::Any { home, base }, left_bytes: MAX_INSERTED_BYTES, rejected: Vec::new() }
     }
 
-    /// Fills in the document of a trusted repository: variables that hold no credentials, and files inside
-    /// the worktree.
+    /// Inserts into the document of a trusted repository: variables without credentials, and files inside the worktree.
     pub(crate) fn of_repository(env: &'a Env, control: &'a ControlFiles, document: &'a Path) -> Self {
         Self {
             env,
             files: Files::Repository { control, document },
             left_bytes: MAX_INSERTED_BYTES,
-            refused: Vec::new(),
+            rejected: Vec::new(),
         }
     }
 
-    /// Fills in every string at or below `node`; keys stay as they are.
-    pub(crate) fn fill(&mut self, node: &mut Node) -> Result<(), Unfilled> {
+    /// Replaces the references in all strings of `node`. Keys are not changed.
+    pub(crate) fn fill(&mut self, node: &mut Node) -> Result<(), FailedReference> {
         match &mut node.kind {
             Kind::Null | Kind::Switch(_) | Kind::Number(_) => Ok(()),
             Kind::Text(text) => {
@@ -67,19 +66,19 @@ impl<'a> Inserter<'a> {
         }
     }
 
-    fn expand(&mut self, text: &str, offset: usize) -> Result<String, Unfilled> {
+    fn expand(&mut self, text: &str, offset: usize) -> Result<String, FailedReference> {
         let mut expanded = String::with_capacity(text.len());
         let mut done = 0;
         for (start, end) in pairs(text) {
             let reference = text.get(start..end).and_then(Reference::parse);
             let Some(reference) = reference.filter(|_| start >= done) else { continue };
             let written = text.get(start..end).unwrap_or_default();
-            let unfilled = |problem| Unfilled { offset, reference: written.to_owned(), problem };
-            let value = self.value(reference).map_err(unfilled)?;
+            let failed = |problem| FailedReference { offset, reference: written.to_owned(), problem };
+            let value = self.value(reference).map_err(failed)?;
             self.left_bytes = self
                 .left_bytes
                 .checked_sub(value.len() as u64)
-                .ok_or_else(|| unfilled(FileProblem::TooLarge { limit_bytes: MAX_INSERTED_BYTES }))?;
+                .ok_or_else(|| failed(FileProblem::TooLarge { limit_bytes: MAX_INSERTED_BYTES }))?;
             expanded.push_str(text.get(done..start).unwrap_or_default());
             expanded.push_str(&value);
             done = end;
@@ -91,13 +90,13 @@ impl<'a> Inserter<'a> {
     fn value(&mut self, reference: Reference<'_>) -> Result<String, FileProblem> {
         match reference {
             Reference::Env(name) if self.is_repository() && env::is_credential(name) => {
-                self.refused.push(format!("{{env:{name}}}"));
+                self.rejected.push(format!("{{env:{name}}}"));
                 Ok(String::new())
             }
             Reference::Env(name) => Ok(self.env.get(name).unwrap_or_default().to_owned()),
             Reference::File(path) => {
                 let Some(text) = self.file(path)? else {
-                    self.refused.push(format!("{{file:{path}}}"));
+                    self.rejected.push(format!("{{file:{path}}}"));
                     return Ok(String::new());
                 };
                 Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).trim().to_owned())
@@ -125,7 +124,7 @@ impl<'a> Inserter<'a> {
         }
     }
 
-    /// A path may itself be built from variables: `{file:{env:SECRETS}/key}`.
+    /// Resolves a path, which may contain variables: `{file:{env:SECRETS}/key}`.
     fn path(&self, written: &str, home: &Path, base: &Path) -> PathBuf {
         let mut path = String::new();
         let mut rest = written;
@@ -143,7 +142,7 @@ impl<'a> Inserter<'a> {
     }
 }
 
-/// The variables that a document inserts, each once.
+/// The names of the variables that a document references, without duplicates.
 pub(crate) fn variables(document: &Map) -> Vec<String> {
     collected(document, |reference| match reference {
         Reference::Env(name) => Some(name),
@@ -151,7 +150,7 @@ pub(crate) fn variables(document: &Map) -> Vec<String> {
     })
 }
 
-/// The files that a document inserts, as they are written, each once.
+/// The paths of the files that a document references, without duplicates.
 pub(crate) fn references(document: &Map) -> Vec<String> {
     collected(document, |reference| match reference {
         Reference::Env(_) => None,
@@ -188,7 +187,7 @@ enum Reference<'a> {
 }
 
 impl<'a> Reference<'a> {
-    /// What a pair of braces and the text in it refers to, if it does.
+    /// Parses text in braces.
     fn parse(braced: &'a str) -> Option<Self> {
         let (kind, name) = braced.strip_prefix('{')?.strip_suffix('}')?.split_once(':')?;
         match kind {
@@ -199,7 +198,7 @@ impl<'a> Reference<'a> {
     }
 }
 
-/// Every pair of braces, outer ones before those in them; one pass, however the text is nested.
+/// Finds every pair of braces in one pass, outer pairs first.
 fn pairs(text: &str) -> Vec<(usize, usize)> {
     let (mut open, mut pairs) = (Vec::new(), Vec::new());
     for (at, byte) in text.bytes().enumerate() {
@@ -223,12 +222,12 @@ mod tests {
         std::fs::write(dir.path().join("key"), "  \"quoted\"\n{env:NAME}\n\n").unwrap();
         let env = Env::from_pairs([("NAME", "ann"), ("FILE", "key")]);
         let mut inserter = Inserter::new(&env, dir.path(), dir.path());
-        let expanded = inserter.expand(text, 0).unwrap_or_else(|unfilled| panic!("{}", unfilled.problem));
+        let expanded = inserter.expand(text, 0).unwrap_or_else(|failed| panic!("{}", failed.problem));
         assert_eq!(expanded, expected);
     }
 
     #[test]
-    fn references_are_replaced_where_they_stand() {
+    fn references_are_replaced() {
         check("Bearer {env:NAME}!", "Bearer ann!");
         check("{env:NAME}{env:NAME}", "annann");
         check("[{env:UNSET}]", "[]");
@@ -238,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn other_braces_are_text() {
+    fn other_braces_are_unchanged() {
         for text in ["{}", "{env:}", "{file:}", "{env:NAME", "{file:{a}", "{other:x}", "a{", "{{}}", "{ä}"] {
             check(text, text);
         }
@@ -246,12 +245,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_filled_in_is_bounded() {
+    fn inserted_text_is_bounded() {
         let env = Env::from_pairs([("BIG", "x".repeat(1024 * 1024))]);
         let mut inserter = Inserter::new(&env, Path::new("/"), Path::new("/"));
         assert!(inserter.expand(&"{env:BIG}".repeat(4), 0).is_ok());
-        let Err(unfilled) = inserter.expand("{env:BIG}", 7) else { panic!("five times a megabyte") };
-        assert_eq!((unfilled.offset, unfilled.reference.as_str()), (7, "{env:BIG}"));
-        assert!(matches!(unfilled.problem, FileProblem::TooLarge { .. }));
+        let Err(failed) = inserter.expand("{env:BIG}", 7) else { panic!("five times a megabyte") };
+        assert_eq!((failed.offset, failed.reference.as_str()), (7, "{env:BIG}"));
+        assert!(matches!(failed.problem, FileProblem::TooLarge { .. }));
     }
 }

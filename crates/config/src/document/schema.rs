@@ -1,23 +1,23 @@
-//! Which keys are known, and what each may hold.
+//! The known keys and their types.
 //!
-//! A key that is not listed may hold anything: newer versions and other programs add their own.
+//! An unknown key accepts any value, because later versions and other programs add their own.
 
 use super::{Kind, Node};
 
-/// What a value may be.
+/// The type of a value.
 #[derive(Debug)]
 pub(crate) enum Shape {
-    /// Anything.
+    /// Any value.
     Any,
     /// `true` or `false`.
     Switch,
     /// A string.
     Text,
-    /// A string with a provider, a slash and a model in it, or an empty one, which is none.
+    /// A string of the form `provider/model`, or an empty string for no model.
     Model,
     /// A number.
     Number,
-    /// A number that counts something: not negative.
+    /// A number that is not negative.
     Count,
     /// A whole number of at least one.
     Positive,
@@ -25,19 +25,19 @@ pub(crate) enum Shape {
     Timeout,
     /// One of these strings.
     OneOf(&'static [&'static str]),
-    /// A list of these.
+    /// A list of values of a type.
     List(&'static Self),
-    /// An object of these, under any names.
+    /// An object with values of a type and any keys.
     Map(&'static Self),
-    /// An object with these keys among others.
+    /// An object with these known keys.
     Record(&'static [(&'static str, Self)]),
-    /// An object of the second kind, or else the first.
+    /// The first type, or an object of the second type.
     Either(&'static Self, &'static Self),
-    /// What both accept.
+    /// A value that matches both types.
     Both(&'static Self, &'static Self),
 }
 
-/// The first value that is not what its key may hold.
+/// A value of the wrong type.
 pub(crate) struct Fault {
     pub(crate) offset: usize,
     pub(crate) key: String,
@@ -51,7 +51,7 @@ pub(crate) static CONFIG: Shape = Shape::Both(&Shape::Record(CONFIG_KEYS), &Shap
 /// A `permission` value.
 pub(crate) const PERMISSION: Shape = Shape::Either(&ACTION, &Shape::Map(&Shape::Either(&ACTION, &PATTERNS)));
 
-/// The keys of the document that we give a meaning, in the order a reply shows them.
+/// The document's keys that are fields of [`Config`](crate::Config), in the order of API responses.
 pub(crate) const CONFIG_KEYS: &[(&str, Shape)] = &[
     ("$schema", Shape::Text),
     ("command", Shape::Map(&Shape::Record(COMMAND_KEYS))),
@@ -74,7 +74,7 @@ pub(crate) const CONFIG_KEYS: &[(&str, Shape)] = &[
     ("tools", Shape::Map(&Shape::Switch)),
 ];
 
-/// Keys of the document that other rooms or later versions give a meaning, or that are our own.
+/// The document's other known keys: used elsewhere, used by later versions, or Codewright's own.
 pub(crate) const OTHER_KEYS: &[(&str, Shape)] = &[
     ("agents", Shape::Map(&AGENT)),
     ("permissions", Shape::Map(&Shape::Record(LISTED_RULES))),
@@ -144,7 +144,7 @@ const EXPERIMENTAL_KEYS: &[(&str, Shape)] = &[
 
 const LISTED_RULES: &[(&str, Shape)] = &[("allow", TEXTS), ("ask", TEXTS), ("deny", TEXTS)];
 
-/// Our own section about the system text.
+/// The keys of `prompt`, Codewright's own section about the system prompt.
 const PROMPT_KEYS: &[(&str, Shape)] = &[
     ("profile", Shape::OneOf(&["current", "legacy"])),
     ("strict", Shape::Switch),
@@ -252,7 +252,7 @@ static AGENT: Shape = Shape::Record(AGENT_KEYS);
 static ACTION: Shape = Shape::OneOf(&["ask", "allow", "deny"]);
 static PATTERNS: Shape = Shape::Map(&Shape::OneOf(&["ask", "allow", "deny"]));
 
-/// Finds the first value in the document that its key may not hold.
+/// Returns the first value of the wrong type as an error.
 pub(crate) fn check(node: &Node, shape: &Shape) -> Result<(), Fault> {
     walk(node, shape, &mut Vec::new())
 }
@@ -277,12 +277,12 @@ fn walk<'a>(node: &'a Node, shape: &Shape, path: &mut Vec<Step<'a>>) -> Result<(
             })
         }
         (Shape::Either(_, object), Kind::Object(_)) => walk(node, object, path),
-        (shape, _) if holds(node, shape) => Ok(()),
+        (shape, _) if matches_scalar(node, shape) => Ok(()),
         (shape, _) => Err(Fault {
             offset: node.offset,
-            key: written(path),
-            expected: expected(shape),
-            found: found(node, shape),
+            key: path_text(path),
+            expected: describe_shape(shape),
+            found: describe_value(node, shape),
         }),
     }
 }
@@ -294,8 +294,8 @@ fn descend<'a>(node: &'a Node, shape: &Shape, step: Step<'a>, path: &mut Vec<Ste
     Ok(())
 }
 
-/// Whether a value without parts is what the shape asks for.
-fn holds(node: &Node, shape: &Shape) -> bool {
+/// Whether a value without nested values matches a shape.
+fn matches_scalar(node: &Node, shape: &Shape) -> bool {
     match (shape, &node.kind) {
         (Shape::Any, _)
         | (Shape::Switch, Kind::Switch(_))
@@ -308,13 +308,13 @@ fn holds(node: &Node, shape: &Shape) -> bool {
         }
         (Shape::OneOf(choices), Kind::Text(text)) => choices.contains(&text.as_str()),
         (Shape::Model, Kind::Text(text)) => text.is_empty() || crate::parse_model(text).is_some(),
-        (Shape::Either(plain, _), _) => holds(node, plain),
-        (Shape::Both(one, other), _) => holds(node, one) && holds(node, other),
+        (Shape::Either(plain, _), _) => matches_scalar(node, plain),
+        (Shape::Both(one, other), _) => matches_scalar(node, one) && matches_scalar(node, other),
         _ => false,
     }
 }
 
-fn expected(shape: &Shape) -> String {
+fn describe_shape(shape: &Shape) -> String {
     match shape {
         Shape::Any => "anything".to_owned(),
         Shape::Switch => "`true` or `false`".to_owned(),
@@ -327,13 +327,13 @@ fn expected(shape: &Shape) -> String {
         Shape::OneOf(choices) => format!("one of `{}`", choices.join("`, `")),
         Shape::List(_) => "a list".to_owned(),
         Shape::Map(_) | Shape::Record(_) => "an object".to_owned(),
-        Shape::Both(one, _) => expected(one),
-        Shape::Either(plain, object) => format!("{} or {}", expected(plain), expected(object)),
+        Shape::Both(one, _) => describe_shape(one),
+        Shape::Either(plain, object) => format!("{} or {}", describe_shape(plain), describe_shape(object)),
     }
 }
 
-/// The kind of the value; where only some of that kind are accepted, that it is another one.
-fn found(node: &Node, shape: &Shape) -> &'static str {
+/// The type of a value, or `another …` if the shape accepts other values of the type.
+fn describe_value(node: &Node, shape: &Shape) -> &'static str {
     match (&node.kind, shape) {
         (Kind::Null, _) => "`null`",
         (Kind::Switch(true), _) => "`true`",
@@ -352,7 +352,7 @@ enum Step<'a> {
     Index(usize),
 }
 
-fn written(path: &[Step<'_>]) -> String {
+fn path_text(path: &[Step<'_>]) -> String {
     let mut text = String::new();
     for step in path {
         match step {
@@ -364,6 +364,52 @@ fn written(path: &[Step<'_>]) -> String {
             Step::Index(index) => text.push_str(&format!("[{index}]")),
         }
     }
-    // The value that has no key is the document itself.
+    // The document itself has no key.
     if text.is_empty() { "configuration".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Adds a row for a key and the keys of its objects.
+    fn add_rows(key: &str, shape: &Shape, rows: &mut Vec<String>) {
+        match shape {
+            Shape::Record(keys) => keys.iter().for_each(|(name, shape)| {
+                add_rows(&format!("{key}.{name}"), shape, rows);
+            }),
+            Shape::Map(shape) => add_rows(&format!("{key}.*"), shape, rows),
+            Shape::List(entry) if !matches!(entry, Shape::Any) => {
+                rows.push(format!("| `{key}` | a list, each entry {} |\n", describe_shape(entry)));
+            }
+            Shape::Either(plain, object) if !matches!(plain, Shape::Any) => {
+                rows.push(format!("| `{key}` | {} |\n", describe_shape(plain)));
+                add_rows(key, object, rows);
+            }
+            shape => rows.push(format!("| `{key}` | {} |\n", describe_shape(shape))),
+        }
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a switch of the test, not configuration of the program")]
+    fn the_documentation_lists_all_keys() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration-keys.md");
+        let mut rows = Vec::new();
+        let mut keys: Vec<_> = CONFIG_KEYS.iter().chain(OTHER_KEYS).collect();
+        keys.sort_by_key(|(key, _)| *key);
+        for (key, shape) in keys {
+            add_rows(key, shape, &mut rows);
+        }
+        let page = format!(
+            "# Configuration keys\n\n\
+             This page is generated from `crates/config/src/document/schema.rs`. It lists every known key with the type\n\
+             of its value; `*` stands for any name. See [configuration](configuration.md) for their meaning.\n\n\
+             | key | value |\n|---|---|\n{}",
+            rows.concat()
+        );
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(path, &page).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(path).unwrap(), page, "run this test with UPDATE_DOCS=1");
+    }
 }

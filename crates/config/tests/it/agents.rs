@@ -1,4 +1,4 @@
-//! The agents against what the original answers, with its paths replaced by ours.
+//! Compares the agents with recorded replies of OpenCode, with paths replaced.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use codewright_config::{
 };
 use serde_json::Value;
 
-use crate::{Place, project};
+use crate::{Fixture, project};
 
 const BUILTIN: &str = include_str!("agents.json");
 const CHANGED: &str = include_str!("agents-changed.json");
@@ -16,7 +16,7 @@ fn dirs() -> Dirs {
     Dirs::new(&Env::from_pairs([("HOME", "/t/home")])).unwrap()
 }
 
-/// The parts of an agent that the recording has, in its shape.
+/// The parts of an agent that the recording contains, in its format.
 fn shape(agent: &AgentSpec) -> Value {
     let mut value = serde_json::to_value(agent).unwrap();
     let map = value.as_object_mut().unwrap();
@@ -39,7 +39,7 @@ fn recorded(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn the_built_in_agents_are_those_of_the_original() {
+fn the_built_in_agents_equal_those_of_opencode() {
     let builtin = builtin_agents(&dirs(), Path::new("/t/project"));
     assert_eq!(builtin.iter().map(shape).collect::<Vec<_>>(), recorded(BUILTIN));
     let without_configuration = agents(&Config::default(), &dirs(), Path::new("/t/project"), &[]).unwrap();
@@ -47,14 +47,14 @@ fn the_built_in_agents_are_those_of_the_original() {
 }
 
 #[test]
-fn changed_and_added_agents_are_those_of_the_original() {
-    let place = project(
+fn changed_and_added_agents_equal_those_of_opencode() {
+    let fixture = project(
         r#"{"agent": {
             "plan": {"model": "mockchat/gpt-4o"},
             "tester": {"temperature": 0.3, "top_p": 0.8, "prompt": "p", "description": "d", "steps": 2,
                        "permission": {"bash": "deny"}}}}"#,
     );
-    let config = place.load().unwrap().config;
+    let config = fixture.load().unwrap().config;
     let agents = agents(&config, &dirs(), Path::new("/t/project"), &[]).unwrap();
     assert_eq!(agents.iter().map(shape).collect::<Vec<_>>(), recorded(CHANGED));
     let tester = agents.iter().find(|agent| agent.name == "tester").unwrap();
@@ -62,7 +62,7 @@ fn changed_and_added_agents_are_those_of_the_original() {
 }
 
 #[test]
-fn every_agent_begins_with_the_default_rules() {
+fn every_agent_starts_with_the_default_rules() {
     let defaults = default_rules(&dirs());
     for agent in builtin_agents(&dirs(), Path::new("/t/project")) {
         assert!(agent.permission.starts_with(&defaults), "{}", agent.name);
@@ -71,10 +71,10 @@ fn every_agent_begins_with_the_default_rules() {
 
 #[test]
 fn the_users_rules_follow_the_agents_own_and_its_entry_follows_them() {
-    let place = project(
+    let fixture = project(
         r#"{"permission": {"edit": "allow"}, "agent": {"plan": {"permission": {"bash": "ask"}, "topic": 7}}}"#,
     );
-    let config = place.load().unwrap().config;
+    let config = fixture.load().unwrap().config;
     let agents = agents(&config, &dirs(), Path::new("/t/project"), &[]).unwrap();
     let plan = agents.iter().find(|agent| agent.name == "plan").unwrap();
     let last: Vec<_> = plan.permission.iter().rev().take(4).map(|rule| rule.permission.as_str()).collect();
@@ -84,16 +84,16 @@ fn the_users_rules_follow_the_agents_own_and_its_entry_follows_them() {
 }
 
 #[test]
-fn outputs_stay_closed_when_they_were_denied_by_name() {
+fn tool_outputs_stay_denied_if_a_rule_names_them() {
     let outputs = dirs().tool_output().join("*").display().to_string();
-    let place = project(&format!(r#"{{"permission": {{"external_directory": {{"{outputs}": "deny"}}}}}}"#));
-    let agents = agents(&place.load().unwrap().config, &dirs(), Path::new("/t/project"), &[]).unwrap();
+    let fixture = project(&format!(r#"{{"permission": {{"external_directory": {{"{outputs}": "deny"}}}}}}"#));
+    let agents = agents(&fixture.load().unwrap().config, &dirs(), Path::new("/t/project"), &[]).unwrap();
     let last = agents[0].permission.last().unwrap();
     assert_eq!((last.pattern.as_str(), last.action), (outputs.as_str(), codewright_proto::Action::Deny));
 }
 
 #[test]
-fn every_agent_may_look_into_the_directories_of_skills() {
+fn every_agent_may_read_the_directories_of_skills() {
     let skills = ["/t/home/.claude/skills/one".into(), "/t/project/.opencode/skill/two".into()];
     let agents = agents(&Config::default(), &dirs(), Path::new("/t/project"), &skills).unwrap();
     let outside = |agent: &AgentSpec| -> Vec<String> {
@@ -108,11 +108,11 @@ fn every_agent_may_look_into_the_directories_of_skills() {
 }
 
 #[test]
-fn a_disabled_agent_is_gone_and_the_default_one_comes_first() {
-    let place = project(
+fn a_disabled_agent_is_omitted_and_the_default_one_is_first() {
+    let fixture = project(
         r#"{"default_agent": "zed", "agent": {"general": {"disable": true}, "zed": {"mode": "primary", "color": "accent"}}}"#,
     );
-    let config = place.load().unwrap().config;
+    let config = fixture.load().unwrap().config;
     let agents = agents(&config, &dirs(), Path::new("/t/project"), &[]).unwrap();
     let names: Vec<_> = agents.iter().map(|agent| agent.name.as_str()).collect();
     assert_eq!(names, ["zed", "build", "compaction", "explore", "plan", "summary", "title"]);
@@ -122,14 +122,14 @@ fn a_disabled_agent_is_gone_and_the_default_one_comes_first() {
 }
 
 #[test]
-fn an_agent_that_cannot_begin_is_named_with_those_that_can() {
+fn an_invalid_default_agent_is_reported_with_similar_names() {
     for (name, problem, meant) in [
         ("biuld", "does not exist", Some("did you mean `build`?")),
         ("explore", "can only be called by other agents", None),
         ("title", "is hidden", None),
     ] {
-        let place = project(&format!(r#"{{"default_agent": "{name}"}}"#));
-        let config = place.load().unwrap().config;
+        let fixture = project(&format!(r#"{{"default_agent": "{name}"}}"#));
+        let config = fixture.load().unwrap().config;
         let agents = agents(&config, &dirs(), Path::new("/t/project"), &[]).unwrap();
         let error = default_agent(&config, &agents).unwrap_err();
         assert_eq!(error.to_string(), format!("the agent `{name}` {problem}"));
@@ -138,16 +138,16 @@ fn an_agent_that_cannot_begin_is_named_with_those_that_can() {
 }
 
 #[test]
-fn without_the_build_agent_another_begins() {
-    let place = project(r#"{"agent": {"build": {"disable": true}}}"#);
-    let config = place.load().unwrap().config;
+fn without_the_build_agent_another_is_the_default() {
+    let fixture = project(r#"{"agent": {"build": {"disable": true}}}"#);
+    let config = fixture.load().unwrap().config;
     let all = agents(&config, &dirs(), Path::new("/t/project"), &[]).unwrap();
     assert_eq!(default_agent(&config, &all).unwrap().name, "plan");
     assert!(matches!(default_agent(&config, &[]), Err(Error::Agent { .. })));
 }
 
 #[test]
-fn outside_a_repository_the_plan_file_is_below_the_root() {
+fn outside_a_repository_the_plan_path_is_relative_to_the_root() {
     let builtin = builtin_agents(&dirs(), Path::new("/"));
     let plan = builtin.iter().find(|agent| agent.name == "plan").unwrap();
     let pattern = "t/home/.local/share/codewright/plans/*.md";
@@ -155,13 +155,13 @@ fn outside_a_repository_the_plan_file_is_below_the_root() {
 }
 
 #[test]
-fn the_older_mode_key_makes_primary_agents() {
-    let place = Place::new();
-    place.write(
+fn the_older_mode_key_defines_primary_agents() {
+    let fixture = Fixture::new();
+    fixture.write(
         "project/opencode.json",
         r#"{"mode": {"plan": {"model": "a/b"}, "mine": {"tools": {"write": false}}}}"#,
     );
-    let config = place.load().unwrap().config;
+    let config = fixture.load().unwrap().config;
     assert_eq!(config.agent.keys().collect::<Vec<_>>(), ["plan", "mine"]);
     let mine = config.agent.get("mine").unwrap();
     assert_eq!(mine.mode, Some(AgentMode::Primary));

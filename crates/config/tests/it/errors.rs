@@ -1,17 +1,17 @@
-//! What is wrong, and where.
+//! Errors and their positions.
 
-use crate::{Place, project};
+use crate::{Fixture, project};
 
 #[track_caller]
-fn told(text: &str, expected: &str) {
-    let place = project(text);
-    let error = place.load().unwrap_err();
-    assert_eq!(place.told(&error), format!("`project/opencode.json` {expected}"));
+fn message(text: &str, expected: &str) {
+    let fixture = project(text);
+    let error = fixture.load().unwrap_err();
+    assert_eq!(fixture.message(&error), format!("`project/opencode.json` {expected}"));
     assert!(error.hint().is_some());
 }
 
 #[test]
-fn a_value_of_the_wrong_type_is_named_with_its_place() {
+fn a_value_of_the_wrong_type_is_reported_with_its_position() {
     for (text, expected) in [
         (
             "{\"provider\": {\"a\": {\"models\": {\"m\": {\n  \"limit\": {\"context\": \"200k\"}}}}}}",
@@ -82,85 +82,88 @@ fn a_value_of_the_wrong_type_is_named_with_its_place() {
             "line 1, column 31: `provider.a.models` must be an object, found a list",
         ),
     ] {
-        told(text, expected);
+        message(text, expected);
     }
 }
 
 #[test]
-fn a_syntax_error_is_told_with_its_place() {
-    told("{\n  \"a\": 1,,\n}", "line 2, column 10: unexpected token in object");
-    told("{\n  \"a\": 1", "line 1, column 1: unterminated object");
+fn a_syntax_error_is_reported_with_its_position() {
+    message("{\n  \"a\": 1,,\n}", "line 2, column 10: unexpected token in object");
+    message("{\n  \"a\": 1", "line 1, column 1: unterminated object");
 }
 
 #[test]
-fn a_variables_text_is_named_by_the_variable() {
+fn an_error_in_a_variable_names_the_variable() {
     for name in ["OPENCODE_CONFIG_CONTENT", "CODEWRIGHT_CONFIG_CONTENT"] {
-        let mut place = Place::new();
-        place.set(name, "{\"model\": 1}");
-        let error = place.load().unwrap_err().to_string();
+        let mut fixture = Fixture::new();
+        fixture.set(name, "{\"model\": 1}");
+        let error = fixture.load().unwrap_err().to_string();
         assert!(error.starts_with(&format!("`{name}` line 1, column 11: `model` must be")), "{error}");
     }
-    let mut place = Place::new();
-    place.set("OPENCODE_PERMISSION", "{\"bash\": 1}");
-    let error = place.load().unwrap_err().to_string();
+    let mut fixture = Fixture::new();
+    fixture.set("OPENCODE_PERMISSION", "{\"bash\": 1}");
+    let error = fixture.load().unwrap_err().to_string();
     assert!(error.starts_with("`OPENCODE_PERMISSION` line 1, column 10: `bash` must be"), "{error}");
 }
 
 #[test]
-fn a_file_that_cannot_be_read_says_why() {
-    let place = Place::new();
-    std::fs::create_dir_all(place.path("project/opencode.json")).unwrap();
-    assert_eq!(place.told(&place.load().unwrap_err()), "`project/opencode.json` is a directory, not a file");
-
-    let place = Place::new();
-    place.write("project/opencode.json", b"{\"a\": \"\xff\"}");
-    assert_eq!(place.told(&place.load().unwrap_err()), "`project/opencode.json` is not UTF-8 text");
-
-    let place = project(&format!("{{\"a\": \"{}\"}}", "x".repeat(1024 * 1024)));
+fn an_unreadable_file_is_reported_with_the_reason() {
+    let fixture = Fixture::new();
+    std::fs::create_dir_all(fixture.path("project/opencode.json")).unwrap();
     assert_eq!(
-        place.told(&place.load().unwrap_err()),
+        fixture.message(&fixture.load().unwrap_err()),
+        "`project/opencode.json` is a directory, not a file"
+    );
+
+    let fixture = Fixture::new();
+    fixture.write("project/opencode.json", b"{\"a\": \"\xff\"}");
+    assert_eq!(fixture.message(&fixture.load().unwrap_err()), "`project/opencode.json` is not UTF-8 text");
+
+    let fixture = project(&format!("{{\"a\": \"{}\"}}", "x".repeat(1024 * 1024)));
+    assert_eq!(
+        fixture.message(&fixture.load().unwrap_err()),
         "`project/opencode.json` exceeds the limit of 1048576 bytes"
     );
 }
 
 #[cfg(unix)]
 #[test]
-fn a_link_that_goes_in_circles_is_an_error_and_a_dangling_one_is_absent() {
-    let place = Place::new();
-    std::os::unix::fs::symlink("opencode.json", place.path("project/opencode.json")).unwrap();
-    let error = place.load().unwrap_err();
-    assert!(place.told(&error).starts_with("`project/opencode.json` cannot be read ("), "{error}");
+fn a_link_cycle_is_an_error_and_a_dangling_link_is_a_missing_file() {
+    let fixture = Fixture::new();
+    std::os::unix::fs::symlink("opencode.json", fixture.path("project/opencode.json")).unwrap();
+    let error = fixture.load().unwrap_err();
+    assert!(fixture.message(&error).starts_with("`project/opencode.json` cannot be read ("), "{error}");
 
-    let place = Place::new();
-    std::os::unix::fs::symlink("nowhere", place.path("project/opencode.json")).unwrap();
-    assert!(place.load().is_ok());
+    let fixture = Fixture::new();
+    std::os::unix::fs::symlink("nowhere", fixture.path("project/opencode.json")).unwrap();
+    assert!(fixture.load().is_ok());
 }
 
 #[cfg(unix)]
 #[test]
-fn a_device_is_not_waited_for() {
-    let mut place = Place::new();
-    place.set("OPENCODE_CONFIG", "/dev/zero");
-    assert_eq!(place.load().unwrap_err().to_string(), "`/dev/zero` is not a regular file");
+fn a_device_does_not_block() {
+    let mut fixture = Fixture::new();
+    fixture.set("OPENCODE_CONFIG", "/dev/zero");
+    assert_eq!(fixture.load().unwrap_err().to_string(), "`/dev/zero` is not a regular file");
 }
 
 #[test]
-fn a_missing_inserted_file_is_named_with_the_document_and_the_path() {
-    let place = Place::new();
-    place.write(
+fn a_missing_inserted_file_is_reported_with_the_document_and_the_path() {
+    let fixture = Fixture::new();
+    fixture.write(
         "home/.config/opencode/opencode.json",
         "{\n  \"username\": \"{file:secrets/{env:WHICH}.txt}\"\n}",
     );
-    let error = place.load().unwrap_err();
+    let error = fixture.load().unwrap_err();
     assert_eq!(
-        place.told(&error),
+        fixture.message(&error),
         "`home/.config/opencode/opencode.json` line 2, column 15: `{file:secrets/{env:WHICH}.txt}` refers to a file that does not exist"
     );
     assert!(error.hint().unwrap().contains("relative path"));
 }
 
 #[test]
-fn no_message_and_no_debug_text_shows_a_secret() {
+fn no_message_and_no_debug_text_contains_a_secret() {
     for text in [
         r#"{"share": "{env:TOKEN}"}"#,
         r#"{"share": "{file:key}"}"#,
@@ -169,17 +172,17 @@ fn no_message_and_no_debug_text_shows_a_secret() {
         "{\"apiKey\": hush}",
         "{\"apiKey\": \"hush}",
     ] {
-        let mut place = project(text);
-        place.set("TOKEN", "hush");
-        place.write("project/key", "hush");
-        let error = place.load().unwrap_err();
+        let mut fixture = project(text);
+        fixture.set("TOKEN", "hush");
+        fixture.write("project/key", "hush");
+        let error = fixture.load().unwrap_err();
         assert!(!format!("{error} {error:?} {:?}", error.hint()).contains("hush"), "{text}: {error:?}");
     }
-    let place = project(
+    let fixture = project(
         r#"{"other": "hush", "provider": {"a": {"options": {"apiKey": "hush", "headers": {"X": "hush"}, "y": "hush"},
             "models": {"m": {"options": {"z": "hush"}, "headers": {"Y": "hush"}}}}}, "agent": {"b": {"options": {"k": "hush"}}}}"#,
     );
-    let loaded = place.load().unwrap();
+    let loaded = fixture.load().unwrap();
     let provider = loaded.config.provider.get("a").unwrap();
     let parts = (provider, provider.models.get("m"), loaded.config.agent.get("b"));
     let text = format!("{loaded:?} {parts:?}");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use codewright_config::{AgentMode, Loaded, agents};
 
-use crate::Place;
+use crate::Fixture;
 
 /// The files of a directory below `examples/`.
 fn examples(directory: &str) -> Vec<PathBuf> {
@@ -15,12 +15,12 @@ fn examples(directory: &str) -> Vec<PathBuf> {
 
 /// Loads an example as a file of a project.
 #[track_caller]
-fn load(example: &Path, target: &str) -> (Place, Loaded) {
-    let place = Place::new();
-    place.write(target, fs::read(example).unwrap());
-    let loaded = place.load().unwrap();
+fn load(example: &Path, target: &str) -> (Fixture, Loaded) {
+    let fixture = Fixture::new();
+    fixture.write(target, fs::read(example).unwrap());
+    let loaded = fixture.load().unwrap();
     assert_eq!(loaded.warnings, Vec::<String>::new(), "{}", example.display());
-    (place, loaded)
+    (fixture, loaded)
 }
 
 #[test]
@@ -29,8 +29,8 @@ fn every_configuration_loads() {
     assert_eq!(found.len(), 4);
     for example in found {
         let extension = example.extension().unwrap().to_str().unwrap();
-        let (place, loaded) = load(&example, &format!("project/opencode.{extension}"));
-        agents(&loaded.config, &place.dirs(), &place.path("project"), &[]).unwrap();
+        let (fixture, loaded) = load(&example, &format!("project/opencode.{extension}"));
+        agents(&loaded.config, &fixture.dirs(), &fixture.path("project"), &[]).unwrap();
     }
 }
 
@@ -40,8 +40,8 @@ fn every_agent_loads() {
     assert_eq!(found.len(), 2);
     for example in found {
         let file = example.file_name().unwrap().to_str().unwrap();
-        let (place, loaded) = load(&example, &format!("project/.opencode/agent/{file}"));
-        let agents = agents(&loaded.config, &place.dirs(), &place.path("project"), &[]).unwrap();
+        let (fixture, loaded) = load(&example, &format!("project/.opencode/agent/{file}"));
+        let agents = agents(&loaded.config, &fixture.dirs(), &fixture.path("project"), &[]).unwrap();
         let name = file.strip_suffix(".md").unwrap();
         let agent = agents.iter().find(|agent| agent.name == name).unwrap();
         assert!(agent.prompt.is_some() && agent.description.is_some(), "{name}");

@@ -1,12 +1,12 @@
-//! Which document wins, and what it looks like when all are merged.
+//! The precedence of documents, and the merged result.
 
 use codewright_config::{Config, Share, Source, Timeout, find_worktree};
 use codewright_proto::{Action, Rule};
 use serde_json::{Value, json};
 
-use crate::{Place, below, project};
+use crate::{Fixture, below, project};
 
-/// Every file that is read from `project/sub`, the weakest first.
+/// Every file that is read from `project/sub`, lowest precedence first.
 const FILES: [&str; 29] = [
     "home/.config/opencode/config.json",
     "home/.config/opencode/opencode.json",
@@ -39,40 +39,40 @@ const FILES: [&str; 29] = [
     "home/.codewright/codewright.jsonc",
 ];
 
-fn everywhere() -> Place {
-    let mut place = Place::new();
+fn everywhere() -> Fixture {
+    let mut fixture = Fixture::new();
     for (index, file) in FILES.iter().enumerate() {
-        place.write(
+        fixture.write(
             file,
             format!(r#"{{"username": "{file}", "instructions": ["all", "{index}"], "x{index}": 1}}"#),
         );
     }
-    place.set("OPENCODE_CONFIG", place.path("named.json").display().to_string());
-    place
+    fixture.set("OPENCODE_CONFIG", fixture.path("named.json").display().to_string());
+    fixture
 }
 
 #[test]
-fn each_file_wins_over_those_before_it() {
-    let place = everywhere();
+fn each_file_overrides_the_earlier_ones() {
+    let fixture = everywhere();
     for last in (0..FILES.len()).rev() {
-        let loaded = place.load().unwrap();
+        let loaded = fixture.load().unwrap();
         assert_eq!(loaded.config.username.as_deref(), Some(FILES[last]));
         let read = loaded.sources.iter().map(|source| match source {
             Source::File(path) => path.as_path(),
             Source::Variable(name) | Source::Remote(name) => panic!("{name}"),
         });
-        assert_eq!(below(read, &place), FILES[..=last]);
-        assert_eq!(below(loaded.looked_for.iter().map(AsRef::as_ref), &place), FILES);
-        std::fs::remove_file(place.path(FILES[last])).unwrap();
+        assert_eq!(below(read, &fixture), FILES[..=last]);
+        assert_eq!(below(loaded.looked_for.iter().map(AsRef::as_ref), &fixture), FILES);
+        std::fs::remove_file(fixture.path(FILES[last])).unwrap();
     }
-    let loaded = place.load().unwrap();
+    let loaded = fixture.load().unwrap();
     assert_eq!(loaded.config.username.as_deref(), Some("ann"));
     assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
-    assert!(loaded.warnings[0].contains("`OPENCODE_CONFIG` names"), "{}", loaded.warnings[0]);
+    assert!(loaded.warnings[0].contains("`OPENCODE_CONFIG` is set to"), "{}", loaded.warnings[0]);
 }
 
 #[test]
-fn instructions_of_all_files_add_up_and_unknown_keys_stay() {
+fn instructions_of_all_files_are_joined_and_unknown_keys_kept() {
     let config = everywhere().load().unwrap().config;
     let mut expected = vec!["all".to_owned()];
     expected.extend((0..FILES.len()).map(|index| index.to_string()));
@@ -82,43 +82,43 @@ fn instructions_of_all_files_add_up_and_unknown_keys_stay() {
 }
 
 #[test]
-fn a_variables_text_wins_over_all_files_and_ours_over_theirs() {
-    let mut place = everywhere();
-    place.write("extra/opencode.json", r#"{"username": "extra", "model": "extra/m"}"#);
-    place.set("OPENCODE_CONFIG_DIR", place.path("extra").display().to_string());
-    assert_eq!(place.load().unwrap().config.username.as_deref(), Some("extra"));
-    place.set("OPENCODE_CONFIG_CONTENT", r#"{"username": "theirs"}"#);
-    assert_eq!(place.load().unwrap().config.username.as_deref(), Some("theirs"));
-    place.set("CODEWRIGHT_CONFIG_CONTENT", r#"{"username": "ours", /* inline */}"#);
-    let loaded = place.load().unwrap();
+fn a_variable_overrides_all_files_and_the_own_variant_the_other() {
+    let mut fixture = everywhere();
+    fixture.write("extra/opencode.json", r#"{"username": "extra", "model": "extra/m"}"#);
+    fixture.set("OPENCODE_CONFIG_DIR", fixture.path("extra").display().to_string());
+    assert_eq!(fixture.load().unwrap().config.username.as_deref(), Some("extra"));
+    fixture.set("OPENCODE_CONFIG_CONTENT", r#"{"username": "theirs"}"#);
+    assert_eq!(fixture.load().unwrap().config.username.as_deref(), Some("theirs"));
+    fixture.set("CODEWRIGHT_CONFIG_CONTENT", r#"{"username": "ours", /* inline */}"#);
+    let loaded = fixture.load().unwrap();
     assert_eq!(loaded.config.username.as_deref(), Some("ours"));
     assert_eq!(loaded.config.model.as_deref(), Some("extra/m"));
     assert_eq!(loaded.sources.last(), Some(&Source::Variable("CODEWRIGHT_CONFIG_CONTENT".to_owned())));
 }
 
 #[test]
-fn project_files_can_be_left_alone() {
-    let mut place = everywhere();
-    place.set("OPENCODE_DISABLE_PROJECT_CONFIG", "1");
-    assert_eq!(place.load().unwrap().config.username.as_deref(), Some("home/.codewright/codewright.jsonc"));
+fn project_files_can_be_disabled() {
+    let mut fixture = everywhere();
+    fixture.set("OPENCODE_DISABLE_PROJECT_CONFIG", "1");
+    assert_eq!(fixture.load().unwrap().config.username.as_deref(), Some("home/.codewright/codewright.jsonc"));
 }
 
 #[test]
-fn a_directory_outside_the_worktree_has_its_own_files_only() {
-    let place = project(r#"{"username": "project"}"#);
-    place.write("elsewhere/sub/opencode.json", r#"{"model": "a/b"}"#);
-    place.write("elsewhere/opencode.json", r#"{"model": "c/d"}"#);
-    let config = place.load_in("elsewhere/sub").unwrap().config;
+fn a_directory_outside_the_worktree_has_only_its_own_files() {
+    let fixture = project(r#"{"username": "project"}"#);
+    fixture.write("elsewhere/sub/opencode.json", r#"{"model": "a/b"}"#);
+    fixture.write("elsewhere/opencode.json", r#"{"model": "c/d"}"#);
+    let config = fixture.load_in("elsewhere/sub").unwrap().config;
     assert_eq!((config.model.as_deref(), config.username.as_deref()), (Some("a/b"), Some("ann")));
 }
 
 #[test]
-fn providers_and_models_are_read_whole() {
-    let place = Place::new();
-    place.write(
+fn providers_and_models_are_read_completely() {
+    let fixture = Fixture::new();
+    fixture.write(
         "home/.config/opencode/opencode.json",
         r##"{
-        // A provider that speaks a known protocol.
+        // A provider with a known protocol.
         "provider": {"acme": {
             "npm": "@ai-sdk/openai-compatible", "name": "Acme", "env": ["ACME_KEY"],
             "options": {"baseURL": "http://x/v1", "apiKey": "k", "timeout": false, "chunkTimeout": 5000,
@@ -135,7 +135,7 @@ fn providers_and_models_are_read_whole() {
                       "interleaved": {"field": "reasoning_content"}, "family": "ms"}}}}
         }"##,
     );
-    let config = place.load().unwrap().config;
+    let config = fixture.load().unwrap().config;
     let acme = config.provider.get("acme").unwrap();
     assert_eq!(acme.npm.as_deref(), Some("@ai-sdk/openai-compatible"));
     assert_eq!(acme.env, ["ACME_KEY"]);
@@ -166,24 +166,24 @@ fn providers_and_models_are_read_whole() {
 }
 
 #[test]
-fn the_merged_document_is_shown_as_the_original_shows_it() {
-    let place = project(
+fn the_merged_document_equals_that_of_opencode() {
+    let fixture = project(
         r#"{"zebra": 1, "model": "a/b", "share": "disabled", "autoupdate": false,
             "agent": {"plan": {"model": "c/d"}, "t": {"permission": {"bash": "deny"}, "steps": 2, "extra": 1}},
             "instructions": ["docs/*.md"]}"#,
     );
-    let raw = place.load().unwrap().config.raw;
+    let raw = fixture.load().unwrap().config.raw;
     let expected = r#"{"$schema":"https://opencode.ai/config.json","command":{},"plugin":[],"share":"disabled","autoupdate":false,"model":"a/b","username":"ann","mode":{},"agent":{"plan":{"model":"c/d","options":{},"permission":{}},"t":{"options":{"extra":1},"steps":2,"permission":{"bash":"deny"},"extra":1}},"instructions":["docs/*.md"],"zebra":1}"#;
     assert_eq!(raw.to_string(), expected);
 }
 
 #[test]
 fn simple_keys_are_typed() {
-    let place = project(
+    let fixture = project(
         r#"{"small_model": "a/b", "default_agent": "plan", "username": "", "snapshot": false, "share": "auto",
             "disabled_providers": ["x"], "enabled_providers": [], "model": "{env:UNSET}"}"#,
     );
-    let config = place.load().unwrap().config;
+    let config = fixture.load().unwrap().config;
     assert_eq!(config.small_model.as_deref(), Some("a/b"));
     assert_eq!(config.default_agent.as_deref(), Some("plan"));
     assert_eq!(config.username.as_deref(), Some("ann"));
@@ -203,15 +203,15 @@ fn rules(config: &Config, expected: &[(&str, &str, Action)]) {
 }
 
 #[test]
-fn permissions_of_all_documents_merge_in_written_order() {
-    let mut place = project(r#"{"permission": {"bash": {"git *": "allow", "*": "ask"}, "edit": "deny"}}"#);
-    place.write(
+fn permissions_of_all_documents_are_merged_in_order() {
+    let mut fixture = project(r#"{"permission": {"bash": {"git *": "allow", "*": "ask"}, "edit": "deny"}}"#);
+    fixture.write(
         "home/.config/opencode/opencode.json",
         r#"{"permission": "ask", "tools": {"patch": true, "glob": false}}"#,
     );
-    place.set("OPENCODE_PERMISSION", r#"{"edit": "ask", "bash": {"rm *": "deny"}}"#);
+    fixture.set("OPENCODE_PERMISSION", r#"{"edit": "ask", "bash": {"rm *": "deny"}}"#);
     rules(
-        &place.load().unwrap().config,
+        &fixture.load().unwrap().config,
         &[
             ("edit", "*", Action::Ask),
             ("glob", "*", Action::Deny),
@@ -224,36 +224,36 @@ fn permissions_of_all_documents_merge_in_written_order() {
 }
 
 #[test]
-fn a_stronger_documents_tools_win_over_a_weaker_ones_permissions_of_an_agent() {
-    let place = project(r#"{"agent": {"a": {"tools": {"bash": true}}}}"#);
-    place.write(
+fn the_tools_of_a_later_document_override_the_permissions_of_an_agent() {
+    let fixture = project(r#"{"agent": {"a": {"tools": {"bash": true}}}}"#);
+    fixture.write(
         "home/.config/opencode/opencode.json",
         r#"{"agent": {"a": {"permission": {"bash": "deny"}}}}"#,
     );
-    let config = place.load().unwrap().config;
+    let config = fixture.load().unwrap().config;
     assert_eq!(config.agent.get("a").unwrap().permission, [Rule::new("bash", "*", Action::Allow)]);
     assert_eq!(config.agent.get("a").unwrap().tools.get("bash"), Some(&true));
 }
 
 #[test]
-fn a_misspelt_key_is_warned_of_and_kept() {
-    let place = project("{\n  \"permissoin\": \"ask\",\n  \"mine\": 1\n}");
-    let loaded = place.load().unwrap();
+fn a_misspelt_key_is_kept_with_a_warning() {
+    let fixture = project("{\n  \"permissoin\": \"ask\",\n  \"mine\": 1\n}");
+    let loaded = fixture.load().unwrap();
     assert_eq!(loaded.warnings.len(), 1);
-    let told = loaded.warnings[0].replace(&format!("{}/", place.dir.path().display()), "");
+    let told = loaded.warnings[0].replace(&format!("{}/", fixture.dir.path().display()), "");
     assert_eq!(
         told,
-        "`project/opencode.json` line 2, column 17: `permissoin` is not a known key; did you mean `permission`?"
+        "`project/opencode.json` line 2, column 17: unknown key `permissoin`; did you mean `permission`?"
     );
     assert_eq!(loaded.config.rest.get("permissoin"), Some(&json!("ask")));
 }
 
 #[test]
-fn nothing_is_written() {
-    let place = everywhere();
-    let before = snapshot(place.dir.path());
-    place.load().unwrap();
-    assert_eq!(snapshot(place.dir.path()), before);
+fn loading_writes_no_files() {
+    let fixture = everywhere();
+    let before = snapshot(fixture.dir.path());
+    fixture.load().unwrap();
+    assert_eq!(snapshot(fixture.dir.path()), before);
 }
 
 fn snapshot(dir: &std::path::Path) -> Vec<(std::path::PathBuf, Option<Vec<u8>>)> {
@@ -271,18 +271,18 @@ fn snapshot(dir: &std::path::Path) -> Vec<(std::path::PathBuf, Option<Vec<u8>>)>
 }
 
 #[test]
-fn the_worktree_is_the_nearest_directory_with_git_in_it() {
-    let place = Place::new();
-    place.write("project/.git/HEAD", "ref: refs/heads/main\n");
-    place.write("project/sub/linked/.git", "gitdir: elsewhere\n");
+fn the_worktree_is_the_nearest_directory_that_contains_git() {
+    let fixture = Fixture::new();
+    fixture.write("project/.git/HEAD", "ref: refs/heads/main\n");
+    fixture.write("project/sub/linked/.git", "gitdir: elsewhere\n");
     for (directory, root) in [
         ("project", "project"),
         ("project/sub/deep", "project"),
         ("project/sub/linked", "project/sub/linked"),
         ("project/missing/below", "project"),
     ] {
-        let found = find_worktree(&place.path(directory));
-        assert_eq!((found.root, found.git), (place.path(root), true), "{directory}");
+        let found = find_worktree(&fixture.path(directory));
+        assert_eq!((found.root, found.git), (fixture.path(root), true), "{directory}");
     }
     let outside = find_worktree(std::path::Path::new("/proc"));
     assert_eq!((outside.root.as_path(), outside.git), (std::path::Path::new("/"), false));

@@ -1,4 +1,4 @@
-//! The room at its face, on real files.
+//! Tests of the crate's public interface with real files.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -22,21 +22,21 @@ use std::{
 use codewright_config::{Dirs, Env, Error, LoadInput, Loaded, load};
 use tempfile::TempDir;
 
-/// A home and a repository beside it.
-struct Place {
+/// A home directory and a repository next to it.
+struct Fixture {
     dir: TempDir,
     variables: Vec<(String, String)>,
 }
 
-impl Place {
+impl Fixture {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("home").display().to_string();
-        let place =
+        let fixture =
             Self { dir, variables: vec![("HOME".to_owned(), home), ("USER".to_owned(), "ann".to_owned())] };
-        fs::create_dir_all(place.path("project/sub/deep")).unwrap();
-        fs::create_dir_all(place.path("home")).unwrap();
-        place
+        fs::create_dir_all(fixture.path("project/sub/deep")).unwrap();
+        fs::create_dir_all(fixture.path("home")).unwrap();
+        fixture
     }
 
     fn path(&self, below: &str) -> PathBuf {
@@ -75,21 +75,21 @@ impl Place {
         })
     }
 
-    /// What a message says, with this place's own directory left out.
-    fn told(&self, error: &Error) -> String {
+    /// The text of an error without the fixture's own directory.
+    fn message(&self, error: &Error) -> String {
         let root = format!("{}/", self.dir.path().display());
         error.to_string().replace(&root, "")
     }
 }
 
-/// A place whose project has this configuration.
-fn project(text: &str) -> Place {
-    let place = Place::new();
-    place.write("project/opencode.json", text);
-    place
+/// A fixture whose project has this configuration.
+fn project(text: &str) -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("project/opencode.json", text);
+    fixture
 }
 
-/// The file paths below a place, for short expectations.
-fn below<'a>(paths: impl Iterator<Item = &'a Path>, place: &Place) -> Vec<String> {
-    paths.map(|path| path.strip_prefix(place.dir.path()).unwrap().display().to_string()).collect()
+/// File paths relative to a fixture.
+fn below<'a>(paths: impl Iterator<Item = &'a Path>, fixture: &Fixture) -> Vec<String> {
+    paths.map(|path| path.strip_prefix(fixture.dir.path()).unwrap().display().to_string()).collect()
 }

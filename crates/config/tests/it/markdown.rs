@@ -1,18 +1,18 @@
-//! Agents, modes and commands in Markdown files, wherever they may lie.
+//! Agents, modes and commands in Markdown files.
 
 use codewright_config::{AgentMode, CommandConfig, agents};
 use codewright_proto::{Action, Rule};
 use serde_json::json;
 
-use crate::Place;
+use crate::Fixture;
 
-fn file(place: &Place, path: &str) {
-    place.write(path, format!("---\ndescription: {path}\n---\n\nText of {path}\n"));
+fn file(fixture: &Fixture, path: &str) {
+    fixture.write(path, format!("---\ndescription: {path}\n---\n\nText of {path}\n"));
 }
 
 #[test]
-fn every_folder_and_both_spellings_are_read_in_the_originals_order() {
-    let mut place = Place::new();
+fn every_directory_and_both_spellings_are_read_in_the_order_of_opencode() {
+    let mut fixture = Fixture::new();
     let folders = [
         "home/.config/opencode",
         "home/.config/codewright",
@@ -24,7 +24,7 @@ fn every_folder_and_both_spellings_are_read_in_the_originals_order() {
         "home/.codewright",
         "named",
     ];
-    place.set("OPENCODE_CONFIG_DIR", place.path("named").display().to_string());
+    fixture.set("OPENCODE_CONFIG_DIR", fixture.path("named").display().to_string());
     for folder in folders {
         for spelling in [
             "agent/x.md",
@@ -34,16 +34,16 @@ fn every_folder_and_both_spellings_are_read_in_the_originals_order() {
             "mode/m.md",
             "modes/n.md",
         ] {
-            file(&place, &format!("{folder}/{spelling}"));
+            file(&fixture, &format!("{folder}/{spelling}"));
         }
     }
-    // Files win over what project documents say.
-    place.write(
+    // Files override project documents.
+    fixture.write(
         "project/opencode.json",
         r#"{"agent": {"x": {"description": "document", "color": "accent"}}}"#,
     );
     for folder in folders.iter().rev() {
-        let loaded = place.load().unwrap();
+        let loaded = fixture.load().unwrap();
         assert_eq!(loaded.warnings, Vec::<String>::new());
         let config = loaded.config;
         let names: Vec<_> = config.agent.keys().collect();
@@ -58,22 +58,22 @@ fn every_folder_and_both_spellings_are_read_in_the_originals_order() {
         assert_eq!(config.command.get("c").unwrap().template, format!("Text of {folder}/command/c.md"));
         let origin = loaded.origins.of("agent.x.prompt").unwrap();
         assert!(origin.ends_with(&format!("{folder}/agent/x.md")), "{origin}");
-        std::fs::remove_dir_all(place.path(folder)).unwrap();
+        std::fs::remove_dir_all(fixture.path(folder)).unwrap();
     }
-    assert!(place.load().unwrap().config.command.keys().next().is_none());
+    assert!(fixture.load().unwrap().config.command.keys().next().is_none());
 }
 
 #[test]
-fn every_field_of_an_agent_is_taken() {
-    let place = Place::new();
-    place.write(
+fn every_field_of_an_agent_is_read() {
+    let fixture = Fixture::new();
+    fixture.write(
         "project/.opencode/agent/full.md",
         "---\ndescription: Use this when: things have colons\nmode: subagent\nmodel: acme/m\nvariant: high\n\
          temperature: 0.1\ntop_p: 0.5\nsteps: 3\ncolor: \"#ff0000\"\nhidden: true\ntools:\n  write: false\n  bash: false\n\
          permission:\n  edit: ask\n  bash:\n    \"git *\": allow\n    \"*\": deny\noptions: {seed: 1}\ncustom: value\n---\n\nPrompt.\n",
     );
-    let config = place.load().unwrap().config;
-    let all = agents(&config, &place.dirs(), &place.path("project"), &[]).unwrap();
+    let config = fixture.load().unwrap().config;
+    let all = agents(&config, &fixture.dirs(), &fixture.path("project"), &[]).unwrap();
     let full = all.iter().find(|agent| agent.name == "full").unwrap();
     assert_eq!(full.description.as_deref(), Some("Use this when: things have colons"));
     assert_eq!((full.mode, full.hidden, full.native), (AgentMode::Subagent, true, false));
@@ -92,17 +92,17 @@ fn every_field_of_an_agent_is_taken() {
 }
 
 #[test]
-fn every_field_of_a_command_is_taken_from_files_and_documents() {
-    let place = Place::new();
-    place.write(
+fn every_field_of_a_command_is_read_from_files_and_documents() {
+    let fixture = Fixture::new();
+    fixture.write(
         "project/.opencode/command/c.md",
         "---\ndescription: d\nagent: plan\nmodel: a/b\nvariant: low\nsubtask: true\nother: 1\n---\nDo $1\n",
     );
-    place.write(
+    fixture.write(
         "project/opencode.json",
         r#"{"command": {"j": {"template": "T $ARGUMENTS", "agent": "build"}}}"#,
     );
-    let loaded = place.load().unwrap();
+    let loaded = fixture.load().unwrap();
     let text = |text: &str| Some(text.to_owned());
     let expected = CommandConfig {
         template: "Do $1".to_owned(),
@@ -118,15 +118,15 @@ fn every_field_of_a_command_is_taken_from_files_and_documents() {
 }
 
 #[test]
-fn what_is_broken_is_named_and_the_rest_works() {
-    let place = Place::new();
+fn an_invalid_file_is_reported_and_the_others_are_used() {
+    let fixture = Fixture::new();
     let folder = "project/.opencode";
-    place.write(&format!("{folder}/agent/front.md"), "---\ndescription: [never\nmode: primary\n---\nP\n");
-    place.write(&format!("{folder}/agent/value.md"), "---\nmode: wrong\nsteps: 0\ncolor: red\n---\nP\n");
-    place.write(&format!("{folder}/agent/binary.md"), [0xff, 0xfe, 0x00]);
-    place.write(&format!("{folder}/agent/model.md"), "---\nmodel: nothing\n---\nP\n");
-    place.write(&format!("{folder}/command/folder.md/inner.md"), "inside");
-    let loaded = place.load().unwrap();
+    fixture.write(&format!("{folder}/agent/front.md"), "---\ndescription: [never\nmode: primary\n---\nP\n");
+    fixture.write(&format!("{folder}/agent/value.md"), "---\nmode: wrong\nsteps: 0\ncolor: red\n---\nP\n");
+    fixture.write(&format!("{folder}/agent/binary.md"), [0xff, 0xfe, 0x00]);
+    fixture.write(&format!("{folder}/agent/model.md"), "---\nmodel: nothing\n---\nP\n");
+    fixture.write(&format!("{folder}/command/folder.md/inner.md"), "inside");
+    let loaded = fixture.load().unwrap();
     let agent = |name: &str| loaded.config.agent.get(name);
     assert_eq!(agent("front").unwrap().mode, Some(AgentMode::Primary));
     assert_eq!(agent("value").unwrap().color.as_deref(), Some("red"));
@@ -147,12 +147,12 @@ fn what_is_broken_is_named_and_the_rest_works() {
 }
 
 #[test]
-fn other_spellings_of_keys_are_read() {
-    let place = crate::project(
+fn alternative_keys_are_read() {
+    let fixture = crate::project(
         r#"{"agent": {"a": {"color": "accent"}}, "agents": {"a": {"steps": 2}},
             "permissions": {"bash": {"deny": ["rm *"], "allow": ["*"], "ask": ["git *"]}}}"#,
     );
-    let config = place.load().unwrap().config;
+    let config = fixture.load().unwrap().config;
     let agent = config.agent.get("a").unwrap();
     assert_eq!((agent.steps, agent.color.as_deref()), (Some(2), Some("accent")));
     let expected = [("*", Action::Allow), ("git *", Action::Ask), ("rm *", Action::Deny)];

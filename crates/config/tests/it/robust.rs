@@ -1,11 +1,11 @@
-//! Whatever stands in a file, loading answers and does not panic.
+//! Loading never panics, for any content of a file.
 
 use codewright_config::agents;
 use proptest::prelude::*;
 
-use crate::Place;
+use crate::Fixture;
 
-/// Texts made of the words of a configuration, most of them nearly right.
+/// Texts made of tokens of a configuration, most of them almost valid.
 fn almost() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
         "{",
@@ -48,7 +48,7 @@ fn almost() -> impl Strategy<Value = String> {
     prop::collection::vec(word, 0..40).prop_map(|words| words.concat())
 }
 
-/// Values of every kind under the keys that mean something.
+/// Values of every type for the known keys.
 fn document() -> impl Strategy<Value = serde_json::Value> {
     let leaf = prop_oneof![
         Just(serde_json::Value::Null),
@@ -92,12 +92,12 @@ fn document() -> impl Strategy<Value = serde_json::Value> {
 }
 
 fn survives(bytes: &[u8]) {
-    let place = Place::new();
-    place.write("project/opencode.json", bytes);
-    place.write("project/sub/opencode.jsonc", bytes);
-    if let Ok(loaded) = place.load() {
+    let fixture = Fixture::new();
+    fixture.write("project/opencode.json", bytes);
+    fixture.write("project/sub/opencode.jsonc", bytes);
+    if let Ok(loaded) = fixture.load() {
         assert!(loaded.config.raw.is_object());
-        agents(&loaded.config, &place.dirs(), &place.path("project"), &[]).unwrap();
+        agents(&loaded.config, &fixture.dirs(), &fixture.path("project"), &[]).unwrap();
     }
 }
 
@@ -105,23 +105,23 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_handled(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         survives(&bytes);
     }
 
     #[test]
-    fn almost_right_texts_are_answered(text in almost()) {
+    fn almost_valid_texts_are_handled(text in almost()) {
         survives(text.as_bytes());
     }
 
     #[test]
-    fn every_document_that_passes_makes_agents(document in document()) {
+    fn every_valid_document_gives_agents(document in document()) {
         survives(document.to_string().as_bytes());
     }
 }
 
 #[test]
-fn deep_documents_are_answered_on_a_small_stack() {
+fn deep_documents_need_only_a_small_stack() {
     for open in ["[", "{\"a\":", "{\"permission\":", "{\"a\":["] {
         let text = open.repeat(20_000);
         let answer =
@@ -131,7 +131,7 @@ fn deep_documents_are_answered_on_a_small_stack() {
 }
 
 #[test]
-fn long_documents_are_answered_soon() {
+fn long_documents_are_loaded_quickly() {
     let references = format!("{{\"a\": \"{}\"}}", "{file:".repeat(150_000));
     let strangers = format!("{{{}}}", vec!["\"modle\":1"; 90_000].join(","));
     let list: Vec<_> = (0..100_000).map(|number| format!("\"{number}\"")).collect();

@@ -1,9 +1,9 @@
-//! Every key of the published schema is understood: taken where it is right, refused with a reason where it is
-//! wrong, and named where it has no effect yet.
+//! Every key of the published schema is checked: a valid value is accepted, an invalid one rejected with a reason, and a
+//! key without an effect reported.
 
-use crate::{Place, project};
+use crate::{Fixture, project};
 
-/// A key, what it may hold, and what it may not.
+/// A key, a valid value and an invalid one.
 const KEYS: &[(&str, &str, &str)] = &[
     ("$schema", r#""x""#, "1"),
     ("shell", r#""/bin/zsh""#, "1"),
@@ -51,15 +51,15 @@ const KEYS: &[(&str, &str, &str)] = &[
     ("experimental", r#"{"primary_tools": [], "continue_loop_on_deny": true}"#, r#"{"batch_tool": 1}"#),
 ];
 
-/// A user's own configuration, which may set every key.
-fn user(text: &str) -> Place {
-    let place = Place::new();
-    place.write("home/.config/opencode/opencode.json", text);
-    place
+/// A user's own configuration, which can set every key.
+fn user(text: &str) -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("home/.config/opencode/opencode.json", text);
+    fixture
 }
 
 #[test]
-fn a_key_of_the_schema_is_taken_where_it_is_right_and_refused_where_it_is_wrong() {
+fn a_key_of_the_schema_accepts_valid_values_only() {
     assert_eq!(KEYS.len(), 36, "as many keys as the published schema has");
     for (key, right, wrong) in KEYS {
         let loaded = user(&format!(r#"{{"{key}": {right}}}"#)).load();
@@ -68,14 +68,14 @@ fn a_key_of_the_schema_is_taken_where_it_is_right_and_refused_where_it_is_wrong(
         if wrong.is_empty() {
             continue;
         }
-        let place = user(&format!("{{\n  \"{key}\": {wrong}\n}}"));
-        let told = place.told(&place.load().unwrap_err());
+        let fixture = user(&format!("{{\n  \"{key}\": {wrong}\n}}"));
+        let told = fixture.message(&fixture.load().unwrap_err());
         assert!(told.contains("opencode/opencode.json` line 2") && told.contains(key), "{told}");
     }
 }
 
 #[test]
-fn a_key_without_effect_is_named_with_its_file_and_the_reason() {
+fn a_key_without_an_effect_is_reported_with_its_file_and_the_reason() {
     for (key, value) in [
         ("mcp", r#"{"x": {"type": "local", "command": ["x"]}}"#),
         ("plugin", r#"["x"]"#),

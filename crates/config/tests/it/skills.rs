@@ -1,17 +1,17 @@
-//! Skills where they lie.
+//! The search for skills.
 
 use codewright_config::{LoadInput, Skill, SkillInput, Trust, open, skills};
 use serde_json::{Value, json};
 
-use crate::Place;
+use crate::Fixture;
 
 fn skill(name: &str, body: &str) -> String {
     format!("---\nname: {name}\ndescription: What {body} is for\n---\n{body}\n")
 }
 
-fn found(place: &Place, config: &Value) -> (Vec<Skill>, Vec<String>) {
-    let (directory, worktree, env) = (place.path("project/sub"), place.path("project"), place.env());
-    let dirs = place.dirs();
+fn found(fixture: &Fixture, config: &Value) -> (Vec<Skill>, Vec<String>) {
+    let (directory, worktree, env) = (fixture.path("project/sub"), fixture.path("project"), fixture.env());
+    let dirs = fixture.dirs();
     let input = LoadInput { directory: &directory, worktree: &worktree, env: &env, dirs: &dirs };
     let (_, control) = open(input, &[], |_| Trust::Full).unwrap();
     let paths = Vec::new();
@@ -26,13 +26,13 @@ fn found(place: &Place, config: &Value) -> (Vec<Skill>, Vec<String>) {
     })
 }
 
-fn names(place: &Place, config: &Value) -> Vec<String> {
-    found(place, config).0.into_iter().map(|skill| skill.name).collect()
+fn names(fixture: &Fixture, config: &Value) -> Vec<String> {
+    found(fixture, config).0.into_iter().map(|skill| skill.name).collect()
 }
 
 #[test]
-fn skills_are_found_in_every_place() {
-    let place = Place::new();
+fn skills_are_found_in_every_directory() {
+    let fixture = Fixture::new();
     for path in [
         "home/.claude/skills/a",
         "home/.agents/skills/b",
@@ -46,54 +46,54 @@ fn skills_are_found_in_every_place() {
         "more/j",
     ] {
         let name = path.rsplit('/').next().unwrap();
-        place.write(&format!("{path}/SKILL.md"), skill(name, name));
+        fixture.write(&format!("{path}/SKILL.md"), skill(name, name));
     }
-    place.write("project/sub/deep/.opencode/skills/z/SKILL.md", skill("z", "z"));
+    fixture.write("project/sub/deep/.opencode/skills/z/SKILL.md", skill("z", "z"));
     let config = json!({"skills": {"paths": ["../../more"]}});
     let expected = ["customize-opencode", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
-    assert_eq!(names(&place, &config), expected);
-    let (found, warnings) = found(&place, &config);
+    assert_eq!(names(&fixture, &config), expected);
+    let (found, warnings) = found(&fixture, &config);
     assert_eq!((found[1].content.as_str(), found[1].description.as_deref()), ("a\n", Some("What a is for")));
-    assert_eq!(found[1].location.as_deref(), Some(place.path("home/.claude/skills/a/SKILL.md").as_path()));
+    assert_eq!(found[1].location.as_deref(), Some(fixture.path("home/.claude/skills/a/SKILL.md").as_path()));
     assert!(warnings.is_empty(), "{warnings:?}");
 }
 
 #[test]
-fn the_nearest_of_the_same_name_wins() {
-    let mut place = Place::new();
-    place.write("home/.claude/skills/x/SKILL.md", skill("x", "global"));
-    place.write("home/.config/opencode/skills/x/SKILL.md", skill("x", "own"));
-    place.write("project/.opencode/skills/x/SKILL.md", skill("x", "project"));
-    place.write("project/sub/.opencode/skill/x/SKILL.md", skill("x", "near"));
-    place.write("project/.claude/skills/customize-opencode/SKILL.md", skill("customize-opencode", "mine"));
-    let (skills, _) = found(&place, &Value::Null);
+fn the_closest_skill_of_the_same_name_wins() {
+    let mut fixture = Fixture::new();
+    fixture.write("home/.claude/skills/x/SKILL.md", skill("x", "global"));
+    fixture.write("home/.config/opencode/skills/x/SKILL.md", skill("x", "own"));
+    fixture.write("project/.opencode/skills/x/SKILL.md", skill("x", "project"));
+    fixture.write("project/sub/.opencode/skill/x/SKILL.md", skill("x", "near"));
+    fixture.write("project/.claude/skills/customize-opencode/SKILL.md", skill("customize-opencode", "mine"));
+    let (skills, _) = found(&fixture, &Value::Null);
     let contents: Vec<_> = skills.iter().map(|skill| skill.content.as_str()).collect();
     assert_eq!(contents, ["mine\n", "near\n"]);
-    place.set("OPENCODE_DISABLE_PROJECT_CONFIG", "1");
-    assert_eq!(found(&place, &Value::Null).0[1].content, "own\n");
+    fixture.set("OPENCODE_DISABLE_PROJECT_CONFIG", "1");
+    assert_eq!(found(&fixture, &Value::Null).0[1].content, "own\n");
 }
 
 #[test]
-fn others_folders_can_be_left_out() {
+fn directories_of_other_programs_can_be_ignored() {
     for (variable, expected) in [
         ("OPENCODE_DISABLE_CLAUDE_CODE_SKILLS", vec!["customize-opencode", "b", "c"]),
         ("CODEWRIGHT_DISABLE_EXTERNAL_SKILLS", vec!["customize-opencode", "c"]),
     ] {
-        let mut place = Place::new();
-        place.write("project/.claude/skills/a/SKILL.md", skill("a", "a"));
-        place.write("project/.agents/skills/b/SKILL.md", skill("b", "b"));
-        place.write("project/.opencode/skills/c/SKILL.md", skill("c", "c"));
-        place.set(variable, "1");
-        assert_eq!(names(&place, &Value::Null), expected, "{variable}");
+        let mut fixture = Fixture::new();
+        fixture.write("project/.claude/skills/a/SKILL.md", skill("a", "a"));
+        fixture.write("project/.agents/skills/b/SKILL.md", skill("b", "b"));
+        fixture.write("project/.opencode/skills/c/SKILL.md", skill("c", "c"));
+        fixture.set(variable, "1");
+        assert_eq!(names(&fixture, &Value::Null), expected, "{variable}");
     }
 }
 
 #[test]
-fn one_that_cannot_be_used_is_named_with_its_file_and_key() {
-    let place = Place::new();
+fn an_invalid_skill_is_reported_with_its_file_and_key() {
+    let fixture = Fixture::new();
     for (name, text, why) in [
-        ("bare", "no front matter", "does not begin with front matter"),
-        ("open", "---\nname: x\nno end", "does not begin with front matter"),
+        ("bare", "no front matter", "does not start with front matter"),
+        ("open", "---\nname: x\nno end", "does not start with front matter"),
         ("nameless", "---\ndescription: x\n---\n", "`name` is missing"),
         ("bad", "---\nname: a<b\n---\n", "`name` must have"),
         (
@@ -104,36 +104,37 @@ fn one_that_cannot_be_used_is_named_with_its_file_and_key() {
         ("large", &format!("---\nname: a\n---\n{}", "x".repeat(300 * 1024)), "larger than 256 KiB"),
     ] {
         let path = format!("project/.opencode/skills/{name}/SKILL.md");
-        place.write(&path, text);
-        let (skills, warnings) = found(&place, &json!({}));
-        let file = place.path(&path).display().to_string();
+        fixture.write(&path, text);
+        let (skills, warnings) = found(&fixture, &json!({}));
+        let file = fixture.path(&path).display().to_string();
         assert!(
             warnings.iter().any(|warning| warning.contains(&file) && warning.contains(why)),
             "{warnings:?}"
         );
         assert_eq!(skills.len(), 1);
     }
-    place.write("project/.opencode/skills/text/SKILL.md", [0xff, 0xfe]);
-    assert_eq!(found(&place, &json!({})).1.len(), 7);
+    fixture.write("project/.opencode/skills/text/SKILL.md", [0xff, 0xfe]);
+    assert_eq!(found(&fixture, &json!({})).1.len(), 7);
 }
 
 #[test]
-fn skills_are_bounded_and_never_fetched() {
-    let place = Place::new();
+fn skills_are_bounded_and_never_downloaded() {
+    let fixture = Fixture::new();
     for n in 0..210 {
-        place.write(&format!("project/.opencode/skills/s{n}/SKILL.md"), skill(&format!("s{n}"), "x"));
+        fixture.write(&format!("project/.opencode/skills/s{n}/SKILL.md"), skill(&format!("s{n}"), "x"));
     }
-    let (skills, warnings) = found(&place, &json!({"skills": {"urls": ["https://a.test/skills"]}}));
+    let (skills, warnings) = found(&fixture, &json!({"skills": {"urls": ["https://a.test/skills"]}}));
     assert_eq!(skills.len(), 200);
     assert!(warnings.iter().any(|warning| warning.contains("more than 200 skills")), "{warnings:?}");
-    assert!(warnings.iter().any(|warning| warning.contains("`skills.urls` is not used")), "{warnings:?}");
+    assert!(warnings.iter().any(|warning| warning.contains("`skills.urls` has no effect")), "{warnings:?}");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_circle_of_links_ends() {
-    let place = Place::new();
-    place.write("project/.opencode/skills/a/SKILL.md", skill("a", "a"));
-    std::os::unix::fs::symlink(place.path("project"), place.path("project/.opencode/skills/a/loop")).unwrap();
-    assert_eq!(names(&place, &Value::Null), ["customize-opencode", "a"]);
+fn a_cycle_of_links_ends() {
+    let fixture = Fixture::new();
+    fixture.write("project/.opencode/skills/a/SKILL.md", skill("a", "a"));
+    std::os::unix::fs::symlink(fixture.path("project"), fixture.path("project/.opencode/skills/a/loop"))
+        .unwrap();
+    assert_eq!(names(&fixture, &Value::Null), ["customize-opencode", "a"]);
 }

@@ -1,25 +1,25 @@
-//! How much of a repository's configuration takes effect.
+//! Which parts of a repository's configuration take effect.
 
 use std::os::unix::fs::symlink;
 
 use codewright_config::{ControlFiles, LoadInput, Loaded, Trust, limited_agents, open};
 use codewright_proto::Action;
 
-use crate::Place;
+use crate::Fixture;
 
-fn opened(place: &Place, trust: Trust) -> (Loaded, ControlFiles) {
-    let (env, dirs) = (place.env(), place.dirs());
+fn open_with(fixture: &Fixture, trust: Trust) -> (Loaded, ControlFiles) {
+    let (env, dirs) = (fixture.env(), fixture.dirs());
     let input = LoadInput {
-        directory: &place.path("project/sub"),
-        worktree: &place.path("project"),
+        directory: &fixture.path("project/sub"),
+        worktree: &fixture.path("project"),
         env: &env,
         dirs: &dirs,
     };
     open(input, &[], |_| trust).unwrap()
 }
 
-fn requests(place: &Place) -> Vec<String> {
-    let (_, control) = opened(place, Trust::Inert);
+fn requests(fixture: &Fixture) -> Vec<String> {
+    let (_, control) = open_with(fixture, Trust::Inert);
     control.requests().iter().map(|request| format!("{}: {}", request.source, request.text)).collect()
 }
 
@@ -34,10 +34,10 @@ const HOSTILE: &str = r#"{
 
 #[test]
 fn without_trust_only_the_harmless_keys_apply() {
-    let mut place = Place::new();
-    place.set("SECRET", "hush");
-    place.write("project/opencode.json", HOSTILE);
-    let (loaded, _) = opened(&place, Trust::Inert);
+    let mut fixture = Fixture::new();
+    fixture.set("SECRET", "hush");
+    fixture.write("project/opencode.json", HOSTILE);
+    let (loaded, _) = open_with(&fixture, Trust::Inert);
     let config = &loaded.config;
     assert_eq!(config.model.as_deref(), Some("a/b"));
     assert_eq!(config.instructions, ["docs/*.md"]);
@@ -50,11 +50,11 @@ fn without_trust_only_the_harmless_keys_apply() {
 }
 
 #[test]
-fn with_trust_all_but_the_users_own_keys_apply() {
-    let mut place = Place::new();
-    place.set("SECRET", "hush");
-    place.write("project/opencode.json", HOSTILE);
-    let (loaded, _) = opened(&place, Trust::Full);
+fn with_trust_all_keys_except_user_only_ones_apply() {
+    let mut fixture = Fixture::new();
+    fixture.set("SECRET", "hush");
+    fixture.write("project/opencode.json", HOSTILE);
+    let (loaded, _) = open_with(&fixture, Trust::Full);
     let config = &loaded.config;
     assert_eq!(config.instructions, ["docs/*.md", "https://evil"]);
     assert_eq!(config.raw["shell"], "./x.sh");
@@ -63,20 +63,20 @@ fn with_trust_all_but_the_users_own_keys_apply() {
     assert!(config.raw.get("server").is_none());
     let warnings = loaded.warnings.join("\n");
     for expected in
-        ["`server` has no effect", "`provider.*.env` has no effect", "`~/.netrc` lies outside", "`../../x`"]
+        ["`server` has no effect", "`provider.*.env` has no effect", "`~/.netrc` is outside", "`../../x`"]
     {
         assert!(warnings.contains(expected), "{expected} in {warnings}");
     }
 }
 
 #[test]
-fn a_repository_inserts_no_file_from_outside_and_no_providers_key() {
-    let mut place = Place::new();
-    place.set("ANTHROPIC_API_KEY", "hush");
-    place.write("home/.netrc", "hush");
-    place.write("secret", "hush");
-    place.write("project/inside", "fine");
-    symlink(place.path("secret"), place.path("project/link")).unwrap();
+fn a_repository_cannot_insert_outside_files_or_provider_keys() {
+    let mut fixture = Fixture::new();
+    fixture.set("ANTHROPIC_API_KEY", "hush");
+    fixture.write("home/.netrc", "hush");
+    fixture.write("secret", "hush");
+    fixture.write("project/inside", "fine");
+    symlink(fixture.path("secret"), fixture.path("project/link")).unwrap();
     for (reference, expected) in [
         ("{file:~/.netrc}", ""),
         ("{file:../secret}", ""),
@@ -87,27 +87,27 @@ fn a_repository_inserts_no_file_from_outside_and_no_providers_key() {
         ("{file:inside}", "fine"),
         ("{env:USER}", "ann"),
     ] {
-        place.write("project/opencode.json", format!(r#"{{"username": "<{reference}>"}}"#));
-        let (loaded, _) = opened(&place, Trust::Full);
+        fixture.write("project/opencode.json", format!(r#"{{"username": "<{reference}>"}}"#));
+        let (loaded, _) = open_with(&fixture, Trust::Full);
         assert_eq!(loaded.config.username, Some(format!("<{expected}>")), "{reference}");
         assert_eq!(loaded.warnings.is_empty(), !expected.is_empty(), "{reference}: {:?}", loaded.warnings);
     }
 }
 
 #[test]
-fn rules_of_the_repository_only_make_the_users_stricter() {
-    let place = Place::new();
-    place.write(
+fn rules_of_the_repository_can_only_restrict_the_users() {
+    let fixture = Fixture::new();
+    fixture.write(
         "home/.config/opencode/opencode.json",
         r#"{"permission": {"bash": {"*": "ask", "rm *": "deny"}, "webfetch": "ask"}}"#,
     );
-    place.write(
+    fixture.write(
         "project/opencode.json",
         r#"{"permission": {"*": "allow", "bash": {"rm *": "allow", "git *": "allow"}, "edit": "deny"}}"#,
     );
     let limits = |trust| {
-        let (loaded, _) = opened(&place, trust);
-        let agents = limited_agents(&loaded, &place.dirs(), &place.path("project"), &[]).unwrap();
+        let (loaded, _) = open_with(&fixture, trust);
+        let agents = limited_agents(&loaded, &fixture.dirs(), &fixture.path("project"), &[]).unwrap();
         agents.into_iter().find(|agent| agent.name == "build").and_then(|agent| agent.limits).unwrap()
     };
     assert!(limits(Trust::Inert).exceptions.is_empty());
@@ -117,7 +117,7 @@ fn rules_of_the_repository_only_make_the_users_stricter() {
     assert!(full.user.iter().any(|rule| rule.pattern == "rm *" && rule.action == Action::Deny));
     assert!(!full.user.iter().any(|rule| rule.permission == "edit"));
     assert_eq!(
-        requests(&place),
+        requests(&fixture),
         [
             "opencode.json: allow `bash rm *` without asking",
             "opencode.json: allow `bash git *` without asking",
@@ -126,16 +126,16 @@ fn rules_of_the_repository_only_make_the_users_stricter() {
 }
 
 #[test]
-fn markdown_files_code_and_skills_wait_and_are_listed() {
-    let place = Place::new();
-    place.write("project/.opencode/command/init.md", "do !`evil` now");
-    place.write("project/.opencode/agent/a.md", "---\npermission:\n  read: allow\n---\nprompt");
-    place.write("project/.opencode/plugin/p.ts", "code");
-    place.write("project/sub/.claude/skills/s/SKILL.md", "---\nname: s\ndescription: d\n---\nbody");
-    let (loaded, _) = opened(&place, Trust::Inert);
+fn markdown_files_code_and_skills_need_trust_and_are_listed() {
+    let fixture = Fixture::new();
+    fixture.write("project/.opencode/command/init.md", "do !`evil` now");
+    fixture.write("project/.opencode/agent/a.md", "---\npermission:\n  read: allow\n---\nprompt");
+    fixture.write("project/.opencode/plugin/p.ts", "code");
+    fixture.write("project/sub/.claude/skills/s/SKILL.md", "---\nname: s\ndescription: d\n---\nbody");
+    let (loaded, _) = open_with(&fixture, Trust::Inert);
     assert!(loaded.config.command.get("init").is_none() && loaded.config.agent.get("a").is_none());
     assert_eq!(
-        requests(&place),
+        requests(&fixture),
         [
             ".opencode/agent/a.md: define the agent `a`",
             ".opencode/agent/a.md: allow `read *` without asking",
@@ -144,15 +144,15 @@ fn markdown_files_code_and_skills_wait_and_are_listed() {
             "sub/.claude/skills/s/SKILL.md: offer the skill `sub/.claude/skills/s/SKILL.md` to the model",
         ]
     );
-    let (loaded, _) = opened(&place, Trust::Full);
+    let (loaded, _) = open_with(&fixture, Trust::Full);
     assert!(loaded.config.command.get("init").is_some() && loaded.config.agent.get("a").is_some());
 }
 
 #[test]
 fn the_fingerprint_covers_every_control_file() {
-    let place = Place::new();
-    place.write("project/.opencode/plugin/p.ts", "code");
-    let mut seen = vec![opened(&place, Trust::Inert).1.fingerprint()];
+    let fixture = Fixture::new();
+    fixture.write("project/.opencode/plugin/p.ts", "code");
+    let mut seen = vec![open_with(&fixture, Trust::Inert).1.fingerprint()];
     for (path, text) in [
         ("project/.opencode/plugin/p.ts", "other code"),
         ("project/.opencode/plugin/lib/q.ts", "more"),
@@ -168,8 +168,8 @@ fn the_fingerprint_covers_every_control_file() {
         ("project/.gitmodules", "[submodule]\n"),
         ("project/.agents/skills/s/SKILL.md", "text"),
     ] {
-        place.write(path, text);
-        let (_, control) = opened(&place, Trust::Inert);
+        fixture.write(path, text);
+        let (_, control) = open_with(&fixture, Trust::Inert);
         assert!(!seen.contains(&control.fingerprint()), "{path}");
         seen.push(control.fingerprint());
     }
@@ -179,19 +179,19 @@ fn the_fingerprint_covers_every_control_file() {
         ("project/src/main.rs", "code"),
         ("project/.git/config", "[core]\n\tsshCommand = evil\n[branch \"main\"]\n\tremote = origin\n"),
     ] {
-        place.write(path, text);
-        assert_eq!(seen.last(), Some(&opened(&place, Trust::Inert).1.fingerprint()), "{path}");
+        fixture.write(path, text);
+        assert_eq!(seen.last(), Some(&open_with(&fixture, Trust::Inert).1.fingerprint()), "{path}");
     }
 }
 
 #[test]
-fn links_to_directories_and_pipes_are_left_out() {
-    let place = Place::new();
-    place.write("elsewhere/command/c.md", "text");
-    symlink(place.path("elsewhere"), place.path("project/.opencode")).unwrap();
-    let pipe = place.path("project/opencode.json");
+fn links_to_directories_and_pipes_are_ignored() {
+    let fixture = Fixture::new();
+    fixture.write("elsewhere/command/c.md", "text");
+    symlink(fixture.path("elsewhere"), fixture.path("project/.opencode")).unwrap();
+    let pipe = fixture.path("project/opencode.json");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let (loaded, control) = opened(&place, Trust::Inert);
+    let (loaded, control) = open_with(&fixture, Trust::Inert);
     assert!(loaded.config.command.get("c").is_none());
     assert!(control.requests().is_empty());
     let warnings = loaded.warnings.join("\n");
@@ -203,25 +203,25 @@ fn links_to_directories_and_pipes_are_left_out() {
 
 #[test]
 fn a_repository_with_too_many_control_files_stays_inert() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     for at in 0..4100 {
-        place.write(&format!("project/.opencode/x/{at}.txt"), "");
+        fixture.write(&format!("project/.opencode/x/{at}.txt"), "");
     }
-    place.write("project/.opencode/zz/command/c.md", "text");
-    place.write("project/opencode.json", r#"{"shell": "evil"}"#);
-    let (loaded, control) = opened(&place, Trust::Full);
+    fixture.write("project/.opencode/zz/command/c.md", "text");
+    fixture.write("project/opencode.json", r#"{"shell": "evil"}"#);
+    let (loaded, control) = open_with(&fixture, Trust::Full);
     assert!(control.limit().is_some());
     assert!(loaded.config.raw.get("shell").is_none());
 }
 
 #[test]
 fn the_search_ends_below_the_home_directory() {
-    let mut place = Place::new();
-    place.set("HOME", place.path("project").display().to_string());
-    place.write("project/opencode.json", r#"{"share": "disabled"}"#);
-    place.write("project/.opencode/command/own.md", "the user's own");
-    place.write("project/sub/opencode.json", r#"{"theme": "x"}"#);
-    let (loaded, _) = opened(&place, Trust::Inert);
+    let mut fixture = Fixture::new();
+    fixture.set("HOME", fixture.path("project").display().to_string());
+    fixture.write("project/opencode.json", r#"{"share": "disabled"}"#);
+    fixture.write("project/.opencode/command/own.md", "the user's own");
+    fixture.write("project/sub/opencode.json", r#"{"theme": "x"}"#);
+    let (loaded, _) = open_with(&fixture, Trust::Inert);
     assert_eq!(loaded.config.share, None, "a file in the home directory is not a project's");
     assert_eq!(loaded.config.raw["theme"], "x");
     assert!(loaded.config.command.get("own").is_some());

@@ -1,12 +1,12 @@
-//! Every variable of the original that steers it: understood, with a twin, or named as without effect.
+//! OpenCode's environment variables: supported, with a `CODEWRIGHT_` variant, or listed as without effect.
 
 use codewright_config::{Env, env};
 
 #[test]
 fn every_known_variable_is_read_or_listed_as_without_effect() {
     let read = env::OWN.iter().map(|(name, _)| *name);
-    let passed_over = env::WITHOUT_EFFECT.iter().map(|(name, _)| *name);
-    let known: Vec<_> = read.chain(passed_over).collect();
+    let without_effect = env::WITHOUT_EFFECT.iter().map(|(name, _)| *name);
+    let known: Vec<_> = read.chain(without_effect).collect();
     for name in [
         "OPENCODE_API_KEY",
         "OPENCODE_AUTH_CONTENT",
@@ -35,22 +35,52 @@ fn every_known_variable_is_read_or_listed_as_without_effect() {
 }
 
 #[test]
-fn every_variable_has_a_twin_that_wins() {
-    for (name, says) in env::OWN {
-        assert!(!says.is_empty(), "{name}");
-        let twin = name.replacen("OPENCODE_", "CODEWRIGHT_", 1);
-        assert_ne!(&twin, name);
-        let both = Env::from_pairs([(*name, "theirs"), (twin.as_str(), "ours")]);
+fn the_own_variant_of_every_variable_wins() {
+    for (name, description) in env::OWN {
+        assert!(!description.is_empty(), "{name}");
+        let variant = name.replacen("OPENCODE_", "CODEWRIGHT_", 1);
+        assert_ne!(&variant, name);
+        let both = Env::from_pairs([(*name, "theirs"), (variant.as_str(), "ours")]);
         assert_eq!(both.get(name), Some("ours"), "{name}");
-        let one = Env::from_pairs([(twin.as_str(), "ours")]);
+        let one = Env::from_pairs([(variant.as_str(), "ours")]);
         assert_eq!(one.get(name), Some("ours"), "{name}");
     }
 }
 
+/// The page of all variables.
+fn page() -> String {
+    let row = |(name, description): &(&str, &str)| format!("| `{name}` | {description} |\n");
+    let group = |(names, description): &(&[&str], &str)| {
+        let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+        format!("| {} | {description} |\n", names.join(", "))
+    };
+    let rows = |table: &[(&str, &str)]| table.iter().map(row).collect::<String>();
+    let groups: String = env::SHARED_GROUPS.iter().map(group).collect();
+    format!(
+        "# Environment variables\n\n\
+         This page is generated from `crates/config/src/env/names.rs`.\n\n\
+         A switch is on if its value is `1` or `true`. Provider keys, such as `ANTHROPIC_API_KEY`, are listed by\n\
+         `codewright providers list`; see [providers](providers.md).\n\n\
+         ## Variables of Codewright\n\n\
+         Each also exists with the prefix `CODEWRIGHT_` instead of `OPENCODE_`, which wins if both are set.\n\n\
+         | variable | meaning |\n|---|---|\n{}\n\
+         ## Variables of the system and other programs\n\n\
+         | variable | meaning |\n|---|---|\n{}{groups}\n\
+         ## Variables of OpenCode without an effect\n\n\
+         | variable | reason |\n|---|---|\n{}",
+        rows(env::OWN),
+        rows(env::SHARED),
+        rows(env::WITHOUT_EFFECT),
+    )
+}
+
 #[test]
-fn the_documentation_names_every_variable() {
-    let text = include_str!("../../../../docs/configuration.md");
-    for (name, _) in env::OWN.iter().chain(env::WITHOUT_EFFECT) {
-        assert!(text.contains(name), "{name} is not in docs/configuration.md");
+#[expect(clippy::disallowed_methods, reason = "a switch of the test, not configuration of the program")]
+fn the_documentation_lists_all_variables() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/environment.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(path, page()).expect("written");
     }
+    let current = std::fs::read_to_string(path).expect("the page");
+    assert_eq!(current, page(), "run this test with UPDATE_DOCS=1");
 }

@@ -42,7 +42,7 @@ impl Setup {
                 self.address().is_some() || of_model.is_some_and(|url| !url.is_empty());
             sign_in.apply(&mut model, is_address_configured);
         }
-        model.refused = self.refusal_advice(&model);
+        model.auth_advice = self.refusal_advice(&model);
         Ok(model)
     }
 

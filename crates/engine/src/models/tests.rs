@@ -109,7 +109,7 @@ fn errors_say_how_to_make_a_model_usable() {
 #[test]
 fn the_advice_for_refused_credentials_names_their_source() {
     let configured = json!({ "options": { "apiKey": "k" } });
-    let advice = |provider: Provider| provider.template.unwrap().refused.unwrap_or_default();
+    let advice = |provider: Provider| provider.template.unwrap().auth_advice.unwrap_or_default();
     for (found, expected) in [
         (set_up("anthropic", configured.clone(), KEY), "`provider.anthropic.options.apiKey`"),
         (set_up("anthropic", json!({}), KEY), "ANTHROPIC_API_KEY"),
@@ -130,7 +130,7 @@ fn the_advice_for_refused_credentials_names_their_source() {
     let advice = advice(stored("groq", &key, json!({}), &[]));
     assert!(advice.contains("`codewright providers login groq`"), "{advice}");
     let own = set_up("mine", json!({ "options": { "baseURL": "http://127.0.0.1:9" } }), &[]);
-    assert_eq!(own.template.unwrap().refused, None);
+    assert_eq!(own.template.unwrap().auth_advice, None);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use codewright_proto::{
 };
 use codewright_store::Lease;
 use codewright_telemetry::{Span, carry};
-use codewright_tools::ToldInstructions;
+use codewright_tools::{LoadedInstructions, ModelName};
 use futures_util::FutureExt as _;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -37,7 +37,7 @@ use crate::request::skills;
 use crate::request::system::{self, Block, Facts};
 use crate::request::{self, Parts};
 use crate::subagent::Caller;
-use crate::toolbox::{Asked, CallCx, Offered, spec};
+use crate::toolbox::{CallCx, Selection, spec};
 use crate::{Error, Level, telemetry};
 
 /// Deltas are shown at most this often: what a person sees as smooth.
@@ -58,21 +58,21 @@ pub(crate) struct Step {
     pub(crate) instance: Arc<Instance>,
     pub(crate) model: Arc<Model>,
     pub(crate) request: Request,
-    pub(crate) offered: Offered,
+    pub(crate) selection: Selection,
     pub(crate) caller: Arc<Caller>,
     /// The schema of the value that the prompt asks for.
     pub(crate) schema: Option<Arc<Value>>,
     /// What the step does to files.
     pub(crate) files: Option<Arc<Files>>,
     /// The instruction files that the model has been told.
-    pub(crate) told: ToldInstructions,
+    pub(crate) told: LoadedInstructions,
 }
 
 impl Step {
     /// A request whose answer is words alone.
     pub(crate) fn without_tools(instance: Arc<Instance>, model: Arc<Model>, request: Request) -> Self {
-        let (offered, caller, told) = (Offered::default(), Arc::default(), ToldInstructions::default());
-        Self { instance, model, request, offered, caller, schema: None, files: None, told }
+        let (selection, caller, told) = (Selection::default(), Arc::default(), LoadedInstructions::default());
+        Self { instance, model, request, selection, caller, schema: None, files: None, told }
     }
 }
 
@@ -241,7 +241,7 @@ struct Preparing<'a> {
 }
 
 /// The tools, as a model is shown them, and those that stand behind them.
-pub(crate) type Offer = (Vec<ToolSpec>, Offered);
+pub(crate) type Offer = (Vec<ToolSpec>, Selection);
 
 /// The tools that a model is offered for a prompt under these permission rules.
 pub(crate) fn offer(
@@ -250,12 +250,12 @@ pub(crate) fn offer(
     (model, rules): (&Model, &PermissionRules),
     prompt: &UserMessage,
 ) -> Offer {
-    let asked = Asked { provider_id: &model.provider_id, api_id: &model.api_id };
-    let offered = inner.toolbox.offered(&asked, rules, &instance.switches(prompt.tools.as_ref()));
-    let tools = offered.shown.iter().map(|tool| spec(tool.as_ref(), instance, rules));
+    let name = ModelName { provider_id: &model.provider_id, api_id: &model.api_id };
+    let selection = inner.toolbox.select(name, rules, &instance.switches(prompt.tools.as_ref()));
+    let tools = selection.offered.iter().map(|tool| spec(tool.as_ref(), instance, rules));
     let mut tools: Vec<_> = tools.chain(structured::wanted(prompt).map(structured::spec)).collect();
     tools.sort_by_key(|tool| tool.name.to_lowercase());
-    (tools, offered)
+    (tools, selection)
 }
 
 /// The blocks of the system text of a step.
@@ -305,7 +305,7 @@ fn prepare(
     let Preparing { inner, session, prompt, transcript } = *cx;
     let model = instance.models.find(&prompt.model.provider_id, &prompt.model.model_id)?;
     let agent = instance.agent(&prompt.agent)?;
-    let (tools, offered) = offer(inner, &instance, (&model, &rules), prompt);
+    let (tools, selection) = offer(inner, &instance, (&model, &rules), prompt);
     for warning in &instructions.warnings {
         instance.warn(warning);
     }
@@ -317,7 +317,7 @@ fn prepare(
     if let Some(variant) = prompt.model.variant.as_deref() {
         merge_variant(&instance, &model, variant, &mut options);
     }
-    if !model.capabilities.tool_call && !offered.shown.is_empty() {
+    if !model.capabilities.tool_call && !selection.offered.is_empty() {
         let (provider, id) = (&model.provider_id, &model.id);
         instance.warn(&format!(
             "the model `{provider}/{id}` is not known to call tools, so it is offered none and can only talk; \
@@ -343,11 +343,11 @@ fn prepare(
     let schema = schema.cloned().map(Arc::new);
     let caller = Arc::new(caller(prompt, transcript, rules));
     let told = told(instructions, transcript);
-    Ok(Step { instance, model, request, offered, caller, schema, files: None, told })
+    Ok(Step { instance, model, request, selection, caller, schema, files: None, told })
 }
 
 /// The instruction files that stand in the request: in the system text, or behind something that was read.
-fn told(instructions: &Found, transcript: &[MessageWithParts]) -> ToldInstructions {
+fn told(instructions: &Found, transcript: &[MessageWithParts]) -> LoadedInstructions {
     let files = instructions.rules.iter().chain(&instructions.listed);
     let system = files.map(|file| PathBuf::from(&file.origin));
     let read = transcript.iter().flat_map(|message| &message.parts).filter_map(|part| match &part.body {
@@ -357,7 +357,7 @@ fn told(instructions: &Found, transcript: &[MessageWithParts]) -> ToldInstructio
         _ => None,
     });
     let read = read.flatten().filter_map(Value::as_str).map(PathBuf::from);
-    ToldInstructions::new(system.chain(read))
+    LoadedInstructions::new(system.chain(read))
 }
 
 /// Who makes the calls of a step.
@@ -682,7 +682,7 @@ impl<'a> Conversation<'a> {
             instance: self.step.instance.clone(),
             session_id: message.session_id.clone(),
             message_id: message.id.clone(),
-            offered: self.step.offered.clone(),
+            selection: self.step.selection.clone(),
             caller: self.step.caller.clone(),
             updates: self.sender.clone(),
             cancel: self.cancel.child_token(),

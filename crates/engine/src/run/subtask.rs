@@ -22,7 +22,7 @@ use crate::Error;
 use crate::engine::Inner;
 use crate::permission::rules::rules;
 use crate::subagent::Caller;
-use crate::toolbox::Offered;
+use crate::toolbox::Selection;
 
 /// What the model is asked once other agents have done their work.
 const GO_ON: &str = "Summarize the result of the task above, then continue the work.";
@@ -69,8 +69,9 @@ pub(crate) async fn subtask(
         };
         let known = instance.models.find(&model.provider_id, &model.model_id)?;
         let step = Step::without_tools(instance.clone(), known, Request::default());
-        let offered = Offered { shown: inner.toolbox.task().into_iter().collect(), known: Vec::new() };
-        Ok(Step { offered, caller: Arc::new(caller), files: Some(files.clone()), ..step })
+        let selection =
+            Selection { offered: inner.toolbox.task().into_iter().collect(), accepted: Vec::new() };
+        Ok(Step { selection, caller: Arc::new(caller), files: Some(files.clone()), ..step })
     };
     let step = match step.await {
         Ok(step) => step,

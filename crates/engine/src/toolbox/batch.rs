@@ -58,12 +58,13 @@ impl CallCx {
 
     /// Asks for leave; the inner error is told as the result of the call, the outer one ends the batch.
     async fn prepared(&self, call: &Call, inner: BatchCall, bounds: Bounds) -> Result<Ready, Failure> {
-        let tool = self.offered.find(&inner.tool).filter(|tool| tool.name() != Batch::NAME);
-        let tool = tool.filter(|tool| self.inner.toolbox.has(tool.name()));
+        let tool = self.selection.find(&inner.tool).filter(|tool| tool.name() != Batch::NAME);
+        let tool = tool.filter(|tool| self.inner.toolbox.find(tool.name()).is_some());
         let Some(tool) = tool else {
-            let may =
-                |tool: &&Arc<dyn AnyTool>| tool.name() != Batch::NAME && self.inner.toolbox.has(tool.name());
-            let may: Vec<_> = self.offered.shown.iter().filter(may).cloned().collect();
+            let may = |tool: &&Arc<dyn AnyTool>| {
+                tool.name() != Batch::NAME && self.inner.toolbox.find(tool.name()).is_some()
+            };
+            let may: Vec<_> = self.selection.offered.iter().filter(may).cloned().collect();
             return Ok(Err(unavailable(&inner.tool, &may)));
         };
         let input = Value::Object(inner.parameters);

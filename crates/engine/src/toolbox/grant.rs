@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use codewright_proto::ToolRef;
-use codewright_tools::{AnyTool, Ask, Implied, ToolCx};
+use codewright_tools::{AnyTool, Ask, Implied, Task, Tool as _, ToolCx};
 use serde_json::Value;
 
 use super::{ASKS_DEADLINE, CallCx, Failure, failure, within};
@@ -64,7 +64,8 @@ impl CallCx {
         let asks = within(ASKS_DEADLINE, tool.name(), tool.asks(input, cx)).await?.map_err(failure)?;
         for ask in asks {
             let Some(rest) = granted.rest(&ask) else { continue };
-            if ask.permission == "task" && ask.patterns.iter().all(|agent| self.caller.named.contains(agent))
+            if ask.permission == Task::NAME
+                && ask.patterns.iter().all(|agent| self.caller.named.contains(agent))
             {
                 // The user named the agent, which permits the call. The caller's rules hold for the agent all the same.
             } else if self.gate(&rest, Some(granted.tool.clone())).await? == By::User {

@@ -1,40 +1,40 @@
-//! Where keys are looked for, in which order, and how long found ones are kept.
+//! The lookup of AWS keys: its order, and the cache of its result.
 
 use std::time::Duration;
 
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::profile::{self, Files, Way};
+use super::profile::{self, Files, KeySource};
 use super::{Account, Keys, Sources, remote};
 use crate::Error;
 use crate::client::Connections;
 use crate::error::Failure;
 
-/// How long before they expire keys are replaced.
+/// Keys are replaced this long before they expire.
 const EARLY_MS: u64 = 5 * 60 * 1000;
-/// How long keys that do not say when they expire are kept, if getting them took effort.
-const KEPT_MS: u64 = 15 * 60 * 1000;
-/// How long one search may take; a command a profile names may ask the user something.
+/// How long keys without an expiry are cached, if their lookup was expensive.
+const CACHED_MS: u64 = 15 * 60 * 1000;
+/// Time limit of a lookup. A profile's command may wait for the user.
 const SEARCH_WAIT: Duration = Duration::from_secs(90);
 
-/// Keys that took effort to get. Who searches holds the lock, so that the others wait for what it finds.
+/// The cached keys. A lookup holds the lock, so that other requests wait for its result.
 #[derive(Debug, Default)]
-pub(super) struct Cached(Mutex<Option<Kept>>);
+pub(super) struct Cached(Mutex<Option<CachedKeys>>);
 
 #[derive(Debug)]
-struct Kept {
+struct CachedKeys {
     keys: Keys,
     replace_ms: u64,
 }
 
-/// Keys, and whether they are at hand whenever they are wanted.
+/// Keys, and whether they can be looked up again at no cost.
 struct Found {
     keys: Keys,
-    is_at_hand: bool,
+    is_cheap: bool,
 }
 
-/// Everything a search needs.
+/// The inputs of a lookup.
 pub(super) struct Search<'a> {
     pub(super) sources: &'a Sources,
     pub(super) region: &'a str,
@@ -43,7 +43,7 @@ pub(super) struct Search<'a> {
 }
 
 impl Account {
-    /// The keys to sign with now.
+    /// Returns the keys to sign with now.
     pub(super) async fn keys(&self, connections: &Connections) -> Result<Keys, Error> {
         let mut cached = self.cached.0.lock().await;
         let now_ms = self.clock.now_ms();
@@ -56,17 +56,17 @@ impl Account {
             Err(_) => Err(Error::busy(format!("no AWS keys were found within {} s", SEARCH_WAIT.as_secs()))),
         };
         match found {
-            Ok(Found { keys, is_at_hand: true }) => Ok(keys),
-            Ok(Found { keys, is_at_hand: false }) => {
+            Ok(Found { keys, is_cheap: true }) => Ok(keys),
+            Ok(Found { keys, is_cheap: false }) => {
                 let replace_ms = match keys.expires_ms {
                     Some(expires_ms) => expires_ms.saturating_sub(EARLY_MS),
-                    None => now_ms + KEPT_MS,
+                    None => now_ms + CACHED_MS,
                 };
-                *cached = Some(Kept { keys: keys.clone(), replace_ms });
+                *cached = Some(CachedKeys { keys: keys.clone(), replace_ms });
                 Ok(keys)
             }
             Err(error) => {
-                // Keys that still hold for a while are better than none.
+                // Keep using keys that have not expired yet.
                 let old = cached.as_ref().filter(|kept| kept.keys.expires_ms.is_some_and(|end| now_ms < end));
                 old.map(|kept| kept.keys.clone()).ok_or(error)
             }
@@ -77,15 +77,15 @@ impl Account {
 impl Search<'_> {
     async fn run(&self) -> Result<Found, Error> {
         if let Some(keys) = &self.sources.keys {
-            return Ok(Found { keys: keys.clone(), is_at_hand: true });
+            return Ok(Found { keys: keys.clone(), is_cheap: true });
         }
         let is_chosen = self.sources.profile.is_some();
         if !is_chosen && let Some(keys) = environment(self.sources)? {
-            return Ok(Found { keys, is_at_hand: true });
+            return Ok(Found { keys, is_cheap: true });
         }
-        if let Some(way) = self.profile()? {
-            let is_at_hand = matches!(way, Way::Keys(_));
-            return Ok(Found { keys: self.walk(way).await?, is_at_hand });
+        if let Some(source) = self.profile()? {
+            let is_cheap = matches!(source, KeySource::Keys(_));
+            return Ok(Found { keys: self.load(source).await?, is_cheap });
         }
         let found = match remote::container(self).await? {
             Some(keys) => Some(keys),
@@ -96,40 +96,49 @@ impl Search<'_> {
             None => remote::instance(self).await?,
         };
         found
-            .map(|keys| Found { keys, is_at_hand: false })
-            .ok_or_else(|| refused(nothing_found(self.sources)))
+            .map(|keys| Found { keys, is_cheap: false })
+            .ok_or_else(|| auth_error(nothing_found(self.sources)))
     }
 
-    /// How the profile that counts gets its keys, if it is there and says so.
-    fn profile(&self) -> Result<Option<Way>, Error> {
+    /// Returns the key source of the selected profile, if it configures one.
+    fn profile(&self) -> Result<Option<KeySource>, Error> {
         let name = profile::name(self.sources);
-        let files = Files::read(self.sources).map_err(refused)?;
+        let files = Files::read(self.sources).map_err(auth_error)?;
         let is_named = self.sources.profile.is_some() || self.sources.variable("AWS_PROFILE").is_some();
         if is_named && !files.has(name) {
-            return Err(refused(format!("there is no AWS profile `{name}` in {}", places(self.sources))));
+            return Err(auth_error(format!(
+                "there is no AWS profile `{name}` in {}",
+                file_names(self.sources)
+            )));
         }
-        let way = files.way(name).map_err(refused)?;
-        if is_named && way.is_none() && self.sources.profile.is_some() {
-            return Err(refused(format!("the AWS profile `{name}` says nothing about keys")));
+        let source = files.key_source(name).map_err(auth_error)?;
+        if is_named && source.is_none() && self.sources.profile.is_some() {
+            return Err(auth_error(format!("the AWS profile `{name}` configures no keys")));
         }
-        Ok(way)
+        Ok(source)
     }
 
-    /// Goes the way a profile names. Roles may need other roles first, so this calls itself.
-    async fn walk(&self, way: Way) -> Result<Keys, Error> {
-        let missing = |what: &str| refused(format!("the AWS profile wants {what}, and there are none"));
-        Ok(match way {
-            Way::Keys(keys) => keys,
-            Way::Process(command) => remote::process(&command).await?,
-            Way::WebIdentity { role, token_file } => remote::web_identity(self, &role, &token_file).await?,
-            Way::Sso(sso) => remote::sso(self, &sso).await?,
-            Way::Environment => {
+    /// Loads keys from a source. Recursive, because a role may need the keys of another role.
+    async fn load(&self, source: KeySource) -> Result<Keys, Error> {
+        let missing = |what: &str| auth_error(format!("the AWS profile needs {what}, but there are none"));
+        Ok(match source {
+            KeySource::Keys(keys) => keys,
+            KeySource::Process(command) => remote::process(&command).await?,
+            KeySource::WebIdentity { role, token_file } => {
+                remote::web_identity(self, &role, &token_file).await?
+            }
+            KeySource::Sso(sso) => remote::sso(self, &sso).await?,
+            KeySource::Environment => {
                 environment(self.sources)?.ok_or_else(|| missing("keys in the environment"))?
             }
-            Way::Container => remote::container(self).await?.ok_or_else(|| missing("a container's keys"))?,
-            Way::Instance => remote::instance(self).await?.ok_or_else(|| missing("an instance's keys"))?,
-            Way::Role { role, base } => {
-                let keys = Box::pin(self.walk(*base)).await?;
+            KeySource::Container => {
+                remote::container(self).await?.ok_or_else(|| missing("a container's keys"))?
+            }
+            KeySource::Instance => {
+                remote::instance(self).await?.ok_or_else(|| missing("an instance's keys"))?
+            }
+            KeySource::Role { role, base } => {
+                let keys = Box::pin(self.load(*base)).await?;
                 remote::assume_role(self, &role, &keys).await?
             }
         })
@@ -140,7 +149,7 @@ fn environment(sources: &Sources) -> Result<Option<Keys>, Error> {
     let Some(id) = sources.variable("AWS_ACCESS_KEY_ID") else { return Ok(None) };
     let secret = sources
         .variable("AWS_SECRET_ACCESS_KEY")
-        .ok_or_else(|| refused("AWS_ACCESS_KEY_ID is set, but AWS_SECRET_ACCESS_KEY is not"))?;
+        .ok_or_else(|| auth_error("AWS_ACCESS_KEY_ID is set, but AWS_SECRET_ACCESS_KEY is not"))?;
     Ok(Some(Keys {
         access_key_id: id.trim().to_owned(),
         secret_access_key: secret.into(),
@@ -156,22 +165,22 @@ fn nothing_found(sources: &Sources) -> String {
          AWS_SECRET_ACCESS_KEY; the profile `{profile}` in {}; a container's role \
          (AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or …_FULL_URI); a web identity (AWS_WEB_IDENTITY_TOKEN_FILE and \
          AWS_ROLE_ARN); the role of an EC2 instance",
-        places(sources)
+        file_names(sources)
     )
 }
 
-fn places(sources: &Sources) -> String {
-    let shown = profile::paths(sources).into_iter().flatten().map(|path| format!("`{}`", path.display()));
-    let shown: Vec<String> = shown.collect();
-    if shown.is_empty() {
+fn file_names(sources: &Sources) -> String {
+    let names = profile::paths(sources).into_iter().flatten().map(|path| format!("`{}`", path.display()));
+    let names: Vec<String> = names.collect();
+    if names.is_empty() {
         "no file, because there is no home directory".to_owned()
     } else {
-        shown.join(" and ")
+        names.join(" and ")
     }
 }
 
-/// The error for keys that are missing or not given out: the user has to do something.
-pub(super) fn refused(message: impl Into<String>) -> Error {
+/// Returns the error for missing or rejected keys, which the user has to fix.
+pub(super) fn auth_error(message: impl Into<String>) -> Error {
     Error::Auth { failure: Failure::new(message) }
 }
 

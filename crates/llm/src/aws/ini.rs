@@ -1,20 +1,20 @@
-//! The files below `~/.aws`: sections of `name = value` lines.
+//! A parser for the files in `~/.aws`: sections of `name = value` lines.
 
 use std::collections::BTreeMap;
 
-/// The lines of one section.
+/// The values of one section.
 pub(super) type Section = BTreeMap<String, String>;
 
-/// Reads sections by name. What is no line of theirs is passed over, as Amazon's tools do.
+/// Parses the sections. Ignores invalid lines, as Amazon's tools do.
 pub(super) fn parse(text: &str) -> BTreeMap<String, Section> {
     let mut sections: BTreeMap<String, Section> = BTreeMap::new();
     let mut section: Option<&mut Section> = None;
     for line in text.trim_start_matches('\u{feff}').lines() {
-        // An indented line belongs to the value before it, which none of ours has.
+        // An indented line continues a value, and no value used here has several lines.
         if line.starts_with([' ', '\t', '#', ';']) {
             continue;
         }
-        let line = uncommented(line);
+        let line = strip_comment(line);
         if let Some(name) = line.strip_prefix('[').and_then(|line| line.split(']').next()) {
             let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
             section = Some(sections.entry(name).or_default());
@@ -25,8 +25,8 @@ pub(super) fn parse(text: &str) -> BTreeMap<String, Section> {
     sections
 }
 
-/// A line without the comment behind it, which white space must precede.
-fn uncommented(line: &str) -> &str {
+/// Removes a trailing comment, which follows white space.
+fn strip_comment(line: &str) -> &str {
     let marks = [" #", " ;", "\t#", "\t;"];
     let end = marks.iter().filter_map(|mark| line.find(mark)).min().unwrap_or(line.len());
     &line[..end]
@@ -38,7 +38,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn sections_are_read_and_all_else_passed_over() {
+    fn sections_are_parsed_and_other_lines_ignored() {
         let text = "\u{feff}stray = 1\r\n[default]\r\nAWS_Access_Key_Id=AK\r\n# no\n; no\nregion = eu-west-1 # here\n\
                     s3 =\n  max = 3\nno line\n[ profile   a ]\nx = a=b#c\n[broken\ny = 1\n[default]\nz = 2\n";
         let found = parse(text);

@@ -1,6 +1,6 @@
-//! What a profile in the files below `~/.aws` says about getting keys.
+//! Profiles in the files in `~/.aws`, and the key source that a profile configures.
 //!
-//! Reading the files and understanding them are apart: [`Files::way`] is pure.
+//! Reading the files is separate from interpreting them: [`Files::key_source`] is pure.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -9,34 +9,34 @@ use std::path::{Path, PathBuf};
 use super::ini::{self, Section};
 use super::{Keys, Sources};
 
-/// Bytes of a file that are read; real ones have a few kilobytes.
+/// Limit of a file. Real ones have a few kilobytes.
 const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
-/// How many profiles may lend their keys to one another in a row.
+/// Limit of profiles chained by `source_profile`.
 const CHAIN_LIMIT: usize = 5;
 const DEFAULT: &str = "default";
 
-/// How a profile gets its keys.
+/// The source of a profile's keys.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// It has them.
+pub(super) enum KeySource {
+    /// Keys in the profile.
     Keys(Keys),
-    /// A command prints them.
+    /// A command that prints keys.
     Process(String),
-    /// A role is taken on with other keys.
+    /// A role, assumed with other keys.
     Role { role: Role, base: Box<Self> },
-    /// A role is taken on with a token from a file.
+    /// A role, assumed with a token from a file.
     WebIdentity { role: Role, token_file: PathBuf },
-    /// The keys in the environment, as `credential_source` asks.
+    /// Keys in the environment, selected by `credential_source`.
     Environment,
-    /// The container's own role.
+    /// The container's role.
     Container,
-    /// The instance's own role.
+    /// The instance's role.
     Instance,
-    /// The user has signed in with a browser.
+    /// A sign-in in a browser.
     Sso(Sso),
 }
 
-/// A role to take on.
+/// A role to assume.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Role {
     pub(super) arn: String,
@@ -44,31 +44,31 @@ pub(super) struct Role {
     pub(super) external_id: Option<String>,
 }
 
-/// A sign-in whose token another tool keeps.
+/// A sign-in whose token another tool stores.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Sso {
     pub(super) profile: String,
-    /// What the token's file is named for.
+    /// The text that the name of the token's file is derived from.
     pub(super) cached_as: String,
     pub(super) region: String,
     pub(super) account: String,
     pub(super) role: String,
 }
 
-/// Both files, as they are now.
+/// The contents of both files.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     profiles: BTreeMap<String, Section>,
     sessions: BTreeMap<String, Section>,
 }
 
-/// The region of the profile that counts, unless its file cannot be read.
+/// Returns the region of the selected profile, or `None` if the files cannot be read.
 pub(super) fn region(sources: &Sources) -> Option<String> {
     let files = Files::read(sources).ok()?;
     files.profiles.get(name(sources))?.get("region").filter(|region| !region.is_empty()).cloned()
 }
 
-/// The profile that counts.
+/// Returns the name of the selected profile.
 pub(super) fn name(sources: &Sources) -> &str {
     let named = sources.profile.as_deref().filter(|name| !name.is_empty());
     named
@@ -77,24 +77,24 @@ pub(super) fn name(sources: &Sources) -> &str {
         .unwrap_or(DEFAULT)
 }
 
-/// Where the two files are: of keys, and of everything.
+/// Returns the paths of the credentials file and of the configuration file.
 pub(super) fn paths(sources: &Sources) -> [Option<PathBuf>; 2] {
-    let place = |variable: &str, name: &str| {
+    let path = |variable: &str, name: &str| {
         let given = sources.variable(variable).map(PathBuf::from);
         given.or_else(|| Some(sources.home.as_ref()?.join(".aws").join(name)))
     };
-    [place("AWS_SHARED_CREDENTIALS_FILE", "credentials"), place("AWS_CONFIG_FILE", "config")]
+    [path("AWS_SHARED_CREDENTIALS_FILE", "credentials"), path("AWS_CONFIG_FILE", "config")]
 }
 
 impl Files {
-    /// Reads what there is; a file that is missing is empty.
+    /// Reads both files. A missing file is empty.
     pub(super) fn read(sources: &Sources) -> Result<Self, String> {
         let [keys, all] = paths(sources);
         let text = |path: Option<PathBuf>| path.map_or(Ok(String::new()), |path| read(&path));
         Ok(Self::parse(&text(keys)?, &text(all)?))
     }
 
-    /// Lays the file of keys over the other, where sections have longer names.
+    /// Merges both files. The credentials file wins; section names in the other one have prefixes.
     fn parse(keys: &str, all: &str) -> Self {
         let mut files = Self::default();
         for (name, section) in ini::parse(all) {
@@ -112,8 +112,9 @@ impl Files {
         files
     }
 
-    /// How the profile gets its keys; `None` if it is not there or says nothing about keys.
-    pub(super) fn way(&self, name: &str) -> Result<Option<Way>, String> {
+    /// Returns the source of a profile's keys, or `None` if the profile is missing or configures
+    /// none.
+    pub(super) fn key_source(&self, name: &str) -> Result<Option<KeySource>, String> {
         self.follow(name, 0)
     }
 
@@ -121,31 +122,31 @@ impl Files {
         self.profiles.contains_key(name)
     }
 
-    fn follow(&self, name: &str, depth: usize) -> Result<Option<Way>, String> {
+    fn follow(&self, name: &str, depth: usize) -> Result<Option<KeySource>, String> {
         let Some(section) = self.profiles.get(name) else { return Ok(None) };
         if depth >= CHAIN_LIMIT {
             return Err(format!(
-                "more than {CHAIN_LIMIT} AWS profiles lend their keys to one another, up to `{name}`"
+                "more than {CHAIN_LIMIT} AWS profiles are chained by `source_profile`, up to `{name}`"
             ));
         }
-        if let Some(way) = self.role(name, section, depth)? {
-            return Ok(Some(way));
+        if let Some(source) = self.role(name, section, depth)? {
+            return Ok(Some(source));
         }
-        if let Some(way) = self.sso(name, section)? {
-            return Ok(Some(way));
+        if let Some(source) = self.sso(name, section)? {
+            return Ok(Some(source));
         }
-        if let Some(way) = keys(name, section)? {
-            return Ok(Some(way));
+        if let Some(source) = keys(name, section)? {
+            return Ok(Some(source));
         }
-        Ok(filled(section, "credential_process").map(|command| Way::Process(command.to_owned())))
+        Ok(filled(section, "credential_process").map(|command| KeySource::Process(command.to_owned())))
     }
 
-    fn role(&self, name: &str, section: &Section, depth: usize) -> Result<Option<Way>, String> {
+    fn role(&self, name: &str, section: &Section, depth: usize) -> Result<Option<KeySource>, String> {
         let Some(arn) = filled(section, "role_arn") else { return Ok(None) };
         if filled(section, "mfa_serial").is_some() {
             return Err(format!(
-                "the AWS profile `{name}` asks for a one-time code (`mfa_serial`), which is not supported; \
-                 take the role on with another tool and give its keys"
+                "the AWS profile `{name}` needs a one-time code (`mfa_serial`), which is not supported; \
+                 assume the role with another tool and configure its keys"
             ));
         }
         let text = |key: &str| filled(section, key).map(str::to_owned);
@@ -155,14 +156,14 @@ impl Files {
             external_id: text("external_id"),
         };
         if let Some(file) = filled(section, "web_identity_token_file") {
-            return Ok(Some(Way::WebIdentity { role, token_file: file.into() }));
+            return Ok(Some(KeySource::WebIdentity { role, token_file: file.into() }));
         }
         let base = match (filled(section, "source_profile"), filled(section, "credential_source")) {
             (Some(source), _) if source == name => keys(name, section)?,
             (Some(source), _) => self.follow(source, depth + 1)?,
-            (None, Some("Environment")) => Some(Way::Environment),
-            (None, Some("EcsContainer")) => Some(Way::Container),
-            (None, Some("Ec2InstanceMetadata")) => Some(Way::Instance),
+            (None, Some("Environment")) => Some(KeySource::Environment),
+            (None, Some("EcsContainer")) => Some(KeySource::Container),
+            (None, Some("Ec2InstanceMetadata")) => Some(KeySource::Instance),
             (None, Some(other)) => {
                 return Err(format!(
                     "the AWS profile `{name}` has an unknown `credential_source`: `{other}`"
@@ -175,10 +176,10 @@ impl Files {
                 "the AWS profile `{name}` has a `role_arn`, but `source_profile` names no profile with keys"
             )
         })?;
-        Ok(Some(Way::Role { role, base: Box::new(base) }))
+        Ok(Some(KeySource::Role { role, base: Box::new(base) }))
     }
 
-    fn sso(&self, name: &str, section: &Section) -> Result<Option<Way>, String> {
+    fn sso(&self, name: &str, section: &Section) -> Result<Option<KeySource>, String> {
         let Some(account) = filled(section, "sso_account_id") else { return Ok(None) };
         let missing = |what: &str| format!("the AWS profile `{name}` signs in by SSO, but has no `{what}`");
         let (cached_as, shared) = match filled(section, "sso_session") {
@@ -186,7 +187,7 @@ impl Files {
             None => (filled(section, "sso_start_url"), None),
         };
         let region = filled(section, "sso_region").or_else(|| filled(shared?, "sso_region"));
-        Ok(Some(Way::Sso(Sso {
+        Ok(Some(KeySource::Sso(Sso {
             profile: name.to_owned(),
             cached_as: cached_as.ok_or_else(|| missing("sso_session"))?.to_owned(),
             region: region.ok_or_else(|| missing("sso_region"))?.to_owned(),
@@ -196,11 +197,11 @@ impl Files {
     }
 }
 
-fn keys(name: &str, section: &Section) -> Result<Option<Way>, String> {
+fn keys(name: &str, section: &Section) -> Result<Option<KeySource>, String> {
     let (id, secret) = (filled(section, "aws_access_key_id"), filled(section, "aws_secret_access_key"));
     match (id, secret) {
         (None, None) => Ok(None),
-        (Some(id), Some(secret)) => Ok(Some(Way::Keys(Keys {
+        (Some(id), Some(secret)) => Ok(Some(KeySource::Keys(Keys {
             access_key_id: id.to_owned(),
             secret_access_key: secret.into(),
             session_token: filled(section, "aws_session_token").map(Into::into),
@@ -215,7 +216,7 @@ fn filled<'a>(section: &'a Section, key: &str) -> Option<&'a str> {
     section.get(key).map(String::as_str).filter(|value| !value.is_empty())
 }
 
-/// The text of a file; empty if there is none.
+/// Returns the text of a file; empty if the file is missing.
 pub(super) fn read(path: &Path) -> Result<String, String> {
     let problem = |why: std::io::Error| format!("`{}` cannot be read: {why}", path.display());
     let file = match std::fs::File::open(path) {
@@ -297,8 +298,8 @@ aws_session_token = TBASE
 aws_access_key_id = AK
 ";
 
-    fn some_keys(id: &str, secret: &str, token: Option<&str>) -> Way {
-        Way::Keys(Keys {
+    fn some_keys(id: &str, secret: &str, token: Option<&str>) -> KeySource {
+        KeySource::Keys(Keys {
             access_key_id: id.into(),
             secret_access_key: secret.into(),
             session_token: token.map(Into::into),
@@ -314,8 +315,8 @@ aws_access_key_id = AK
         }
     }
 
-    fn some_sso(profile: &str, cached_as: &str, region: &str) -> Way {
-        Way::Sso(Sso {
+    fn some_sso(profile: &str, cached_as: &str, region: &str) -> KeySource {
+        KeySource::Sso(Sso {
             profile: profile.into(),
             cached_as: cached_as.into(),
             region: region.into(),
@@ -325,33 +326,39 @@ aws_access_key_id = AK
     }
 
     #[test]
-    fn a_profile_says_how_it_gets_its_keys() {
+    fn a_profile_selects_its_key_source() {
         let files = Files::parse(KEYS, CONFIG);
         for (name, expected) in [
             ("default", None),
             ("gone", None),
             ("keyless", None),
             ("base", Some(some_keys("AKBASE", "SBASE", Some("TBASE")))),
-            ("process", Some(Way::Process("/bin/keys --json".into()))),
+            ("process", Some(KeySource::Process("/bin/keys --json".into()))),
             (
                 "role",
-                Some(Way::Role {
+                Some(KeySource::Role {
                     role: some_role(Some("e")),
                     base: Box::new(some_keys("AKBASE", "SBASE", Some("TBASE"))),
                 }),
             ),
-            ("own", Some(Way::Role { role: some_role(None), base: Box::new(some_keys("AK", "S", None)) })),
-            ("web", Some(Way::WebIdentity { role: some_role(None), token_file: "/tmp/token".into() })),
-            ("instance", Some(Way::Role { role: some_role(None), base: Box::new(Way::Instance) })),
+            (
+                "own",
+                Some(KeySource::Role { role: some_role(None), base: Box::new(some_keys("AK", "S", None)) }),
+            ),
+            ("web", Some(KeySource::WebIdentity { role: some_role(None), token_file: "/tmp/token".into() })),
+            (
+                "instance",
+                Some(KeySource::Role { role: some_role(None), base: Box::new(KeySource::Instance) }),
+            ),
             ("sso", Some(some_sso("sso", "company", "us-east-1"))),
             ("sso-old", Some(some_sso("sso-old", "https://x.awsapps.com/start", "us-east-2"))),
         ] {
-            assert_eq!(files.way(name), Ok(expected), "{name}");
+            assert_eq!(files.key_source(name), Ok(expected), "{name}");
         }
     }
 
     #[test]
-    fn what_is_wrong_with_a_profile_is_named() {
+    fn errors_in_a_profile_are_reported() {
         let files = Files::parse(KEYS, CONFIG);
         for (name, part) in [
             ("half", "`half` has no `aws_secret_access_key`"),
@@ -361,7 +368,7 @@ aws_access_key_id = AK
             ("dangling", "`source_profile`"),
             ("odd", "`Moon`"),
         ] {
-            let error = files.way(name).unwrap_err();
+            let error = files.key_source(name).unwrap_err();
             assert!(error.contains(part), "{name}: {error}");
         }
     }

@@ -1,4 +1,4 @@
-//! Signature Version 4: what must be added to a request so that Amazon knows its sender.
+//! AWS Signature Version 4, which authenticates requests.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::protocol::bedrock::ESCAPED;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// Who signs, and what the signature is good for.
+/// The inputs of a signature.
 #[derive(Debug)]
 pub(super) struct Scope<'a> {
     pub(super) keys: &'a Keys,
@@ -20,7 +20,7 @@ pub(super) struct Scope<'a> {
     pub(super) now_ms: u64,
 }
 
-/// The headers to add to a request that will have the headers in `signed` and the host of `url`.
+/// Returns the headers to add to a request that has the headers `signed` and the host of `url`.
 pub(super) fn headers(
     scope: &Scope,
     method: &str,
@@ -60,7 +60,7 @@ pub(super) fn headers(
     added
 }
 
-/// The `host` header as the transport will write it.
+/// Returns the `host` header as the HTTP client writes it.
 fn host(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
@@ -73,7 +73,7 @@ fn query(url: &Url) -> String {
     pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&")
 }
 
-/// A path that is escaped already is escaped once more, as every service but one wants it.
+/// The canonical path is escaped twice, as all services except one require.
 fn escaped(text: &str) -> String {
     utf8_percent_encode(text, ESCAPED).to_string()
 }
@@ -82,7 +82,7 @@ fn keyed_hash(key: &[u8], text: &str) -> Vec<u8> {
     hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text.as_bytes()).as_ref().to_vec()
 }
 
-/// The SHA-256 of `bytes` in hexadecimal.
+/// Returns the SHA-256 of `bytes` in hexadecimal.
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     hex(digest::digest(&digest::SHA256, bytes).as_ref())
 }
@@ -133,7 +133,7 @@ mod tests {
         signature: "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31",
     };
 
-    /// Requests of Amazon's published suite, under their names there.
+    /// Requests of Amazon's published test suite, with their names.
     fn vectors() -> Vec<(&'static str, Vector)> {
         vec![
             ("get-vanilla", VANILLA),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn published_requests_are_signed_as_published() {
+    fn published_requests_get_their_published_signatures() {
         for (name, vector) in vectors() {
             let keys = keys(vector.token);
             let scope = Scope { keys: &keys, region: "us-east-1", service: vector.service, now_ms: NOW_MS };

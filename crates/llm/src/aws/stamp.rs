@@ -1,10 +1,10 @@
-//! Points in time as Amazon writes them.
+//! Time stamps in AWS formats.
 
 use crate::retry_after::days_since_1970;
 
 const MS_A_DAY: u64 = 86_400_000;
 
-/// `20150830T123600Z`; the first eight characters are the day.
+/// Formats `20150830T123600Z`. The first eight characters are the day.
 pub(super) fn compact(ms: u64) -> String {
     let (year, month, day) = date(ms / MS_A_DAY);
     let seconds = ms % MS_A_DAY / 1000;
@@ -12,7 +12,7 @@ pub(super) fn compact(ms: u64) -> String {
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
 
-/// `2015-08-30T12:36:00Z`, as Amazon's own programs keep it.
+/// Formats `2015-08-30T12:36:00Z`, as Amazon's own tools store it.
 pub(super) fn plain(ms: u64) -> String {
     let text = compact(ms);
     let part = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
@@ -21,7 +21,7 @@ pub(super) fn plain(ms: u64) -> String {
     format!("{date}T{clock}Z")
 }
 
-/// Reads `2026-11-21T23:59:59Z`, with or without a fraction, or with an offset such as `+00:00`.
+/// Parses `2026-11-21T23:59:59Z`, optionally with a fraction or an offset such as `+00:00`.
 pub(super) fn parse(text: &str) -> Option<u64> {
     let (date, clock) = text.trim().split_once(['T', ' '])?;
     let mut date = date.splitn(3, '-').map(str::parse::<u64>);
@@ -39,7 +39,7 @@ pub(super) fn parse(text: &str) -> Option<u64> {
     ms.checked_add_signed(-offset_minutes * 60_000)
 }
 
-/// The clock and how many minutes it is ahead.
+/// Splits off the offset from UTC in minutes.
 fn split_offset(clock: &str) -> Option<(&str, i64)> {
     if let Some(clock) = clock.strip_suffix('Z').or_else(|| clock.strip_suffix("UTC")) {
         return Some((clock, 0));
@@ -50,7 +50,7 @@ fn split_offset(clock: &str) -> Option<(&str, i64)> {
     Some((&clock[..at], if clock[at..].starts_with('-') { -minutes } else { minutes }))
 }
 
-/// The date of a day since 1970, with years beginning in March.
+/// Returns the date of a day since 1970. Computes with years that begin in March.
 fn date(day: u64) -> (u64, u64, u64) {
     let day = day + 719_468;
     let (era, of_era) = (day / 146_097, day % 146_097);
@@ -68,7 +68,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn known_times_are_written() {
+    fn known_times_are_formatted() {
         for (ms, expected) in [
             (0, "19700101T000000Z"),
             (1_440_938_160_000, "20150830T123600Z"),
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_is_read() {
+    fn every_format_is_parsed() {
         for (text, expected) in [
             ("2015-08-30T12:36:00Z", Some(1_440_938_160_000)),
             ("2015-08-30T12:36:00.123Z", Some(1_440_938_160_000)),
@@ -99,12 +99,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_kept_is_read(seconds in 0u64..253_402_300_799) {
+        fn stored_stamps_are_parsed(seconds in 0u64..253_402_300_799) {
             prop_assert_eq!(parse(&plain(seconds * 1000)), Some(seconds * 1000));
         }
 
         #[test]
-        fn what_is_written_is_read(seconds in 0u64..253_402_300_799) {
+        fn formatted_stamps_are_parsed(seconds in 0u64..253_402_300_799) {
             let text = compact(seconds * 1000);
             let spread = format!(
                 "{}-{}-{}T{}:{}:{}Z", &text[..4], &text[4..6], &text[6..8], &text[9..11], &text[11..13], &text[13..15]

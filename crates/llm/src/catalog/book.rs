@@ -1,10 +1,9 @@
-//! The catalog as it is held: cheap to open, and read a provider at a time.
+//! The catalog's storage: fast to open, and decompressed one provider at a time.
 //!
-//! Nearly every run needs the models of one provider of two hundred. So the
-//! names of the providers are plain lines, and the models of each are a piece
-//! of their own that is unpacked when somebody asks for it. The same holds for
-//! a catalog that was fetched: [`Catalog::compact`] writes it one provider a
-//! line, which is still the JSON it was.
+//! Nearly every run needs the models of one provider out of two hundred. The providers of the
+//! built-in snapshot are therefore lines of text, and the models of each provider are a separate
+//! compressed block. A downloaded catalog works in the same way: [`Catalog::compact`] writes one
+//! provider per line, which is still valid JSON.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -17,29 +16,29 @@ use serde_json::{Map, Value};
 use super::{ModelFacts, ProviderFacts};
 use crate::Error;
 
-/// The providers of the snapshot, one a line; `cargo xtask models` writes it.
+/// The providers of the snapshot, one per line. `cargo xtask models` writes the file.
 const PROVIDERS: &str = include_str!("../../data/providers.tsv");
-/// Their models, deflated JSON, one piece behind the other.
+/// Their models: one block of compressed JSON per provider, without separators.
 const MODELS: &[u8] = include_bytes!("../../data/models.bin");
 
-/// Bytes a fetched catalog may have.
+/// Limit of a downloaded catalog.
 pub const LIMIT_BYTES: usize = 32 * 1024 * 1024;
-/// Bytes the models of one provider may have when they are unpacked.
+/// Limit of a provider's models after decompression.
 const MODELS_LIMIT_BYTES: u64 = 8 * 1024 * 1024;
-/// Providers a catalog may have, and models one of them.
+/// Limits of the providers in a catalog, and of a provider's models.
 const PROVIDERS_LIMIT: usize = 2_000;
 const PROVIDER_MODELS_LIMIT: usize = 5_000;
-/// Bytes of a name.
+/// Limit of a name.
 const NAME_LIMIT_BYTES: usize = 200;
-/// Where a provider's own fields end in a compact line.
+/// The end of a provider's own fields in a compact line.
 const MODELS_KEY: &str = ",\"models\":";
 
-/// Every provider and model that models.dev knows, as of some day.
+/// The providers and models of models.dev.
 #[derive(Debug)]
 pub struct Catalog {
-    /// In the order of their ids.
+    /// Sorted by id.
     rows: Vec<Row>,
-    /// What the ranges of the rows point into; `None` is the snapshot.
+    /// The text that the rows' ranges refer to; `None` for the snapshot.
     text: Option<String>,
 }
 
@@ -50,7 +49,7 @@ struct Row {
 }
 
 impl Catalog {
-    /// The snapshot that is part of the program.
+    /// Returns the snapshot that is built into the program.
     #[must_use]
     pub fn embedded() -> Self {
         let mut start = 0;
@@ -69,29 +68,30 @@ impl Catalog {
         Self { rows: rows.collect(), text: None }
     }
 
-    /// Reads what [`Catalog::compact`] wrote, or `api.json` as models.dev serves it.
+    /// Parses the output of [`Catalog::compact`], or `api.json` from models.dev.
     ///
     /// # Errors
-    /// When it is neither.
+    ///
+    /// Fails if the text is neither.
     pub fn read(text: String) -> Result<Self, Error> {
         if text.len() > LIMIT_BYTES {
-            return Err(unreadable(&format!("it is larger than {LIMIT_BYTES} bytes")));
+            return Err(invalid(&format!("it is larger than {LIMIT_BYTES} bytes")));
         }
         if let Some(rows) = rows(&text) {
             return Ok(Self { rows, text: Some(text) });
         }
         let text = Self::compact(&text)?;
-        let rows = rows(&text).ok_or_else(|| unreadable("its lines are broken"))?;
+        let rows = rows(&text).ok_or_else(|| invalid("its lines are broken"))?;
         Ok(Self { rows, text: Some(text) })
     }
 
-    /// The same data one provider a line, without the fields nobody reads and the entries nobody could use.
+    /// Converts the data to one provider per line, without unused fields and unusable entries.
     ///
     /// # Errors
-    /// When it is not an object of providers that have models.
+    ///
+    /// Fails if the text is not an object of providers with models.
     pub fn compact(text: &str) -> Result<String, Error> {
-        let all: Map<String, Value> =
-            serde_json::from_str(text).map_err(|why| unreadable(&why.to_string()))?;
+        let all: Map<String, Value> = serde_json::from_str(text).map_err(|why| invalid(&why.to_string()))?;
         let mut lines = BTreeMap::new();
         for (id, mut written) in all.into_iter().take(PROVIDERS_LIMIT) {
             let models = written.get_mut("models").map(Value::take);
@@ -106,24 +106,24 @@ impl Catalog {
                 .take(PROVIDER_MODELS_LIMIT)
                 .filter_map(|(id, model)| usable(id, model))
                 .collect();
-            // Maps of plain data always have a JSON form.
+            // Maps of plain data always serialize.
             let head = serde_json::to_string(&facts).unwrap_or_default();
             let head = head.trim_end_matches('}');
             let models = serde_json::to_string(&models).unwrap_or_default();
             lines.insert(id.clone(), format!("{}:{head}{MODELS_KEY}{models}}}", Value::from(id)));
         }
         if lines.is_empty() {
-            return Err(unreadable("it lists no provider"));
+            return Err(invalid("it lists no provider"));
         }
         Ok(format!("{{\n{}\n}}\n", lines.into_values().collect::<Vec<_>>().join(",\n")))
     }
 
-    /// Every provider, in the order of their ids.
+    /// Returns all providers, sorted by id.
     pub fn providers(&self) -> impl Iterator<Item = &ProviderFacts> {
         self.rows.iter().map(|row| &row.facts)
     }
 
-    /// The provider named `id`.
+    /// Returns the provider named `id`.
     #[must_use]
     pub fn provider(&self, id: &str) -> Option<&ProviderFacts> {
         self.row(id).map(|row| &row.facts)
@@ -134,10 +134,11 @@ impl Catalog {
         self.rows.get(at)
     }
 
-    /// The models of a provider in the order of their ids; none for one that is not listed.
+    /// Returns the models of a provider, sorted by id. Empty if the provider is not listed.
     ///
     /// # Errors
-    /// When what was fetched is damaged.
+    ///
+    /// Fails if the downloaded data is damaged.
     pub fn models(&self, id: &str) -> Result<Vec<ModelFacts>, Error> {
         let Some(row) = self.row(id) else { return Ok(Vec::new()) };
         let mut unpacked = Vec::new();
@@ -146,19 +147,20 @@ impl Catalog {
             None => {
                 let packed = MODELS.get(row.models.clone()).unwrap_or_default();
                 let read = DeflateDecoder::new(packed).take(MODELS_LIMIT_BYTES).read_to_end(&mut unpacked);
-                read.map_err(|why| unreadable(&why.to_string()))?;
+                read.map_err(|why| invalid(&why.to_string()))?;
                 &unpacked
             }
         };
         let models: BTreeMap<String, ModelFacts> =
-            serde_json::from_slice(json).map_err(|why| unreadable(&format!("`{id}`: {why}")))?;
+            serde_json::from_slice(json).map_err(|why| invalid(&format!("`{id}`: {why}")))?;
         Ok(models.into_iter().map(|(id, model)| ModelFacts { id, ..model }).collect())
     }
 
-    /// The two files of a snapshot with these contents.
+    /// Returns the contents of the snapshot's two files.
     ///
     /// # Errors
-    /// When the catalog is damaged.
+    ///
+    /// Fails if the catalog is damaged.
     pub fn pack(&self) -> Result<(String, Vec<u8>), Error> {
         let mut lines = String::new();
         let mut packed = Vec::new();
@@ -167,7 +169,7 @@ impl Catalog {
             let json = serde_json::to_vec(&models.collect::<BTreeMap<_, _>>()).unwrap_or_default();
             let start = packed.len();
             let read = DeflateEncoder::new(json.as_slice(), Compression::best()).read_to_end(&mut packed);
-            read.map_err(|why| unreadable(&why.to_string()))?;
+            read.map_err(|why| invalid(&why.to_string()))?;
             let ProviderFacts { id, name, env, npm, api } = facts;
             let fields = [id, name, npm, api.as_deref().unwrap_or_default(), &env.join(" ")];
             let fields = fields.map(|field| field.replace(['\t', '\n', '\r'], " ")).join("\t");
@@ -177,14 +179,14 @@ impl Catalog {
     }
 }
 
-/// Reads the providers of a text in compact lines; `None` if it is anything else.
+/// Parses a text of compact lines. Returns `None` for any other text.
 fn rows(text: &str) -> Option<Vec<Row>> {
     let body = text.strip_prefix("{\n")?.strip_suffix("\n}\n")?;
     let mut rows: Vec<Row> = Vec::new();
     let mut start = text.len() - body.len() - "\n}\n".len();
     for line in body.split_inclusive('\n') {
         let row = row(line.trim_end_matches('\n').trim_end_matches(','), start)?;
-        // Rows are searched by halves.
+        // Lookups use binary search.
         if rows.last().is_some_and(|last| last.facts.id >= row.facts.id) {
             return None;
         }
@@ -194,9 +196,9 @@ fn rows(text: &str) -> Option<Vec<Row>> {
     (!rows.is_empty()).then_some(rows)
 }
 
-/// Reads the provider of a compact line that begins at `start`, and finds its models.
+/// Parses a compact line that begins at `start` and finds its models.
 fn row(line: &str, start: usize) -> Option<Row> {
-    // Inside a string the quotes of this mark would be escaped.
+    // In a string, the quotes of this key would be escaped.
     let models = line.find(MODELS_KEY)?;
     let head = line.find(":{").filter(|head| *head < models)? + 1;
     let facts: ProviderFacts = serde_json::from_str(&format!("{}}}", &line[head..models])).ok()?;
@@ -211,7 +213,7 @@ fn usable(id: String, written: Value) -> Option<(String, ModelFacts)> {
     is_name(&id).then_some((id, model))
 }
 
-/// Ids are printed, and they are typed: nothing invisible may be in one.
+/// Users read and type ids, so they must not contain invisible characters.
 fn is_name(name: &str) -> bool {
     let visible = |c: char| !c.is_control() && !c.is_whitespace();
     !name.is_empty() && name.len() <= NAME_LIMIT_BYTES && name.chars().all(visible)
@@ -221,7 +223,7 @@ fn plain(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(NAME_LIMIT_BYTES).collect()
 }
 
-fn unreadable(why: &str) -> Error {
+fn invalid(why: &str) -> Error {
     Error::rejected(format!("the model catalog cannot be read: {why}"))
 }
 
@@ -231,7 +233,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    /// What the data may add to the program.
+    /// Limit of the data's share of the program.
     const LIMIT: usize = 600_000;
 
     #[test]
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_snapshot_knows_the_usual_providers() {
+    fn the_snapshot_contains_the_usual_providers() {
         let catalog = Catalog::embedded();
         for id in [
             "amazon-bedrock",
@@ -311,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_fetched_is_made_small_and_read_again() {
+    fn a_downloaded_catalog_is_compacted_and_parsed_again() {
         let compact = Catalog::compact(&api()).unwrap();
         assert_eq!(Catalog::compact(&compact).unwrap(), compact);
         assert!(!compact.contains("dropped"));
@@ -332,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_catalog_is_refused() {
+    fn other_texts_are_rejected() {
         for text in ["", "{}", "[]", "<html>", "{\n\n}\n", r#"{"a":{"id":"a"}}"#, "{\n\"a\":{},\n}\n"] {
             let error = Catalog::read(text.to_owned()).unwrap_err().to_string();
             assert!(error.contains("model catalog"), "{text}: {error}");
@@ -341,7 +343,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_damaged_copy_is_refused_or_read(cut in 0..2_000_usize, byte in any::<u8>()) {
+        fn a_damaged_copy_does_not_panic(cut in 0..2_000_usize, byte in any::<u8>()) {
             let compact = Catalog::compact(&api()).unwrap();
             let at = cut % compact.len();
             let short = compact.as_bytes()[..at].to_vec();
@@ -351,7 +353,7 @@ mod tests {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 if let Ok(catalog) = Catalog::read(text) {
                     for facts in catalog.providers() {
-                        // Either answer will do; only a panic would not.
+                        // Both results are fine; only a panic is not.
                         drop(catalog.models(&facts.id));
                     }
                 }

@@ -1,120 +1,120 @@
-//! What models.dev says about one provider and one model.
+//! The data of models.dev about a provider and a model.
 //!
-//! Only the fields that are used; whatever else the data holds is dropped when
-//! it is taken in. Numbers that are missing are zero, which means unknown.
+//! Contains only the fields that are used. Missing numbers are zero, which means unknown.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::{Capabilities, Cost, Limits, Modalities};
 
-/// A provider as models.dev describes it.
+/// A provider of models.dev.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProviderFacts {
     /// The name in configuration files.
     pub id: String,
-    /// The name shown to people.
+    /// The display name.
     #[serde(default)]
     pub name: String,
-    /// Variables that set it up; not all of them hold a key.
+    /// The environment variables that configure it; not all of them contain a key.
     #[serde(default)]
     pub env: Vec<String>,
-    /// The library that speaks its protocol.
+    /// The name of its library.
     #[serde(default)]
     pub npm: String,
-    /// The address of its protocol, if that is not the library's own; may name variables as `${NAME}`.
+    /// The URL of its protocol, if it is not the library's default. May contain variables as
+    /// `${NAME}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api: Option<String>,
 }
 
 impl ProviderFacts {
-    /// Those of its variables that hold a secret.
+    /// Returns the environment variables that contain a secret.
     pub fn key_variables(&self) -> impl Iterator<Item = &str> {
         const SECRET: [&str; 3] = ["KEY", "TOKEN", "_PAT"];
         self.env.iter().map(String::as_str).filter(|name| SECRET.iter().any(|word| name.contains(word)))
     }
 }
 
-/// A model as models.dev describes it.
+/// A model of models.dev.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelFacts {
-    /// The name on the wire; the key under which the data lists it.
+    /// The name on the wire, which is its key in the data.
     #[serde(skip)]
     pub id: String,
-    /// The name shown to people.
+    /// The display name.
     pub name: String,
-    /// Its relatives, such as `claude-haiku`.
+    /// Its model family, such as `claude-haiku`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub family: Option<String>,
-    /// Takes files.
+    /// Accepts files.
     pub attachment: bool,
-    /// Thinks before it answers.
+    /// Reasons before it answers.
     pub reasoning: bool,
-    /// The ways in which its thinking can be set.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "known")]
+    /// The ways to configure its reasoning.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "known_options")]
     pub reasoning_options: Vec<ReasoningOption>,
     /// Calls tools.
     pub tool_call: bool,
-    /// Takes a sampling temperature.
+    /// Accepts a sampling temperature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<bool>,
-    /// The day it came out, such as `2026-02-04`.
+    /// The release date, such as `2026-02-04`.
     pub release_date: String,
-    /// Kinds of content.
+    /// The types of content.
     pub modalities: Kinds,
     /// Token limits.
     pub limit: LimitFacts,
-    /// Prices, if they are known.
+    /// The prices, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<CostFacts>,
-    /// Whether thought and answer alternate, or the field that carries the thought back.
+    /// Whether reasoning and text alternate, or the name of the field that returns the reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interleaved: Option<Value>,
-    /// `alpha`, `beta` or `deprecated`; without a word it is in use.
+    /// `alpha`, `beta` or `deprecated`; otherwise the model is in normal use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
-    /// How it is reached, if not like the provider's other models.
+    /// How to connect to it, if it differs from the provider's other models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<Reach>,
 }
 
-/// One way in which a model's thinking can be set.
+/// A way to configure a model's reasoning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ReasoningOption {
     /// On or off.
     Toggle,
-    /// By one of these words.
+    /// One of these efforts.
     Effort {
-        /// The words, the least effort first; `null` stands for no word at all.
+        /// The efforts, lowest first; `null` means that no effort is sent.
         #[serde(default)]
         values: Vec<Option<String>>,
     },
-    /// By a number of tokens.
+    /// A number of tokens.
     BudgetTokens {
-        /// The fewest.
+        /// The minimum.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         min: Option<u64>,
-        /// The most.
+        /// The maximum.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max: Option<u64>,
     },
 }
 
-/// Options of a kind that is not known here are left out, not refused.
-fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ReasoningOption>, D::Error> {
+/// Ignores unknown types of options.
+fn known_options<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ReasoningOption>, D::Error> {
     let written = Option::<Vec<Value>>::deserialize(deserializer)?.unwrap_or_default();
     Ok(written.into_iter().filter_map(|option| serde_json::from_value(option).ok()).collect())
 }
 
-/// Kinds of content that go in and come out.
+/// The types of content that a model accepts and returns.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Kinds {
-    /// What it reads.
+    /// The accepted types.
     pub input: Vec<String>,
-    /// What it makes.
+    /// The returned types.
     pub output: Vec<String>,
 }
 
@@ -122,12 +122,12 @@ pub struct Kinds {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LimitFacts {
-    /// Question and answer together.
+    /// Input and output together.
     pub context: u64,
-    /// The question, if it has a limit of its own.
+    /// Input, if it has a separate limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<u64>,
-    /// The answer.
+    /// Output.
     pub output: u64,
 }
 
@@ -145,15 +145,15 @@ pub struct CostFacts {
     /// Input written to a cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
-    /// Prices of longer requests.
+    /// The prices of longer requests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<TierFacts>,
-    /// Prices of a request with more than 200 000 tokens.
+    /// The prices of requests with more than 200 000 tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_over_200k: Option<Box<Self>>,
 }
 
-/// Prices from a certain length on.
+/// Prices above a number of tokens.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TierFacts {
@@ -167,54 +167,54 @@ pub struct TierFacts {
     /// Input written to a cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
-    /// The length.
+    /// The number of tokens.
     pub tier: Tier,
 }
 
-/// A length from which other prices hold.
+/// The number of tokens above which other prices apply.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tier {
-    /// What is counted; `context` is all that is known.
+    /// The counted tokens; `context` is the only known value.
     #[serde(rename = "type")]
     pub kind: String,
-    /// More tokens than this.
+    /// Requests with more tokens than this.
     pub size: u64,
 }
 
-/// How one model is reached.
+/// How to connect to a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reach {
-    /// The library that speaks its protocol.
+    /// The name of its library.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub npm: Option<String>,
-    /// The address of its protocol.
+    /// The URL of its protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api: Option<String>,
 }
 
 impl ModelFacts {
-    /// Whether it is offered without being asked for by name.
+    /// Returns whether the model is listed by default.
     #[must_use]
     pub fn is_current(&self) -> bool {
         !matches!(self.status.as_deref(), Some("alpha" | "deprecated"))
     }
 
-    /// Whether it can do an agent's work: it writes text and nothing else, and calls tools.
+    /// Returns whether the model can work as an agent: it returns only text and calls tools.
     #[must_use]
     pub fn is_agentic(&self) -> bool {
         self.tool_call && self.modalities.output.iter().all(|kind| kind == "text")
     }
 
-    /// Its token limits.
+    /// Returns the token limits.
     #[must_use]
     pub fn limits(&self) -> Limits {
         let LimitFacts { context, output, input } = self.limit;
         Limits { context, output, input: input.unwrap_or(0) }
     }
 
-    /// The field of a chat message in which thought goes back, if one is named.
+    /// Returns the field of a chat message that sends reasoning back, if the data names one.
     #[must_use]
     pub fn thought_field(&self) -> Option<&str> {
         let written = self.interleaved.as_ref()?;
@@ -222,7 +222,7 @@ impl ModelFacts {
         (!field.is_empty()).then_some(field)
     }
 
-    /// What it accepts.
+    /// Returns the capabilities.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         Capabilities {
@@ -234,25 +234,26 @@ impl ModelFacts {
         }
     }
 
-    /// Its ordinary prices; zero where they are unknown.
+    /// Returns the normal prices; zero means unknown.
     #[must_use]
     pub fn cost(&self) -> Cost {
         self.cost.as_ref().map(CostFacts::prices).unwrap_or_default()
     }
 
-    /// The length from which it costs more, and what it costs then.
+    /// Returns the number of tokens above which a higher price applies, and that price.
     #[must_use]
     pub fn long_cost(&self) -> Option<(u64, Cost)> {
         let cost = self.cost.as_ref()?;
         let of_tier = |tier: &TierFacts| (tier.tier.size, tier.prices());
-        // The tier says from where on; the older field of its name alone does not always keep to it.
+        // The tier contains the real number. The number in the older field's name is not always
+        // right.
         let first =
             cost.tiers.iter().filter(|tier| tier.tier.kind == "context").min_by_key(|tier| tier.tier.size);
         first.map(of_tier).or_else(|| Some((LONG_TOKENS, cost.context_over_200k.as_ref()?.prices())))
     }
 }
 
-/// What counts as long where only the older field tells.
+/// The number of tokens that the older field implies.
 pub const LONG_TOKENS: u64 = 200_000;
 
 impl CostFacts {
@@ -271,7 +272,7 @@ fn prices(input: f64, output: f64, read: Option<f64>, write: Option<f64>) -> Cos
     Cost { input, output, cache_read: read.unwrap_or(0.0), cache_write: write.unwrap_or(0.0) }
 }
 
-/// Kinds of content by their names; unknown names count for nothing.
+/// Parses the names of content types. Ignores unknown names.
 #[must_use]
 pub fn modalities(names: &[String]) -> Modalities {
     let has = |kind: &str| names.iter().any(|name| name == kind);

@@ -1,4 +1,4 @@
-//! The providers, one row each.
+//! The table of providers.
 
 use super::ProviderRow;
 use crate::{Protocol, Quirk};
@@ -61,7 +61,8 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
     chat("fireworks-ai", "Fireworks AI", &["FIREWORKS_API_KEY"], "https://api.fireworks.ai/inference/v1"),
     ProviderRow {
         npm: "@ai-sdk/github-copilot",
-        // Not `GITHUB_TOKEN`, which many have for other ends and which is refused here.
+        // `GITHUB_TOKEN` is not used: many users have one for other purposes, and the server
+        // rejects it.
         ..chat("github-copilot", "GitHub Copilot", &["COPILOT_GITHUB_TOKEN"], "https://api.githubcopilot.com")
     },
     chat("github-models", "GitHub Models", &["GITHUB_TOKEN"], "https://models.github.ai/inference"),
@@ -115,7 +116,7 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
         protocol: Protocol::Cohere,
         ..chat("cohere", "Cohere", &["COHERE_API_KEY"], "https://api.cohere.com/v2")
     },
-    // Asked with a pass that the user's instance gives for the token.
+    // The token buys access tokens from the user's GitLab instance.
     ProviderRow {
         npm: super::GITLAB,
         protocol: Protocol::Anthropic,
@@ -126,7 +127,7 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
         ..chat("cloudflare-ai-gateway", "Cloudflare AI Gateway", &["CLOUDFLARE_API_TOKEN"], "")
     },
     chat("snowflake-cortex", "Snowflake Cortex", &["SNOWFLAKE_CORTEX_TOKEN", "SNOWFLAKE_CORTEX_PAT"], ""),
-    // The address depends on the region, and keys may be in many places besides.
+    // The URL depends on the region, and keys can also be in many other places.
     ProviderRow {
         npm: "@ai-sdk/amazon-bedrock",
         protocol: Protocol::Bedrock,
@@ -137,8 +138,8 @@ pub(super) const PROVIDERS: &[ProviderRow] = &[
             "https://bedrock-runtime.us-east-1.amazonaws.com",
         )
     },
-    // The addresses of these two have a project and a place in them, and the
-    // variables name a project, not a key.
+    // The URLs of these two contain a project and a location, and the variables contain a project
+    // instead of a key.
     ProviderRow {
         npm: "@ai-sdk/google-vertex",
         protocol: Protocol::Gemini,

@@ -1,32 +1,32 @@
-//! Named amounts of thinking: what `--variant high` means for a model.
+//! The reasoning variants of a model, such as `--variant high`.
 //!
-//! The words are the catalog's where it has them. The options are spelled as
-//! configuration files spell them; the protocols put them into their bodies.
+//! The efforts come from the catalog if it lists them. The options use the spelling of
+//! configuration files; the protocols convert them.
 
 use serde_json::{Map, Value, json};
 
 use super::ReasoningOption;
 
-/// Thinking tokens of `high` and of `max`.
+/// The reasoning tokens of `high` and `max`.
 const HIGH_TOKENS: u64 = 16_000;
 const MAX_TOKENS: u64 = 31_999;
-/// The words for a model that thinks and of which nothing else is known.
+/// The efforts of a reasoning model without further data.
 const USUAL: [&str; 3] = ["low", "medium", "high"];
 
-/// A model that thinks, as its variants need it.
+/// The facts about a reasoning model that its variants depend on.
 #[derive(Debug, Clone, Copy)]
 pub struct Thinker<'a> {
-    /// The library that speaks its protocol, without a version.
+    /// The name of its library, without a version.
     pub npm: &'a str,
-    /// Its name on the wire.
+    /// The name on the wire.
     pub api_id: &'a str,
-    /// The ways in which its thinking can be set; `None` when nobody has said.
+    /// The ways to configure its reasoning, or `None` if unknown.
     pub options: Option<&'a [ReasoningOption]>,
-    /// The tokens of its answer; zero means unknown.
+    /// The output limit in tokens; zero means unknown.
     pub output_limit: u64,
 }
 
-/// How a library spells an amount of thinking.
+/// A library's spelling of the reasoning options.
 #[derive(Clone, Copy, PartialEq)]
 enum Spelling {
     Chat,
@@ -37,7 +37,7 @@ enum Spelling {
     Bedrock,
 }
 
-/// The variants of a model, the least thinking first.
+/// Returns the variants of a model, lowest effort first.
 #[must_use]
 pub fn variants(model: Thinker<'_>) -> Map<String, Value> {
     let spelling = match model.npm {
@@ -46,25 +46,28 @@ pub fn variants(model: Thinker<'_>) -> Map<String, Value> {
         "@ai-sdk/google" | "@ai-sdk/google-vertex" => Spelling::Gemini,
         "@ai-sdk/amazon-bedrock" => Spelling::Bedrock,
         "@openrouter/ai-sdk-provider" | "@ai-sdk/gateway" => Spelling::Router,
-        // They refuse to be told.
+        // Their servers reject reasoning options.
         "@ai-sdk/mistral" | "@ai-sdk/cohere" | "@ai-sdk/perplexity" => return Map::new(),
         _ => Spelling::Chat,
     };
-    let words = words(model, spelling);
+    let efforts = efforts(model, spelling);
     let budget = budget(model, spelling);
-    let named = match (words, budget) {
-        // Claude takes a word only since it can also be left to think as it likes, which goes up to `max`.
-        (Some(words), Some(budget)) if spelling == Spelling::Anthropic && !words.contains(&"max") => {
+    let named = match (efforts, budget) {
+        // Claude models accept an effort only if they support adaptive reasoning, whose efforts
+        // include `max`.
+        (Some(efforts), Some(budget)) if spelling == Spelling::Anthropic && !efforts.contains(&"max") => {
             budgets(budget, spelling)
         }
-        (Some(words), _) => words.into_iter().map(|word| (word.to_owned(), effort(word, spelling))).collect(),
+        (Some(efforts), _) => {
+            efforts.into_iter().map(|word| (word.to_owned(), effort(word, spelling))).collect()
+        }
         (None, Some(budget)) => budgets(budget, spelling),
         (None, None) => Vec::new(),
     };
     named.into_iter().collect()
 }
 
-fn words<'a>(model: Thinker<'a>, spelling: Spelling) -> Option<Vec<&'a str>> {
+fn efforts<'a>(model: Thinker<'a>, spelling: Spelling) -> Option<Vec<&'a str>> {
     let Some(options) = model.options else {
         return match spelling {
             Spelling::Chat | Spelling::Router | Spelling::Responses => Some(USUAL.to_vec()),
@@ -78,7 +81,7 @@ fn words<'a>(model: Thinker<'a>, spelling: Spelling) -> Option<Vec<&'a str>> {
     })
 }
 
-/// The tokens of `high` and `max`, for a model whose thinking is counted.
+/// Returns the tokens of `high` and `max` for a model with a token budget.
 fn budget(model: Thinker<'_>, spelling: Spelling) -> Option<[u64; 2]> {
     let most = match model.options {
         Some(options) => options.iter().find_map(|option| match option {
@@ -142,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_catalogs_words_are_spelled_for_the_library() {
+    fn efforts_use_the_librarys_spelling() {
         let words = || Some(json!([{ "type": "effort", "values": [null, "low", "high"] }]));
         check(
             "@ai-sdk/openai-compatible",
@@ -173,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn counted_thinking_has_two_amounts() {
+    fn a_token_budget_has_two_variants() {
         let counted = |tokens: u64| json!({ "thinking": { "type": "enabled", "budgetTokens": tokens } });
         let expected = json!({ "high": counted(16_000), "max": counted(31_999) });
         let budget = || json!({ "type": "budget_tokens", "min": 1024 });
@@ -193,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claude_that_decides_for_itself_is_told_how_hard() {
+    fn adaptive_claude_models_get_an_effort() {
         let options = json!([
             { "type": "effort", "values": ["high", "max"] },
             { "type": "budget_tokens", "min": 1024 },
@@ -204,14 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_cannot_be_told_has_none() {
+    fn a_model_without_reasoning_options_has_no_variants() {
         check("@ai-sdk/openai-compatible", "m", Some(json!([])), json!({}));
         check("@ai-sdk/openai-compatible", "m", Some(json!([{ "type": "toggle" }])), json!({}));
         check("@ai-sdk/mistral", "m", None, json!({}));
     }
 
     #[test]
-    fn a_small_answer_leaves_less_to_think_with() {
+    fn a_small_output_limit_lowers_the_budget() {
         let thinker = Thinker { npm: "@ai-sdk/anthropic", api_id: "m", options: None, output_limit: 8_192 };
         let found = variants(thinker);
         assert_eq!(found["high"]["thinking"]["budgetTokens"], 4_095);

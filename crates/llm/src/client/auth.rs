@@ -1,8 +1,7 @@
-//! How a request shows who asks.
+//! Adds the credentials to a request.
 //!
-//! A key is one header among the others, so that configured headers can win
-//! over it. What must be fetched first, or must see the finished request, is
-//! added just before sending.
+//! A key is an ordinary header, so that configured headers can replace it. Tokens that must be
+//! fetched and signatures that cover the request are added just before sending.
 
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 
@@ -11,17 +10,17 @@ use super::{Outgoing, gitlab, google};
 use crate::{Auth, Error, Model, Request};
 use crate::{oauth, protocol};
 
-/// The header that carries the model's key, if it has one.
+/// Returns the header with the model's key, if it has one.
 pub(super) fn header(model: &Model) -> Option<(&'static str, String)> {
     let key = model.api_key.as_ref()?.expose();
-    match resolved(model) {
+    match auth_of(model) {
         Auth::Header(name) => Some((name, key.to_owned())),
         Auth::Protocol | Auth::Bearer | Auth::Aws(_) => Some(("authorization", format!("Bearer {key}"))),
         Auth::Google(_) | Auth::GitLab(_) | Auth::SignIn { .. } => None,
     }
 }
 
-/// What a server that is used by sign-in wants to know of a request.
+/// Returns the extra headers that servers with a sign-in expect.
 pub(super) fn notes(model: &Model, request: &Request) -> Vec<(&'static str, String)> {
     match &model.auth {
         Auth::SignIn { provider, .. } => oauth::notes(provider, request),
@@ -34,18 +33,18 @@ pub(super) fn notes(model: &Model, request: &Request) -> Vec<(&'static str, Stri
     }
 }
 
-/// Adds what only the finished request can have: a fetched token, or a signature over all of it.
+/// Adds the credentials that need the finished request: a fetched token or a signature.
 pub(super) async fn authorize(
     model: &Model,
     outgoing: &mut Outgoing,
     connections: &Connections,
 ) -> Result<(), Error> {
-    match resolved(model) {
+    match auth_of(model) {
         Auth::Aws(aws) if model.api_key.is_none() => {
             aws.sign(&outgoing.url, &mut outgoing.headers, &outgoing.body, connections).await
         }
         Auth::Protocol | Auth::Bearer | Auth::Header(_) | Auth::Aws(_) => Ok(()),
-        // A token that the configuration gives itself wins, as every header does.
+        // A configured token wins, like all configured headers.
         Auth::Google(_) if outgoing.headers.contains_key(AUTHORIZATION) => Ok(()),
         Auth::Google(credentials) => {
             let token = google::token(&credentials, connections).await?;
@@ -57,7 +56,9 @@ pub(super) async fn authorize(
             Ok(())
         }
         Auth::GitLab(_) if outgoing.headers.contains_key(AUTHORIZATION) => Ok(()),
-        Auth::GitLab(passes) => gitlab::authorize(&passes, &mut outgoing.headers, connections).await,
+        Auth::GitLab(credentials) => {
+            gitlab::authorize(&credentials, &mut outgoing.headers, connections).await
+        }
         Auth::SignIn { sign_in, provider } => {
             for (name, value) in sign_in.headers(&provider).await? {
                 let bad = || Error::rejected(format!("the token of `{provider}` cannot be sent as a header"));
@@ -70,22 +71,23 @@ pub(super) async fn authorize(
     }
 }
 
-fn resolved(model: &Model) -> Auth {
+fn auth_of(model: &Model) -> Auth {
     match &model.auth {
         Auth::Protocol => protocol::auth(model.protocol),
         auth => auth.clone(),
     }
 }
 
-/// What was shown to the server was not good enough, and must not be shown again; whether something else can be.
-pub(super) async fn refused(model: &Model, used: Option<&HeaderValue>) -> bool {
+/// Discards credentials that the server rejected. Returns whether new ones can be fetched for
+/// another attempt.
+pub(super) async fn discard(model: &Model, used: Option<&HeaderValue>) -> bool {
     match (&model.auth, used) {
         (Auth::Google(credentials), _) => {
             credentials.forget();
             false
         }
-        (Auth::GitLab(passes), Some(used)) => {
-            passes.forget(used).await;
+        (Auth::GitLab(credentials), Some(used)) => {
+            credentials.forget(used).await;
             true
         }
         (
@@ -100,7 +102,7 @@ pub(super) async fn refused(model: &Model, used: Option<&HeaderValue>) -> bool {
     }
 }
 
-/// Whether a header's value must never be printed.
+/// Returns whether the value of a header must never be printed.
 pub(super) fn is_secret(name: &str) -> bool {
     matches!(
         name,
@@ -119,7 +121,7 @@ mod tests {
     use crate::Protocol;
 
     #[test]
-    fn the_key_goes_where_the_server_looks() {
+    fn the_key_is_sent_in_the_servers_header() {
         for (protocol, auth, expected) in [
             (Protocol::OpenAiChat, Auth::Protocol, ("authorization", "Bearer k")),
             (Protocol::Anthropic, Auth::Protocol, ("x-api-key", "k")),

@@ -1,8 +1,7 @@
-//! Connections to servers, opened by kind.
+//! HTTP clients, one for each kind of connection.
 //!
-//! Reading the machine's certificates costs more than all else a short run
-//! does, so plain HTTP gets a client without any, and each kind of client is
-//! built when it is first needed.
+//! Loading the system's certificates is the slowest part of a short run. Plain HTTP therefore gets
+//! a client without certificates, and each kind of client is built on first use.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -15,10 +14,10 @@ use reqwest::{Certificate, ClientBuilder, Url};
 
 use super::failure;
 use crate::Error;
-use crate::network::{Network, Way};
+use crate::network::{Network, ProxySetting};
 use crate::web::Pinned;
 
-/// Kinds of client that are kept; they differ by configured timeouts, of which there are few.
+/// Limit of cached clients. They differ by configured timeouts, of which there are few.
 const KINDS_LIMIT: usize = 32;
 const REDIRECTS_LIMIT: usize = 5;
 
@@ -32,7 +31,7 @@ pub(crate) struct Connections {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Kind {
     secure: bool,
-    /// On this machine, where no proxy can be meant.
+    /// The server runs on this machine, where no proxy applies.
     local: bool,
     connect: Duration,
 }
@@ -48,7 +47,7 @@ impl Connections {
         Self { user_agent, network: Arc::new(network), clients: Arc::default() }
     }
 
-    /// A client for `url` that gives up connecting after `connect`.
+    /// Returns a client for `url` with this connect timeout.
     pub(crate) fn to(&self, url: &Url, connect: Duration) -> Result<reqwest::Client, Error> {
         let kind = Kind::of(url, connect);
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,7 +62,8 @@ impl Connections {
         Ok(client)
     }
 
-    /// A client for one request to `url` that follows nothing and knows no other addresses.
+    /// Returns a client for one request to `url` that follows no redirects and connects only to the
+    /// given addresses.
     pub(crate) fn pinned(
         &self,
         url: &Url,
@@ -76,20 +76,20 @@ impl Connections {
         })
     }
 
-    /// Whether a proxy is named for addresses such as `url`.
+    /// Returns whether a proxy is configured for `url`.
     pub(crate) fn has_proxy(&self, url: &Url) -> bool {
-        // One that is named wrongly is told when it is needed.
-        !matches!(self.way(Kind::of(url, Duration::ZERO)), Ok(None))
+        // An invalid setting is reported when a request needs it.
+        !matches!(self.proxy(Kind::of(url, Duration::ZERO)), Ok(None))
     }
 
-    /// The error for a request to `url` that got no answer.
+    /// Returns the error for a request to `url` that got no answer.
     pub(crate) fn not_reached(&self, why: &reqwest::Error, url: &Url, connect: Duration) -> Error {
-        let way = self.way(Kind::of(url, connect)).ok().flatten();
-        failure::not_reached(why, url, connect, way.as_ref().map(Way::shown).as_deref())
+        let proxy = self.proxy(Kind::of(url, connect)).ok().flatten();
+        failure::not_reached(why, url, connect, proxy.as_ref().map(ProxySetting::describe).as_deref())
     }
 
-    fn way(&self, kind: Kind) -> Result<Option<Way>, Error> {
-        if kind.local { Ok(None) } else { self.network.way(kind.secure) }
+    fn proxy(&self, kind: Kind) -> Result<Option<ProxySetting>, Error> {
+        if kind.local { Ok(None) } else { self.network.proxy(kind.secure) }
     }
 
     fn build(
@@ -97,31 +97,31 @@ impl Connections {
         kind: Kind,
         adjust: impl Fn(ClientBuilder) -> ClientBuilder,
     ) -> Result<reqwest::Client, Error> {
-        // An error says that a provider is installed already, which is as good.
+        // It fails if a provider is already installed, which is fine.
         drop(rustls::crypto::ring::default_provider().install_default());
-        let way = self.way(kind)?;
+        let proxy = self.proxy(kind)?;
         let builder = || {
             let builder = reqwest::Client::builder()
                 .user_agent(self.user_agent.clone())
                 .connect_timeout(kind.connect)
-                // The process's variables are not looked at a second time.
+                // The proxy settings were already read from the environment.
                 .no_proxy();
             let builder = adjust(builder);
-            match &way {
-                Some(way) => builder.proxy(way.proxy()),
+            match &proxy {
+                Some(setting) => builder.proxy(setting.proxy()),
                 None => builder,
             }
         };
         let bad = |why| Error::rejected(format!("the HTTP client cannot be set up: {why}"));
-        if !kind.secure && !way.as_ref().is_some_and(Way::is_secure) {
+        if !kind.secure && !proxy.as_ref().is_some_and(ProxySetting::is_secure) {
             return builder().tls_certs_only([]).build().map_err(bad);
         }
         let roots = self.network.roots()?;
         if let Some(only) = roots.only {
             return builder().tls_certs_only(only.into_iter().chain(roots.more)).build().map_err(bad);
         }
-        // The machine's own certificates; where it has none, such as in a bare
-        // container, the ones browsers trust.
+        // The system's certificates. If there are none, for example in a bare container, the ones
+        // that browsers trust.
         let more = roots.more;
         let machine = builder().tls_certs_merge(more.clone()).build();
         machine.or_else(|_| builder().tls_certs_only(browser_roots().chain(more)).build()).map_err(bad)
@@ -132,7 +132,8 @@ fn browser_roots() -> impl Iterator<Item = Certificate> {
     webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().filter_map(|root| Certificate::from_der(root).ok())
 }
 
-/// Keys travel in headers that a redirect would carry along, so it is followed within one server only.
+/// Follows redirects within one server only, because keys travel in headers that a redirect would
+/// send along.
 fn redirect(attempt: Attempt) -> Action {
     let is_same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
     if is_same && attempt.previous().len() <= REDIRECTS_LIMIT { attempt.follow() } else { attempt.stop() }
@@ -142,7 +143,7 @@ fn is_local(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
     host == "localhost"
         || host.parse::<IpAddr>().is_ok_and(|address| {
-            // Clouds answer a machine's own questions at such addresses, and no proxy could ask them for it.
+            // Cloud metadata services use link-local addresses, which a proxy could not reach.
             address.is_loopback() || matches!(address, IpAddr::V4(address) if address.is_link_local())
         })
 }

@@ -1,14 +1,14 @@
-//! An answer that is at hand already, read as one that comes in.
+//! Decodes an answer that is already in memory.
 
 use super::framing::Framing;
-use super::stream::Stopped;
+use super::stream::DecodeError;
 use crate::protocol::Decoder;
 use crate::{Error, ModelEvent, Protocol};
 
-/// Decodes the stream of one answer, cut as the network cuts it, and hands over its events.
+/// Decodes the pieces of one answer and passes the events to `on_event`.
 ///
-/// What [`EventStream`](crate::EventStream) does without the network and its deadlines; an answer
-/// that ends before it is complete is an error.
+/// Works like [`EventStream`](crate::EventStream) without the network and its deadlines. Fails if
+/// the answer is incomplete.
 pub fn decode<'a>(
     protocol: Protocol,
     pieces: impl IntoIterator<Item = &'a [u8]>,
@@ -18,10 +18,10 @@ pub fn decode<'a>(
     let mut decoder = Decoder::new(protocol);
     let mut decoded = Vec::new();
     for piece in pieces {
-        framing.feed(piece, |data| decoder.push(data, &mut decoded).map_err(Stopped::Decoded))?;
+        framing.feed(piece, |data| decoder.push(data, &mut decoded).map_err(DecodeError::Protocol))?;
         decoded.drain(..).for_each(&mut on_event);
     }
-    framing.finish(|data| decoder.push(data, &mut decoded).map_err(Stopped::Decoded))?;
+    framing.finish(|data| decoder.push(data, &mut decoded).map_err(DecodeError::Protocol))?;
     decoder.finish(&mut decoded)?;
     decoded.into_iter().for_each(on_event);
     Ok(())

@@ -1,4 +1,4 @@
-//! Small requests with JSON answers, as sign-in servers take them.
+//! Small requests to sign-in servers, which answer with JSON.
 
 use std::time::Duration;
 
@@ -9,37 +9,38 @@ use tokio::time::{Instant, timeout_at};
 use super::{Client, read};
 use crate::Error;
 
-/// How long one exchange may take in all.
+/// Time limit of one exchange.
 const EXCHANGE_DEADLINE: Duration = Duration::from_secs(30);
 const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
-/// Bytes an answer may have; tokens have a few thousand.
+/// Limit of an answer. Answers with tokens have a few thousand bytes.
 const ANSWER_LIMIT_BYTES: usize = 256 * 1024;
 
-/// What is posted.
-pub(crate) enum Posted<'a> {
-    /// Names and values, as forms send them.
+/// The body of a request.
+pub(crate) enum Payload<'a> {
+    /// Form fields.
     Form(&'a [(&'a str, &'a str)]),
-    /// The same, by a client with this name and this word.
-    FormOf(&'a [(&'a str, &'a str)], &'a str, &'a str),
-    /// A JSON value.
+    /// Form fields, with a client's name and secret for basic authentication.
+    AuthorizedForm(&'a [(&'a str, &'a str)], &'a str, &'a str),
+    /// JSON.
     Json(Value),
 }
 
 impl Client {
-    /// Posts to a sign-in server: the status, and the answer if it is JSON. Errors hold nothing of either body.
-    pub(crate) async fn exchange(&self, url: &str, posted: Posted<'_>) -> Result<(u16, Value), Error> {
+    /// Posts to a sign-in server. Returns the status and the JSON of the answer, or null if it is
+    /// not JSON. Errors contain nothing of either body.
+    pub(crate) async fn exchange(&self, url: &str, payload: Payload<'_>) -> Result<(u16, Value), Error> {
         let url = Url::parse(url)
             .map_err(|why| Error::rejected(format!("the sign-in address `{url}` is not valid: {why}")))?;
         let request = self.connections.to(&url, CONNECT_DEADLINE)?.post(url.clone());
         let mut request = request.header("accept", "application/json");
-        if let Posted::FormOf(_, name, word) = posted {
-            request = request.basic_auth(name, Some(word));
+        if let Payload::AuthorizedForm(_, name, secret) = payload {
+            request = request.basic_auth(name, Some(secret));
         }
-        let (kind, body) = match posted {
-            Posted::Form(pairs) | Posted::FormOf(pairs, ..) => {
+        let (kind, body) = match payload {
+            Payload::Form(pairs) | Payload::AuthorizedForm(pairs, ..) => {
                 ("application/x-www-form-urlencoded", form(pairs))
             }
-            Posted::Json(value) => ("application/json", value.to_string()),
+            Payload::Json(value) => ("application/json", value.to_string()),
         };
         let until = Instant::now() + EXCHANGE_DEADLINE;
         let sent = request.header("content-type", kind).body(body).send();
@@ -56,7 +57,7 @@ impl Client {
     }
 }
 
-/// Names and values as a form writes them.
+/// Encodes form fields.
 pub(crate) fn form(pairs: &[(&str, &str)]) -> String {
     let mut url = Url::parse("http://form").expect("the address is valid");
     url.query_pairs_mut().extend_pairs(pairs);

@@ -1,4 +1,4 @@
-//! What went wrong on the way, said so that a person understands it.
+//! Errors of a connection, with messages for the user.
 
 use std::error::Error as _;
 use std::io;
@@ -9,22 +9,22 @@ use reqwest::Url;
 use crate::Error;
 use crate::error::cut;
 
-/// The error for a request that got no answer; `way` says of a proxy that may stand on the way to it.
-pub(super) fn not_reached(why: &reqwest::Error, url: &Url, connect: Duration, way: Option<&str>) -> Error {
-    let way = way.map(|way| format!("; {way}")).unwrap_or_default();
+/// Returns the error for a request that got no answer. `proxy` describes the proxy, if one is
+/// configured.
+pub(super) fn not_reached(why: &reqwest::Error, url: &Url, connect: Duration, proxy: Option<&str>) -> Error {
+    let proxy = proxy.map(|proxy| format!("; {proxy}")).unwrap_or_default();
     let host = url.host_str().unwrap_or_default();
     let origin = url.origin().ascii_serialization();
     let reasons = reasons(why);
     if let Some(tls) = reasons.iter().find(|reason| reason.is_tls) {
-        // A certificate does not get better by waiting.
         let advice = if tls.text.contains("UnknownIssuer") {
-            "; if an authority of your own vouches for it, name its file of certificates in NODE_EXTRA_CA_CERTS"
+            "; if a private authority issued the certificate, set NODE_EXTRA_CA_CERTS to that authority's file"
         } else {
             ""
         };
         let text = &tls.text;
         return Error::rejected(format!(
-            "could not make a secure connection to {origin} ({text}{way}){advice}"
+            "could not make a secure connection to {origin} ({text}{proxy}){advice}"
         ));
     }
     if why.is_builder() {
@@ -37,7 +37,7 @@ pub(super) fn not_reached(why: &reqwest::Error, url: &Url, connect: Duration, wa
     }
     if why.is_connect() && why.is_timeout() {
         let seconds = connect.as_secs_f64();
-        return Error::busy(format!("could not connect to {origin} within {seconds} s{way}"));
+        return Error::busy(format!("could not connect to {origin} within {seconds} s{proxy}"));
     }
     let detail = match reasons.iter().find_map(|reason| reason.kind) {
         Some(io::ErrorKind::ConnectionRefused) => "connection refused".to_owned(),
@@ -47,21 +47,21 @@ pub(super) fn not_reached(why: &reqwest::Error, url: &Url, connect: Duration, wa
         Some(_) | None => last(&reasons),
     };
     if why.is_connect() {
-        return Error::busy(format!("could not connect to {origin} ({detail}{way})"));
+        return Error::busy(format!("could not connect to {origin} ({detail}{proxy})"));
     }
     Error::busy(format!("{origin} closed the connection without an answer ({detail})"))
 }
 
-/// The error for an answer that broke off.
+/// Returns the error for an answer that ended early.
 pub(super) fn broken(why: &reqwest::Error) -> Error {
     let reasons = reasons(why);
     let is_garbled = |reason: &Reason| {
         matches!(reason.kind, Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput))
     };
     if reasons.iter().any(is_garbled) {
-        return Error::busy(format!("the answer could not be unpacked ({})", last(&reasons)));
+        return Error::busy(format!("the answer could not be decompressed ({})", last(&reasons)));
     }
-    // Clients know this sentence.
+    // OpenCode's clients match on this text.
     Error::busy("Connection reset by server")
 }
 
@@ -71,7 +71,7 @@ struct Reason {
     is_tls: bool,
 }
 
-/// The chain of causes, outermost first.
+/// Returns the chain of causes, outermost first.
 fn reasons(why: &reqwest::Error) -> Vec<Reason> {
     let mut reasons = Vec::new();
     let mut next = why.source();
@@ -82,7 +82,7 @@ fn reasons(why: &reqwest::Error) -> Vec<Reason> {
             kind: io.map(io::Error::kind),
             is_tls: cause.is::<rustls::Error>(),
         });
-        // An input error's own source skips the error it wraps.
+        // An I/O error's `source` skips the error that it wraps.
         let wrapped =
             io.and_then(io::Error::get_ref).map(|inner| inner as &(dyn std::error::Error + 'static));
         next = wrapped.or_else(|| cause.source());
@@ -90,7 +90,7 @@ fn reasons(why: &reqwest::Error) -> Vec<Reason> {
     reasons
 }
 
-/// The innermost cause says most.
+/// Returns the innermost cause, which is the most specific.
 fn last(reasons: &[Reason]) -> String {
     reasons.last().map_or_else(|| "no reason given".to_owned(), |reason| cut(&reason.text, 300).to_owned())
 }

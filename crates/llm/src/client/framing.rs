@@ -1,10 +1,10 @@
-//! How the bytes of an answer are cut into events.
+//! Splits the bytes of an answer into events.
 
 use crate::Protocol;
-use crate::eventstream::{Broken, Frames};
+use crate::eventstream::{FrameError, Frames};
 use crate::sse::{Parser, TooLong};
 
-/// The state of cutting between two reads.
+/// A parser, with its state between two reads.
 #[derive(Debug)]
 pub(super) enum Framing {
     /// Server-sent events.
@@ -14,7 +14,7 @@ pub(super) enum Framing {
 }
 
 impl Framing {
-    /// How servers of `protocol` frame their events.
+    /// Returns the parser for servers of `protocol`.
     pub(super) fn of(protocol: Protocol) -> Self {
         match protocol {
             Protocol::OpenAiChat
@@ -26,7 +26,8 @@ impl Framing {
         }
     }
 
-    /// Whether an answer that is JSON or a page instead can be told by its first character.
+    /// Returns whether the first character shows that an answer is JSON or a page instead of
+    /// events.
     pub(super) fn is_text(&self) -> bool {
         match self {
             Self::Sse(_) => true,
@@ -34,8 +35,8 @@ impl Framing {
         }
     }
 
-    /// Hands every event that `bytes` completes to `on_event`.
-    pub(super) fn feed<E: From<TooLong> + From<Broken>>(
+    /// Passes each event that `bytes` completes to `on_event`.
+    pub(super) fn feed<E: From<TooLong> + From<FrameError>>(
         &mut self,
         bytes: &[u8],
         on_event: impl FnMut(&str) -> Result<(), E>,
@@ -46,8 +47,8 @@ impl Framing {
         }
     }
 
-    /// Hands over what is left when the connection has ended.
-    pub(super) fn finish<E: From<TooLong> + From<Broken>>(
+    /// Passes the last event to `on_event` after the connection has ended.
+    pub(super) fn finish<E: From<TooLong> + From<FrameError>>(
         &mut self,
         on_event: impl FnMut(&str) -> Result<(), E>,
     ) -> Result<(), E> {

@@ -1,4 +1,4 @@
-//! Fetches passes to GitLab's gateway, each once.
+//! Fetches access tokens for GitLab's gateway.
 
 use std::time::Duration;
 
@@ -11,47 +11,50 @@ use super::connections::Connections;
 use super::read;
 use crate::Error;
 use crate::error::{Failure, cut};
-use crate::gitlab::{GitLab, Pass};
+use crate::gitlab::{AccessToken, GitLab};
 
-/// How long a pass may take in all, and its connection.
-const PASS_WAIT: Duration = Duration::from_secs(30);
+/// Time limits of fetching a token, and of its connection.
+const TOKEN_WAIT: Duration = Duration::from_secs(30);
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
-/// A pass is good for half an hour, and replaced before that.
-const PASS_LIFE: Duration = Duration::from_secs(25 * 60);
-/// Bytes an answer with a pass may have.
-const PASS_LIMIT_BYTES: usize = 256 * 1024;
-/// Headers a pass may come with.
+/// GitLab's tokens are valid for 30 minutes. They are replaced earlier.
+const TOKEN_LIFE: Duration = Duration::from_secs(25 * 60);
+/// Limit of an answer with a token.
+const TOKEN_LIMIT_BYTES: usize = 256 * 1024;
+/// Limit of the headers that come with a token.
 const HEADERS_LIMIT: usize = 64;
-/// Where an instance gives passes.
+/// The path of a GitLab instance's token API.
 const PATH: &str = "api/v4/ai/third_party_agents/direct_access";
 
-/// Adds a pass that is good for a while yet.
+/// Adds a valid access token to the headers. Fetches one if needed.
 pub(super) async fn authorize(
     gitlab: &GitLab,
     headers: &mut HeaderMap,
     connections: &Connections,
 ) -> Result<(), Error> {
-    let mut kept = gitlab.pass().await;
-    if kept.as_ref().is_none_or(|pass| Instant::now() >= pass.stale) {
-        // An old one must not outlive a failure to replace it.
+    let mut kept = gitlab.access_token().await;
+    if kept.as_ref().is_none_or(|token| Instant::now() >= token.stale) {
+        // If fetching a new token fails, the old one must not be used again.
         *kept = None;
-        let fetched = timeout(PASS_WAIT, fetch(gitlab, connections)).await;
+        let fetched = timeout(TOKEN_WAIT, fetch(gitlab, connections)).await;
         *kept = Some(fetched.map_err(|_| {
-            let seconds = PASS_WAIT.as_secs();
-            Error::busy(format!("`{}` gave no access to its models within {seconds} s", gitlab.instance()))
+            let seconds = TOKEN_WAIT.as_secs();
+            Error::busy(format!(
+                "`{}` did not grant access to its models within {seconds} s",
+                gitlab.instance()
+            ))
         })??);
     }
-    if let Some(pass) = kept.as_ref() {
-        for (name, value) in &pass.headers {
-            // What the configuration says wins, as everywhere.
+    if let Some(token) = kept.as_ref() {
+        for (name, value) in &token.headers {
+            // Configured headers win.
             headers.entry(name).or_insert_with(|| value.clone());
         }
-        headers.insert(AUTHORIZATION, pass.bearer.clone());
+        headers.insert(AUTHORIZATION, token.bearer.clone());
     }
     Ok(())
 }
 
-async fn fetch(gitlab: &GitLab, connections: &Connections) -> Result<Pass, Error> {
+async fn fetch(gitlab: &GitLab, connections: &Connections) -> Result<AccessToken, Error> {
     let token = gitlab.token().await?;
     let url = format!("{}/{PATH}", gitlab.instance());
     let url = Url::parse(&url).map_err(|_| Error::rejected(format!("the address `{url}` is not valid")))?;
@@ -63,21 +66,24 @@ async fn fetch(gitlab: &GitLab, connections: &Connections) -> Result<Pass, Error
     let response = sent.await.map_err(|why| connections.not_reached(&why, &url, CONNECT_WAIT))?;
     let fetched = Instant::now();
     let status = response.status().as_u16();
-    let body = read(response, PASS_LIMIT_BYTES, fetched + PASS_WAIT).await;
+    let body = read(response, TOKEN_LIMIT_BYTES, fetched + TOKEN_WAIT).await;
     let answer: Value = serde_json::from_str(&body).unwrap_or_default();
     if !(200..300).contains(&status) {
-        return Err(refused(gitlab, status, &answer, token.expose()));
+        return Err(token_error(gitlab, status, &answer, token.expose()));
     }
     let Some(text) = answer["token"].as_str().filter(|text| !text.is_empty()) else {
         let instance = gitlab.instance();
-        return Err(Error::rejected(format!("the answer of `{instance}` holds no pass to its models")));
+        return Err(Error::rejected(format!(
+            "the answer of `{instance}` contains no access token for its models"
+        )));
     };
-    let bearer = sensitive(text, "the pass of GitLab")?;
-    Ok(Pass { bearer, headers: told(&answer["headers"]), stale: fetched + PASS_LIFE })
+    let bearer = sensitive(text, "GitLab's access token")?;
+    Ok(AccessToken { bearer, headers: gitlab_headers(&answer["headers"]), stale: fetched + TOKEN_LIFE })
 }
 
-/// The headers that come with a pass: GitLab's own, and none that would show another key or change the request.
-fn told(written: &Value) -> HeaderMap {
+/// Returns the headers that belong to a token. Ignores headers that are not GitLab's, because they
+/// could add another key or change the request.
+fn gitlab_headers(written: &Value) -> HeaderMap {
     let written = written.as_object().into_iter().flatten().take(HEADERS_LIMIT);
     let mut headers = HeaderMap::new();
     for (name, value) in written {
@@ -100,25 +106,25 @@ fn sensitive(token: &str, what: &str) -> Result<HeaderValue, Error> {
     Ok(value)
 }
 
-/// What to do about an answer without a pass.
-fn refused(gitlab: &GitLab, status: u16, answer: &Value, token: &str) -> Error {
-    let said =
+/// Returns the error for an answer without a token.
+fn token_error(gitlab: &GitLab, status: u16, answer: &Value, token: &str) -> Error {
+    let reason =
         answer.get("message").or_else(|| answer.get("error_description")).or_else(|| answer.get("error"));
-    let said = said.and_then(Value::as_str).map(|said| cut(said, 300).replace(char::is_control, " "));
-    let said = said.filter(|said| !said.is_empty() && !said.contains(token));
-    let said = said.map_or_else(String::new, |said| format!(": {said}"));
+    let reason = reason.and_then(Value::as_str).map(|text| cut(text, 300).replace(char::is_control, " "));
+    let reason = reason.filter(|text| !text.is_empty() && !text.contains(token));
+    let reason = reason.map_or_else(String::new, |text| format!(": {text}"));
     let instance = gitlab.instance();
     match status {
         401 => auth(format!(
-            "`{instance}` does not accept the token{said}; it needs the scope `api`; run `codewright providers login gitlab`"
+            "`{instance}` does not accept the token{reason}; it needs the scope `api`; run `codewright providers login gitlab`"
         )),
         403 | 404 => auth(format!(
-            "`{instance}` gives this user no access to its models (status {status}){said}; GitLab Duo has to be on for the user"
+            "`{instance}` does not grant this user access to its models (status {status}){reason}; GitLab Duo must be enabled for the user"
         )),
         408 | 425 | 429 | 500.. => {
-            Error::busy(format!("`{instance}` gave no access to its models (status {status}){said}"))
+            Error::busy(format!("`{instance}` did not grant access to its models (status {status}){reason}"))
         }
-        _ => Error::rejected(format!("`{instance}` refused access to its models (status {status}){said}")),
+        _ => Error::rejected(format!("`{instance}` refused access to its models (status {status}){reason}")),
     }
 }
 
@@ -131,14 +137,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pass_brings_the_headers_of_gitlab_alone() {
-        let headers = told(&json!({
+    fn only_gitlabs_own_headers_are_kept() {
+        let headers = gitlab_headers(&json!({
             "X-Gitlab-Realm": "saas", "x-gitlab-count": 3, "x-api-key": "k", "Authorization": "Bearer k",
             "host": "elsewhere", "x-gitlab-bad": "a\nb", "x-gitlab-list": ["a"],
         }));
         let found: Vec<_> =
             headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
         assert_eq!(found, [("x-gitlab-realm", "saas"), ("x-gitlab-count", "3")]);
-        assert!(told(&Value::Null).is_empty());
+        assert!(gitlab_headers(&Value::Null).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Fetches tokens from Google, each once.
+//! Fetches access tokens from Google.
 
 use std::time::Duration;
 
@@ -8,28 +8,29 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
 use super::connections::Connections;
-use super::{plain, read};
-use crate::classify::{self, Answer, Said};
+use super::{read, to_map};
+use crate::classify::{self, Answer, ErrorDetails};
 use crate::error::{Failure, cut};
 use crate::google::{GoogleCredentials, Source, Token};
 use crate::{Error, Secret};
 
-/// How long a token may take in all, and its connection.
+/// Time limits of fetching a token, and of its connection.
 const TOKEN_WAIT: Duration = Duration::from_secs(30);
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
-/// How long a machine may take to say that it is one of Google's; any other never answers.
+/// Time limit for the metadata server to answer. Machines outside Google's cloud never answer.
 const PROBE_WAIT: Duration = Duration::from_secs(1);
-/// A token is replaced this long before its end, so that none ends on the way.
+/// Tokens are replaced this long before they expire, so that none expires during a request.
 const MARGIN: Duration = Duration::from_secs(60);
-/// What a token is trusted for when the server does not say, and at most.
+/// The lifetime of a token if the server does not send one, and the longest lifetime that is
+/// accepted.
 const LIFE_SECONDS: u64 = 3600;
 const LONGEST_LIFE_SECONDS: u64 = 24 * 3600;
-/// Bytes an answer with a token may have.
+/// Limit of an answer with a token.
 const TOKEN_LIMIT_BYTES: usize = 64 * 1024;
 const FLAVOR: HeaderName = HeaderName::from_static("metadata-flavor");
 const TOKEN_PATH: &str = "computeMetadata/v1/instance/service-accounts/default/token";
 
-/// A token that is good for a while yet.
+/// Returns a valid access token. Fetches one if needed.
 pub(super) async fn token(
     credentials: &GoogleCredentials,
     connections: &Connections,
@@ -58,18 +59,18 @@ async fn fetch(credentials: &GoogleCredentials, connections: &Connections) -> Re
                 .post(url.clone())
                 .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
                 .body(encoded(&form));
-            asked(connections, request, &url, &format!("the credentials in `{name}`")).await
+            request_token(connections, request, &url, &format!("the credentials in `{name}`")).await
         }
         Source::Machine { host } => {
             probe(host, connections).await?;
             let url = address(&format!("http://{host}/{TOKEN_PATH}"))?;
             let request = connections.to(&url, CONNECT_WAIT)?.get(url.clone()).headers(flavor());
-            asked(connections, request, &url, "this machine's service account").await
+            request_token(connections, request, &url, "this machine's service account").await
         }
     }
 }
 
-/// Finds out in a moment whether the machine is one of Google's.
+/// Checks that a metadata server answers, so that other machines do not wait for the full timeout.
 async fn probe(host: &str, connections: &Connections) -> Result<(), Error> {
     let url = address(&format!("http://{host}/"))?;
     let sent = connections.to(&url, PROBE_WAIT)?.get(url.clone()).headers(flavor()).send();
@@ -77,11 +78,11 @@ async fn probe(host: &str, connections: &Connections) -> Result<(), Error> {
         Ok(Ok(response)) => response.headers().get(FLAVOR).is_some_and(|value| value == "Google"),
         Ok(Err(_)) | Err(_) => false,
     };
-    if is_there { Ok(()) } else { Err(nothing(host)) }
+    if is_there { Ok(()) } else { Err(no_credentials(host)) }
 }
 
-/// The error when there is nothing to prove oneself with.
-fn nothing(host: &str) -> Error {
+/// Returns the error for missing credentials.
+fn no_credentials(host: &str) -> Error {
     let message = format!(
         "no Google credentials were found: set GOOGLE_APPLICATION_CREDENTIALS to a service account's key file, \
          or run `gcloud auth application-default login`; no metadata server answered at `{host}` either"
@@ -89,7 +90,7 @@ fn nothing(host: &str) -> Error {
     Error::Auth { failure: Failure::new(message) }
 }
 
-async fn asked(
+async fn request_token(
     connections: &Connections,
     request: reqwest::RequestBuilder,
     url: &Url,
@@ -98,38 +99,38 @@ async fn asked(
     let response = request.send().await.map_err(|why| connections.not_reached(&why, url, CONNECT_WAIT))?;
     let fetched = Instant::now();
     let status = response.status().as_u16();
-    let headers = plain(response.headers());
+    let headers = to_map(response.headers());
     let body = read(response, TOKEN_LIMIT_BYTES, fetched + TOKEN_WAIT).await;
     let answer: Value = serde_json::from_str(&body).unwrap_or_default();
     if !(200..300).contains(&status) {
-        return Err(refused(&Answer { status, headers: &headers, body: &body }, &answer, whose));
+        return Err(token_error(&Answer { status, headers: &headers, body: &body }, &answer, whose));
     }
     let Some(text) = answer["access_token"].as_str().filter(|text| !text.is_empty()) else {
-        // The body may hold another kind of token, so it is not shown.
-        return Err(Error::rejected(format!("Google's answer for {whose} holds no `access_token`")));
+        // The body may contain another kind of token, so the message does not include it.
+        return Err(Error::rejected(format!("Google's answer for {whose} contains no `access_token`")));
     };
     let life = answer["expires_in"].as_u64().unwrap_or(LIFE_SECONDS).min(LONGEST_LIFE_SECONDS);
     let stale = fetched + Duration::from_secs(life).saturating_sub(MARGIN);
     Ok(Token { text: text.into(), stale })
 }
 
-/// What to do about an answer without a token.
-fn refused(answer: &Answer, body: &Value, whose: &str) -> Error {
+/// Returns the error for an answer without a token.
+fn token_error(answer: &Answer, body: &Value, whose: &str) -> Error {
     let code = body["error"].as_str().unwrap_or_default();
     let reason = body["error_description"].as_str().unwrap_or(code);
     let reason =
         if reason.is_empty() { classify::describe(answer.status, answer.body) } else { reason.to_owned() };
     let message = format!("Google refused {whose}: {}", cut(reason.trim_end_matches('.'), 500));
     let message = match code {
-        // What a user signed in for has ended, and nothing but another sign-in helps.
+        // The user's sign-in has expired.
         "invalid_grant" | "invalid_rapt" => {
             format!("{message}; run `gcloud auth application-default login` or renew the key file")
         }
         _ => message,
     };
-    let said = Said { message: Some(message), ..Said::default() };
-    match classify::answer(answer, said) {
-        // Whatever a server of tokens rejects, it is the credentials.
+    let details = ErrorDetails { message: Some(message), ..ErrorDetails::default() };
+    match classify::answer(answer, details) {
+        // A token server rejects nothing but credentials.
         Error::Rejected { failure } | Error::Overflow { failure } => Error::Auth { failure },
         other => other,
     }

@@ -1,4 +1,4 @@
-//! The answer to one request, as it comes in.
+//! The stream of events of one answer.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use super::failure;
 use super::framing::Framing;
 use crate::classify::{describe, is_html};
 use crate::error::cut;
-use crate::eventstream::{Broken, FRAME_LIMIT_BYTES};
+use crate::eventstream::{FRAME_LIMIT_BYTES, FrameError};
 use crate::protocol::{Decoder, cut_short, too_much};
 use crate::sse::{EVENT_LIMIT_BYTES, TooLong};
 use crate::{Error, Model, ModelEvent, Timeouts, ToolSpec};
 
-/// Bytes an answer in one piece may have, and of a page that is no answer.
+/// Limit of an answer that comes in one piece, and of an HTML page.
 const WHOLE_LIMIT_BYTES: usize = 32 * 1024 * 1024;
 const PAGE_LIMIT_BYTES: usize = 64 * 1024;
-/// How long numbers are waited for once the model has stopped; some servers
-/// never end their stream.
+/// Time limit for the usage numbers after the model has stopped. Some servers never close their
+/// stream.
 const TRAILER_WAIT: Duration = Duration::from_secs(5);
-/// How long the end of a finished answer is waited for, so that its connection can be used again.
+/// Time limit for the server to close a finished answer, so that the connection can be reused.
 const END_WAIT: Duration = Duration::from_millis(50);
 
-/// The answer to one request; dropping it ends the request.
+/// The events of one answer. Dropping it cancels the request.
 #[derive(Debug)]
 pub struct EventStream {
     response: Option<reqwest::Response>,
@@ -31,17 +31,17 @@ pub struct EventStream {
     framing: Framing,
     decoder: Decoder,
     ready: VecDeque<ModelEvent>,
-    /// Kept between reads only for its allocation.
+    /// Its contents are moved out after each read; only the allocation is kept.
     decoded: Vec<ModelEvent>,
     failed: Option<Error>,
     begun: Instant,
-    heard: Instant,
+    last_read: Instant,
     timeouts: Timeouts,
     provider: String,
     url: String,
 }
 
-/// What the body turns out to be; its first character tells, headers do not always.
+/// The form of a body, detected from its first character because headers are not reliable.
 #[derive(Debug)]
 enum Form {
     Unknown,
@@ -62,21 +62,21 @@ impl EventStream {
             decoded: Vec::new(),
             failed: None,
             begun,
-            heard: Instant::now(),
+            last_read: Instant::now(),
             timeouts: model.timeouts,
             provider: model.provider_id.clone(),
             url,
         }
     }
 
-    /// Calls of these tools may come printed as text.
-    pub(super) fn offer(&mut self, tools: &[ToolSpec]) {
-        self.decoder.offer(tools);
+    /// Sets the tools whose calls the model may print as text.
+    pub(super) fn set_tools(&mut self, tools: &[ToolSpec]) {
+        self.decoder.set_tools(tools);
     }
 
-    /// The next event, or `None` after the last one or an error.
+    /// Returns the next event, or `None` after the last event or an error.
     ///
-    /// May be dropped and called again: no event is lost, and no deadline is put off.
+    /// The future may be dropped: no event is lost, and no deadline is extended.
     pub async fn next(&mut self) -> Option<Result<ModelEvent, Error>> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -84,7 +84,7 @@ impl EventStream {
             }
             if let Some(error) = self.failed.take() {
                 self.response = None;
-                return Some(Err(error.asked(&self.provider, &self.url)));
+                return Some(Err(error.with_origin(&self.provider, &self.url)));
             }
             if self.decoder.is_done() {
                 self.end().await;
@@ -94,23 +94,23 @@ impl EventStream {
         }
     }
 
-    /// The next event if it has been read already; the rest of what one piece of the answer held.
+    /// Returns the next event if it is already decoded. Does not wait.
     pub fn try_next(&mut self) -> Option<ModelEvent> {
         self.ready.pop_front()
     }
 
-    /// Waits for one piece of the answer and decodes all of it.
+    /// Waits for one piece of the answer and decodes it.
     async fn read(&mut self) {
         let deadline = self.deadline();
         let Some(response) = &mut self.response else { return };
         let result = match timeout_at(deadline, response.chunk()).await {
             Ok(Ok(Some(bytes))) => {
-                self.heard = Instant::now();
-                self.take(&bytes)
+                self.last_read = Instant::now();
+                self.push_bytes(&bytes)
             }
             Ok(Ok(None)) => self.close(),
             Ok(Err(why)) => self.decoder.finish(&mut self.decoded).map_err(|_| failure::broken(&why)),
-            Err(_) => self.decoder.finish(&mut self.decoded).map_err(|_| self.silence()),
+            Err(_) => self.decoder.finish(&mut self.decoded).map_err(|_| self.timeout_error()),
         };
         self.ready.extend(self.decoded.drain(..));
         self.failed = result.err();
@@ -119,23 +119,23 @@ impl EventStream {
     fn deadline(&self) -> Instant {
         let idle =
             if self.decoder.is_stopped() { self.timeouts.idle.min(TRAILER_WAIT) } else { self.timeouts.idle };
-        let quiet = self.heard + idle;
+        let quiet = self.last_read + idle;
         self.timeouts.total.map_or(quiet, |total| quiet.min(self.begun + total))
     }
 
-    fn silence(&self) -> Error {
+    fn timeout_error(&self) -> Error {
         match self.timeouts.total {
             Some(total) if self.begun + total <= Instant::now() => {
                 Error::busy(format!("the answer was not complete after {} s", total.as_secs_f64()))
             }
             _ => {
                 let seconds = self.timeouts.idle.as_secs_f64();
-                Error::busy(format!("the server fell silent: nothing came for {seconds} s"))
+                Error::busy(format!("the server sent nothing for {seconds} s"))
             }
         }
     }
 
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    fn push_bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {
         if matches!(self.form, Form::Unknown) {
             let first =
                 bytes.trim_ascii_start().strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes.trim_ascii_start());
@@ -149,19 +149,19 @@ impl EventStream {
         let (buffer, limit) = match &mut self.form {
             Form::Whole(buffer) => (buffer, WHOLE_LIMIT_BYTES),
             Form::Page(buffer) => (buffer, PAGE_LIMIT_BYTES),
-            Form::Unknown | Form::Events => return self.take_events(bytes),
+            Form::Unknown | Form::Events => return self.push_events(bytes),
         };
         buffer.extend_from_slice(bytes);
         if buffer.len() > limit { self.close() } else { Ok(()) }
     }
 
-    fn take_events(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    fn push_events(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let (decoder, out) = (&mut self.decoder, &mut self.decoded);
-        self.framing.feed(bytes, |data| decoder.push(data, out).map_err(Stopped::Decoded))?;
+        self.framing.feed(bytes, |data| decoder.push(data, out).map_err(DecodeError::Protocol))?;
         Ok(())
     }
 
-    /// Nothing more will come, or nothing more is wanted.
+    /// Decodes the remaining bytes and closes the connection.
     fn close(&mut self) -> Result<(), Error> {
         let (decoder, out) = (&mut self.decoder, &mut self.decoded);
         let result = match std::mem::replace(&mut self.form, Form::Events) {
@@ -176,16 +176,20 @@ impl EventStream {
                 }
                 body => decoder.push_whole(&body, out),
             },
-            Form::Page(page) => Err(no_answer(&String::from_utf8_lossy(&page))),
+            Form::Page(page) => Err(not_a_stream(&String::from_utf8_lossy(&page))),
             Form::Unknown | Form::Events => {
-                // The last event may lack its end; if it cannot be read, it was cut.
-                let last = self.framing.finish(|data| decoder.push(data, out).map_err(Stopped::Decoded));
+                // The last event may lack its blank line. If it cannot be decoded, it was cut off.
+                let last = self.framing.finish(|data| decoder.push(data, out).map_err(DecodeError::Protocol));
                 match last {
-                    Err(Stopped::Decoded(error @ (Error::Overflow { .. } | Error::Auth { .. }))) => {
+                    Err(DecodeError::Protocol(error @ (Error::Overflow { .. } | Error::Auth { .. }))) => {
                         Err(error)
                     }
-                    Err(Stopped::Decoded(error @ Error::Busy { .. })) => Err(error),
-                    Err(Stopped::Decoded(Error::Rejected { .. }) | Stopped::TooLong | Stopped::Broken(_))
+                    Err(DecodeError::Protocol(error @ Error::Busy { .. })) => Err(error),
+                    Err(
+                        DecodeError::Protocol(Error::Rejected { .. })
+                        | DecodeError::TooLong
+                        | DecodeError::Frame(_),
+                    )
                     | Ok(()) => decoder.finish(out),
                 }
             }
@@ -194,7 +198,7 @@ impl EventStream {
         result
     }
 
-    /// Lets the connection end well after the last event.
+    /// Waits briefly for the server to close the answer, so that the connection can be reused.
     async fn end(&mut self) {
         if let Some(mut response) = self.response.take() {
             let deadline = Instant::now() + END_WAIT;
@@ -203,49 +207,46 @@ impl EventStream {
     }
 }
 
-/// Why the parser stopped.
-pub(super) enum Stopped {
+/// The error of a parser or a decoder.
+pub(super) enum DecodeError {
     TooLong,
-    Broken(Broken),
-    Decoded(Error),
+    Frame(FrameError),
+    Protocol(Error),
 }
 
-impl From<TooLong> for Stopped {
+impl From<TooLong> for DecodeError {
     fn from(_: TooLong) -> Self {
         Self::TooLong
     }
 }
 
-impl From<Broken> for Stopped {
-    fn from(broken: Broken) -> Self {
-        Self::Broken(broken)
+impl From<FrameError> for DecodeError {
+    fn from(error: FrameError) -> Self {
+        Self::Frame(error)
     }
 }
 
-impl From<Stopped> for Error {
-    fn from(stopped: Stopped) -> Self {
-        match stopped {
-            Stopped::TooLong => too_much(&format!("an event of more than {EVENT_LIMIT_BYTES} bytes")),
-            Stopped::Broken(Broken::TooLong) => {
+impl From<DecodeError> for Error {
+    fn from(error: DecodeError) -> Self {
+        match error {
+            DecodeError::TooLong => too_much(&format!("an event of more than {EVENT_LIMIT_BYTES} bytes")),
+            DecodeError::Frame(FrameError::TooLong) => {
                 too_much(&format!("a frame of more than {FRAME_LIMIT_BYTES} bytes"))
             }
-            Stopped::Broken(Broken::Foreign) => Self::rejected(
-                "the server answered with something that is no event stream of Amazon's; is the base URL right?",
-            ),
-            Stopped::Broken(Broken::Malformed | Broken::Checksum | Broken::Cut) => {
-                Self::busy("the answer was damaged on the way")
+            DecodeError::Frame(FrameError::Foreign) => {
+                Self::rejected("the answer is not an Amazon event stream; is the base URL right?")
             }
-            Stopped::Decoded(error) => error,
+            DecodeError::Frame(FrameError::Malformed | FrameError::Checksum | FrameError::Cut) => {
+                Self::busy("the answer was damaged in transit")
+            }
+            DecodeError::Protocol(error) => error,
         }
     }
 }
 
-fn no_answer(page: &str) -> Error {
+fn not_a_stream(page: &str) -> Error {
     if is_html(page) {
         return Error::rejected(format!("{}; is the base URL right?", describe(200, page)));
     }
-    Error::rejected(format!(
-        "the server answered with something that is no event stream: {}",
-        cut(page.trim(), 200)
-    ))
+    Error::rejected(format!("the answer is not an event stream: {}", cut(page.trim(), 200)))
 }

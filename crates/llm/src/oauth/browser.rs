@@ -1,7 +1,7 @@
-//! A sign-in in a browser that comes back to this machine: PKCE, a state, and a listener.
+//! A sign-in in a browser that redirects to this machine, with PKCE and a `state`.
 //!
-//! The listener is on loopback only, takes one callback that knows the state, and ends with the
-//! sign-in. Where no browser reaches it, the address that the browser was sent to can be pasted.
+//! The listener is bound to loopback, accepts one callback with the right state, and ends with the
+//! sign-in. If the browser cannot reach it, the user can paste the URL of the redirect.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -20,18 +20,18 @@ use crate::client::exchange::form;
 use crate::error::cut;
 use crate::{Error, Failure, Secret};
 
-/// How long the user may take.
+/// Time limit of the user.
 const USER_WAIT: Duration = Duration::from_secs(5 * 60);
-/// How long one caller of the listener may take.
+/// Time limit of one connection to the listener.
 const CALLER_WAIT: Duration = Duration::from_secs(10);
-/// Callers that are heard at once; browsers open a few connections.
+/// Limit of concurrent connections. Browsers open a few.
 const CALLERS_LIMIT: usize = 16;
-/// Hands over what stands behind the `#`, and takes it out of the address.
+/// Posts the URL's fragment to the listener and removes it from the address bar.
 const HAND_OVER: &str = "Signing in to Codewright …</p><script>\
-const told=location.hash.slice(1);history.replaceState(null,'',location.pathname);\
-fetch(location.pathname,{method:'POST',body:told}).then(answer=>answer.text())\
+const result=location.hash.slice(1);history.replaceState(null,'',location.pathname);\
+fetch(location.pathname,{method:'POST',body:result}).then(answer=>answer.text())\
 .then(page=>{document.documentElement.innerHTML=page})</script><p>";
-/// Bytes a request may have.
+/// Limit of a request.
 const REQUEST_LIMIT_BYTES: usize = 16 * 1024;
 const RANDOM_BYTES: usize = 32;
 
@@ -42,52 +42,52 @@ pub(super) struct Browser {
     state: String,
     path: &'static str,
     port: u16,
-    bears: Bears,
+    kind: ResultKind,
     listeners: Vec<TcpListener>,
     until: Instant,
 }
 
-/// Where the browser comes back to, and with what.
+/// The redirect, and the kind of its result.
 pub(super) struct Callback {
     host: &'static str,
-    /// 0 for any.
+    /// 0 means any port.
     port: u16,
     path: &'static str,
-    bears: Bears,
+    kind: ResultKind,
 }
 
-/// What a browser brings back.
+/// The result that the redirect carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Bears {
-    /// A code, in the query.
+enum ResultKind {
+    /// A code in the query.
     Code,
-    /// The token itself, behind the `#`: only a script on the page can read it there.
+    /// The token itself in the fragment, which only a script on the page can read.
     Token,
 }
 
-/// What a browser brought.
+/// The result of a redirect.
 #[derive(PartialEq, Eq)]
 #[cfg_attr(test, derive(Debug))]
-pub(super) struct Brought {
+pub(super) struct RedirectResult {
     /// The code or the token.
     pub(super) text: String,
-    /// How long a token lasts.
+    /// The lifetime of a token.
     pub(super) life_seconds: Option<u64>,
 }
 
 impl Callback {
-    /// A browser brings a code there.
+    /// A redirect with a code.
     pub(super) const fn to(host: &'static str, port: u16, path: &'static str) -> Self {
-        Self { host, port, path, bears: Bears::Code }
+        Self { host, port, path, kind: ResultKind::Code }
     }
 
-    /// A browser brings a token there.
+    /// A redirect with a token.
     pub(super) const fn with_token(host: &'static str, port: u16, path: &'static str) -> Self {
-        Self { host, port, path, bears: Bears::Token }
+        Self { host, port, path, kind: ResultKind::Token }
     }
 }
 
-impl Bears {
+impl ResultKind {
     fn name(self) -> &'static str {
         match self {
             Self::Code => "code",
@@ -97,14 +97,14 @@ impl Bears {
 }
 
 impl Browser {
-    /// Listens; where the port is taken, the user can still paste.
+    /// Starts the listener. If the port is in use, the user can still paste the URL.
     pub(super) async fn open(callback: &Callback) -> Result<Self, Error> {
         let mut listeners = Vec::new();
         let mut port = callback.port;
         if let Ok(listener) = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await {
             port = listener.local_addr().map_or(port, |address| address.port());
             listeners.push(listener);
-            // `localhost` is either; a machine without the newer one needs the older alone.
+            // `localhost` may mean IPv4 or IPv6. A machine without IPv6 uses IPv4 alone.
             let other = TcpListener::bind(SocketAddr::from((Ipv6Addr::LOCALHOST, port))).await;
             listeners.extend(other);
         } else if port == 0 {
@@ -116,7 +116,7 @@ impl Browser {
             state: random()?,
             path: callback.path,
             port,
-            bears: callback.bears,
+            kind: callback.kind,
             listeners,
             until: Instant::now() + USER_WAIT,
         })
@@ -126,61 +126,61 @@ impl Browser {
         !self.listeners.is_empty()
     }
 
-    /// What the user is told to do, and what else where the browser cannot come back.
+    /// Returns the instructions for the user, who must paste the URL if there is no listener.
     pub(super) fn instructions(&self, usual: &str) -> String {
         if self.listens() {
             return usual.to_owned();
         }
         format!(
-            "Port {} is in use, so the browser cannot come back here: sign in, then paste the address it ends at.",
+            "Port {} is in use, so the browser cannot return here. Sign in, then paste the URL that the browser ends at.",
             self.port
         )
     }
 
-    /// The address for the browser: `page` with what the sign-in needs and `more`.
+    /// Returns the URL for the browser: `page` with the parameters of the sign-in and `more`.
     pub(super) fn url(&self, page: &str, more: &[(&str, &str)]) -> String {
         let challenge = challenge(self.verifier.expose());
-        let mut pairs = match self.bears {
-            Bears::Code => vec![
+        let mut pairs = match self.kind {
+            ResultKind::Code => vec![
                 ("response_type", "code"),
                 ("code_challenge", challenge.as_str()),
                 ("code_challenge_method", "S256"),
             ],
-            Bears::Token => vec![("response_type", "token")],
+            ResultKind::Token => vec![("response_type", "token")],
         };
         pairs.extend([("redirect_uri", self.redirect.as_str()), ("state", &self.state)]);
         pairs.extend(more);
         format!("{page}?{}", form(&pairs))
     }
 
-    /// The code the browser brings back, or the user.
+    /// Returns the code from the browser or from the user.
     pub(super) async fn code(&self, pasted: impl Future<Output = String>) -> Result<String, Error> {
-        self.brought(pasted).await.map(|brought| brought.text)
+        self.result(pasted).await.map(|result| result.text)
     }
 
-    /// What the browser brings back, or the user.
-    pub(super) async fn brought(&self, pasted: impl Future<Output = String>) -> Result<Brought, Error> {
+    /// Returns the result from the browser or from the user.
+    pub(super) async fn result(&self, pasted: impl Future<Output = String>) -> Result<RedirectResult, Error> {
         let either = async {
             tokio::select! {
-                called = self.called(), if self.listens() => called,
-                text = pasted => self.pasted(&text),
+                called = self.wait_for_callback(), if self.listens() => called,
+                text = pasted => self.parse_pasted(&text),
             }
         };
-        let late = || Error::rejected("nobody signed in within 5 minutes; start again");
+        let late = || Error::rejected("the user did not sign in within 5 minutes; start again");
         timeout_at(self.until, either).await.unwrap_or_else(|_| Err(late()))
     }
 
-    async fn called(&self) -> Result<Brought, Error> {
+    async fn wait_for_callback(&self) -> Result<RedirectResult, Error> {
         let mut callers = JoinSet::new();
         loop {
             tokio::select! {
                 accepted = accept(&self.listeners), if callers.len() < CALLERS_LIMIT => match accepted {
-                    Ok(socket) => drop(callers.spawn(hear(socket, self.path, self.bears, self.state.clone()))),
-                    // Too many open files: some will be closed.
+                    Ok(socket) => drop(callers.spawn(serve(socket, self.path, self.kind, self.state.clone()))),
+                    // Too many open files. Some will be closed soon.
                     Err(_) => sleep(Duration::from_millis(100)).await,
                 },
-                Some(heard) = callers.join_next() => {
-                    if let Ok(Some(outcome)) = heard {
+                Some(outcome) = callers.join_next() => {
+                    if let Ok(Some(outcome)) = outcome {
                         return outcome;
                     }
                 }
@@ -188,56 +188,56 @@ impl Browser {
         }
     }
 
-    /// Reads the whole address, its query, or a bare code.
-    fn pasted(&self, text: &str) -> Result<Brought, Error> {
+    /// Parses a pasted URL, query or code.
+    fn parse_pasted(&self, text: &str) -> Result<RedirectResult, Error> {
         let text = text.trim();
         let query = match Url::parse(text) {
-            Ok(url) => match self.bears {
-                Bears::Code => url.query().unwrap_or_default().to_owned(),
-                Bears::Token => url.fragment().unwrap_or_default().to_owned(),
+            Ok(url) => match self.kind {
+                ResultKind::Code => url.query().unwrap_or_default().to_owned(),
+                ResultKind::Token => url.fragment().unwrap_or_default().to_owned(),
             },
             Err(_) if text.contains('=') => text.trim_start_matches('?').to_owned(),
             Err(_) => match text.split_once('#') {
-                Some((code, state)) => form(&[(self.bears.name(), code), ("state", state)]),
-                None => form(&[(self.bears.name(), text), ("state", &self.state)]),
+                Some((code, state)) => form(&[(self.kind.name(), code), ("state", state)]),
+                None => form(&[(self.kind.name(), text), ("state", &self.state)]),
             },
         };
-        match answer(&query, self.bears, &self.state) {
-            Heard::Brought(brought) => Ok(brought),
-            Heard::Denied(why) => Err(denied(&why)),
-            Heard::Foreign | Heard::Waiting => Err(Error::rejected(
-                "what was pasted does not belong to this sign-in; start again and paste the address the browser ends at",
+        match answer(&query, self.kind, &self.state) {
+            Reply::Result(brought) => Ok(brought),
+            Reply::Denied(why) => Err(denied(&why)),
+            Reply::Foreign | Reply::Incomplete => Err(Error::rejected(
+                "the pasted text does not belong to this sign-in; start again and paste the URL that the browser ends at",
             )),
         }
     }
 }
 
-/// What a query says.
-enum Heard {
-    Brought(Brought),
+/// The meaning of a query.
+enum Reply {
+    Result(RedirectResult),
     Denied(String),
-    /// Not the sign-in that waits.
+    /// It belongs to another sign-in.
     Foreign,
-    /// The page is there, and its script has yet to tell.
-    Waiting,
+    /// The page was served, and its script has not posted the fragment yet.
+    Incomplete,
 }
 
-fn answer(query: &str, bears: Bears, state: &str) -> Heard {
-    let Ok(url) = Url::parse(&format!("http://callback/?{query}")) else { return Heard::Foreign };
+fn answer(query: &str, kind: ResultKind, state: &str) -> Reply {
+    let Ok(url) = Url::parse(&format!("http://callback/?{query}")) else { return Reply::Foreign };
     let get = |wanted: &str| {
         let found = url.query_pairs().find(|(name, _)| name == wanted);
         found.map(|(_, value)| value.into_owned()).filter(|value| !value.is_empty())
     };
     if get("state").as_deref() != Some(state) {
-        return Heard::Foreign;
+        return Reply::Foreign;
     }
-    match (get("error"), get(bears.name())) {
-        (Some(error), _) => Heard::Denied(get("error_description").unwrap_or(error)),
-        (None, Some(text)) => Heard::Brought(Brought {
+    match (get("error"), get(kind.name())) {
+        (Some(error), _) => Reply::Denied(get("error_description").unwrap_or(error)),
+        (None, Some(text)) => Reply::Result(RedirectResult {
             text,
             life_seconds: get("expires_in").and_then(|life| life.parse().ok()),
         }),
-        (None, None) => Heard::Foreign,
+        (None, None) => Reply::Foreign,
     }
 }
 
@@ -258,38 +258,38 @@ async fn accept(listeners: &[TcpListener]) -> std::io::Result<TcpStream> {
     accepted.map(|(socket, _)| socket)
 }
 
-/// Hears one caller; nothing if it was not the browser that is waited for.
-async fn hear(
+/// Handles one connection. Returns `None` if it is not the expected callback.
+async fn serve(
     mut socket: TcpStream,
     path: &str,
-    bears: Bears,
+    kind: ResultKind,
     state: String,
-) -> Option<Result<Brought, Error>> {
+) -> Option<Result<RedirectResult, Error>> {
     let (head, body) = timeout(CALLER_WAIT, request(&mut socket)).await.ok()??;
     let mut words = head.split(' ');
     let (method, target) = (words.next()?, words.next()?);
-    let (asked, query) = target.split_once('?').unwrap_or((target, ""));
-    // What stands behind the `#` comes in a body, so that it is in no address that a browser keeps.
-    let told = match (bears, method) {
-        (Bears::Token, "GET") if query.is_empty() => None,
-        (Bears::Code | Bears::Token, "GET") => Some(query),
-        (Bears::Token, "POST") => Some(body.as_str()),
+    let (path_of_request, query) = target.split_once('?').unwrap_or((target, ""));
+    // The fragment comes in a body, so that the browser's history does not contain it.
+    let reply = match (kind, method) {
+        (ResultKind::Token, "GET") if query.is_empty() => None,
+        (ResultKind::Code | ResultKind::Token, "GET") => Some(query),
+        (ResultKind::Token, "POST") => Some(body.as_str()),
         _ => return None,
     };
-    let (status, text, outcome) = if asked != path {
-        ("404 Not Found", "There is nothing here.", None)
+    let (status, text, outcome) = if path_of_request != path {
+        ("404 Not Found", "Not found.", None)
     } else {
-        match told.map_or(Heard::Waiting, |told| answer(told, bears, &state)) {
-            Heard::Waiting => ("200 OK", HAND_OVER, None),
-            Heard::Brought(code) => (
+        match reply.map_or(Reply::Incomplete, |text| answer(text, kind, &state)) {
+            Reply::Incomplete => ("200 OK", HAND_OVER, None),
+            Reply::Result(code) => (
                 "200 OK",
-                "Codewright has what it was waiting for. You can close this page and go back to it.",
+                "You are signed in. You can close this page and return to Codewright.",
                 Some(Ok(code)),
             ),
-            Heard::Denied(why) => {
+            Reply::Denied(why) => {
                 ("200 OK", "The sign-in was refused. You can close this page.", Some(Err(denied(&why))))
             }
-            Heard::Foreign => ("400 Bad Request", "This is not the sign-in that Codewright waits for.", None),
+            Reply::Foreign => ("400 Bad Request", "This sign-in does not belong to Codewright.", None),
         }
     };
     let body = format!("<!doctype html><meta charset=\"utf-8\"><title>Codewright</title><p>{text}</p>\n");
@@ -298,16 +298,16 @@ async fn hear(
          cache-control: no-store\r\nreferrer-policy: no-referrer\r\nconnection: close\r\n\r\n{body}",
         body.len()
     );
-    let told = timeout(CALLER_WAIT, async {
+    let written = timeout(CALLER_WAIT, async {
         socket.write_all(response.as_bytes()).await?;
         socket.shutdown().await
     });
-    // The code counts, whether or not the page arrives.
-    drop(told.await);
+    // The code counts even if the page does not arrive.
+    drop(written.await);
     outcome
 }
 
-/// The head and the body of a request.
+/// Reads the head and the body of a request.
 async fn request(socket: &mut TcpStream) -> Option<(String, String)> {
     let mut bytes = Vec::new();
     loop {
@@ -330,7 +330,7 @@ async fn request(socket: &mut TcpStream) -> Option<(String, String)> {
 fn random() -> Result<String, Error> {
     let mut bytes = [0; RANDOM_BYTES];
     let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|_| Error::rejected("the system gives no random numbers"))?;
+    filled.map_err(|_| Error::rejected("the system returned no random numbers"))?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_challenge_is_that_of_the_standard() {
+    fn the_challenge_matches_the_standard() {
         // RFC 7636, appendix B.
         let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
         assert_eq!(challenge(verifier), "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pasted_answer_is_read_in_every_form_and_held_against_the_state() {
+    async fn a_pasted_answer_is_parsed_and_its_state_checked() {
         let callback = Callback::to("127.0.0.1", 0, "/callback");
         let browser = Browser::open(&callback).await.unwrap();
         let state = &browser.state;
@@ -361,19 +361,19 @@ mod tests {
             format!("code=abc&state={state}"),
             format!("abc#{state}"),
         ] {
-            assert_eq!(browser.pasted(&text).unwrap().text, "abc", "{text}");
+            assert_eq!(browser.parse_pasted(&text).unwrap().text, "abc", "{text}");
         }
         for text in
             ["http://localhost/?code=abc&state=other", "abc#other", "code=abc", "http://localhost/", ""]
         {
-            let error = browser.pasted(text).unwrap_err().to_string();
+            let error = browser.parse_pasted(text).unwrap_err().to_string();
             assert!(error.contains("does not belong to this sign-in"), "{text}: {error}");
         }
         let fragment = Browser::open(&Callback::with_token("localhost", 0, "/callback")).await.unwrap();
         let text = format!("{}#access_token=abc&expires_in=60&state={}", fragment.redirect, fragment.state);
-        let expected = Brought { text: "abc".to_owned(), life_seconds: Some(60) };
-        assert_eq!(fragment.pasted(&text).unwrap(), expected);
+        let expected = RedirectResult { text: "abc".to_owned(), life_seconds: Some(60) };
+        assert_eq!(fragment.parse_pasted(&text).unwrap(), expected);
         let text = format!("error=access_denied&state={state}");
-        assert!(browser.pasted(&text).unwrap_err().to_string().contains("access_denied"));
+        assert!(browser.parse_pasted(&text).unwrap_err().to_string().contains("access_denied"));
     }
 }

@@ -1,31 +1,34 @@
-//! Signing in with a GitHub account whose Copilot is used; its token does not end.
+//! Signs in with a GitHub account for Copilot. Its token does not expire.
 
 use std::collections::BTreeMap;
 
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
-use super::device::{self, Said};
-use super::{Begun, Flow, field, is_local, refused, seconds, secret};
-use crate::client::exchange::Posted;
+use super::device::{self, PollAnswer};
+use super::{Flow, PendingSignIn, field, is_local, seconds, secret, token_error};
+use crate::client::exchange::Payload;
 use crate::vault::Tokens;
 use crate::{Client, Error, File, Message, Request, UserContent};
 
-/// The client that sign-ins stored by OpenCode belong to, so that both programs share them.
+/// OpenCode's client id, so that both programs share stored sign-ins.
 const CLIENT_ID: &str = "Ov23li8tweQw6odWQebz";
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-/// A sign-in elsewhere that is waited for.
+/// A pending sign-in with a code.
 pub(super) struct Device {
     origin: String,
-    /// The enterprise's own server; none for the public one.
+    /// The enterprise server, or `None` for github.com.
     enterprise: Option<String>,
     code: String,
     interval: Option<u64>,
     expires: Option<u64>,
 }
 
-pub(super) async fn device(client: &Client, inputs: &BTreeMap<String, String>) -> Result<Begun, Error> {
+pub(super) async fn device(
+    client: &Client,
+    inputs: &BTreeMap<String, String>,
+) -> Result<PendingSignIn, Error> {
     let wanted = inputs.get("enterpriseUrl").map(|url| url.trim()).filter(|url| !url.is_empty());
     let is_enterprise = inputs.get("deploymentType").map_or(wanted.is_some(), |kind| kind == "enterprise");
     let enterprise = match (is_enterprise, wanted) {
@@ -38,9 +41,9 @@ pub(super) async fn device(client: &Client, inputs: &BTreeMap<String, String>) -
     let origin = enterprise.as_deref().map_or_else(|| "https://github.com".to_owned(), origin);
     let body = json!({"client_id": CLIENT_ID, "scope": "read:user"});
     let (status, answer) =
-        client.exchange(&format!("{origin}/login/device/code"), Posted::Json(body)).await?;
+        client.exchange(&format!("{origin}/login/device/code"), Payload::Json(body)).await?;
     if status != 200 || answer.get("error").is_some() {
-        return Err(refused("the request for a code", status.max(400), &answer, &[]));
+        return Err(token_error("the request for a code", status.max(400), &answer, &[]));
     }
     let user_code = field(&answer, "user_code")?;
     let url = field(&answer, "verification_uri")?;
@@ -55,21 +58,21 @@ pub(super) async fn device(client: &Client, inputs: &BTreeMap<String, String>) -
         enterprise,
     };
     let instructions = format!("Enter code: {user_code}");
-    Ok(Begun { url, instructions, is_automatic: true, flow: Flow::Copilot(device) })
+    Ok(PendingSignIn { url, instructions, is_automatic: true, flow: Flow::Copilot(device) })
 }
 
 pub(super) async fn poll(client: &Client, device: Device) -> Result<Tokens, Error> {
     let url = format!("{}/login/oauth/access_token", device.origin);
     let token = device::poll(device.interval, device.expires, || async {
         let body = json!({"client_id": CLIENT_ID, "device_code": device.code, "grant_type": GRANT});
-        let (status, answer) = client.exchange(&url, Posted::Json(body)).await?;
+        let (status, answer) = client.exchange(&url, Payload::Json(body)).await?;
         if let Ok(token) = field(&answer, "access_token") {
-            return Ok(Said::Done(token));
+            return Ok(PollAnswer::Done(token));
         }
         match answer.get("error").and_then(Value::as_str) {
-            Some("authorization_pending") => Ok(Said::Pending),
-            Some("slow_down") => Ok(Said::Slower(seconds(&answer, "interval"))),
-            _ => Err(refused("the sign-in", status.max(400), &answer, &[&device.code])),
+            Some("authorization_pending") => Ok(PollAnswer::Pending),
+            Some("slow_down") => Ok(PollAnswer::Slower(seconds(&answer, "interval"))),
+            _ => Err(token_error("the sign-in", status.max(400), &answer, &[&device.code])),
         }
     })
     .await?;
@@ -81,7 +84,7 @@ pub(super) async fn poll(client: &Client, device: Device) -> Result<Tokens, Erro
     Ok(Tokens { access: token.clone(), refresh: token, expires_ms: 0, extra })
 }
 
-/// Where Copilot's models are.
+/// Returns the URL of Copilot's models.
 pub(super) fn base_url(enterprise: Option<&str>) -> String {
     match enterprise.map(origin) {
         None => "https://api.githubcopilot.com".to_owned(),
@@ -92,28 +95,29 @@ pub(super) fn base_url(enterprise: Option<&str>) -> String {
     }
 }
 
-/// What is billed to the user is what the user began; pictures need a model that sees.
+/// Returns headers with the initiator of the request, for billing, and whether it contains images.
 pub(super) fn notes(request: &Request) -> Vec<(&'static str, String)> {
     let by_user = matches!(request.messages.last(), Some(Message::User(_)));
-    let is_picture = |file: &File| file.mime.starts_with("image/");
-    let sees = request.messages.iter().any(|message| match message {
+    let is_image = |file: &File| file.mime.starts_with("image/");
+    let has_image = request.messages.iter().any(|message| match message {
         Message::User(content) => {
-            content.iter().any(|part| matches!(part, UserContent::File(file) if is_picture(file)))
+            content.iter().any(|part| matches!(part, UserContent::File(file) if is_image(file)))
         }
-        Message::Tool(results) => results.iter().any(|result| result.attachments.iter().any(is_picture)),
+        Message::Tool(results) => results.iter().any(|result| result.attachments.iter().any(is_image)),
         Message::Assistant(_) => false,
     });
     let mut notes = vec![
         ("openai-intent", "conversation-edits".to_owned()),
         ("x-initiator", if by_user { "user" } else { "agent" }.to_owned()),
     ];
-    if sees {
+    if has_image {
         notes.push(("copilot-vision-request", "true".to_owned()));
     }
     notes
 }
 
-/// The domain of an address; a server on this machine keeps its scheme, as it has no certificate.
+/// Parses the domain of a URL. A server on this machine keeps its `http` scheme, because it has no
+/// certificate.
 fn domain(written: &str) -> Result<String, Error> {
     let with_scheme = if written.contains("://") { written.to_owned() } else { format!("https://{written}") };
     let url = Url::parse(&with_scheme).ok().filter(|url| url.has_host() && url.username().is_empty());
@@ -142,21 +146,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_server_is_told_who_began_and_whether_there_are_pictures() {
+    fn headers_name_the_initiator_and_images() {
         let user = |content| Message::User(vec![content]);
         let picture =
             File { mime: "image/png".into(), filename: None, data: crate::FileData::Base64(String::new()) };
         let said = UserContent::Text("hi".into());
         let shown = UserContent::File(picture);
         let answered = Message::Tool(Vec::new());
-        for (messages, initiator, sees) in [
+        for (messages, initiator, has_image) in [
             (vec![user(said.clone())], "user", false),
             (vec![user(shown), answered], "agent", true),
             (Vec::new(), "agent", false),
         ] {
             let notes = notes(&Request { messages, ..Request::default() });
             assert!(notes.contains(&("x-initiator", initiator.to_owned())));
-            assert_eq!(notes.iter().any(|(name, _)| *name == "copilot-vision-request"), sees);
+            assert_eq!(notes.iter().any(|(name, _)| *name == "copilot-vision-request"), has_image);
         }
     }
 

@@ -1,37 +1,37 @@
-//! Signing in to DigitalOcean, whose browser brings a token itself and not a code for one.
+//! Signs in to DigitalOcean, whose redirect carries a token instead of a code.
 
 use serde_json::{Map, json};
 
-use super::browser::{Brought, Browser, Callback};
-use super::{Begun, Endpoints, Flow, secret};
+use super::browser::{Browser, Callback, RedirectResult};
+use super::{Endpoints, Flow, PendingSignIn, secret};
 use crate::Error;
 use crate::vault::Credential;
 
-/// The client that sign-ins stored by OpenCode belong to; its redirect is registered.
+/// OpenCode's client id, with its registered redirect.
 const CLIENT_ID: &str = "b1a6c5158156caac821fd1b30253ca8acb52454a48fa744420e41889cb589f82";
 const CALLBACK: Callback = Callback::with_token("localhost", 1456, "/auth/callback");
 const SCOPE: &str = "genai:read inference:query";
-/// What a token lasts when the server does not say.
+/// The lifetime of a token if the server does not send one.
 const USUAL_LIFE_SECONDS: u64 = 30 * 24 * 3600;
 
-pub(super) async fn browser(endpoints: &Endpoints) -> Result<Begun, Error> {
+pub(super) async fn browser(endpoints: &Endpoints) -> Result<PendingSignIn, Error> {
     let browser = Browser::open(&CALLBACK).await?;
     let url = browser.url(&endpoints.digitalocean_page, &[("client_id", CLIENT_ID), ("scope", SCOPE)]);
     let instructions = browser.instructions("Sign in to DigitalOcean in the browser.");
     let is_automatic = browser.listens();
-    Ok(Begun { url, instructions, is_automatic, flow: Flow::DigitalOcean(browser) })
+    Ok(PendingSignIn { url, instructions, is_automatic, flow: Flow::DigitalOcean(browser) })
 }
 
-/// The token is used as a key; what OpenCode notes beside it is noted too.
-pub(super) fn credential(brought: Brought, now_ms: u64) -> Credential {
-    let life = brought.life_seconds.filter(|life| *life > 0).unwrap_or(USUAL_LIFE_SECONDS);
+/// Returns the credential: the token is used as a key, with the same metadata as OpenCode.
+pub(super) fn credential(result: RedirectResult, now_ms: u64) -> Credential {
+    let life = result.life_seconds.filter(|life| *life > 0).unwrap_or(USUAL_LIFE_SECONDS);
     let expires_ms = now_ms.saturating_add(life.saturating_mul(1000));
     let mut extra = Map::new();
     let notes = json!({
-        "oauth_access": brought.text,
+        "oauth_access": result.text,
         "oauth_expires": expires_ms.to_string(),
         "oauth_scopes": SCOPE,
     });
     extra.insert("metadata".to_owned(), notes);
-    Credential::Api { key: secret(brought.text), extra }
+    Credential::Api { key: secret(result.text), extra }
 }

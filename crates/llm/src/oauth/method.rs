@@ -1,36 +1,36 @@
-//! The ways to sign in, by provider.
+//! The sign-in methods of the providers.
 
-/// One way to sign in.
+/// A sign-in method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Method {
-    /// What it is called; clients know these words.
+    /// The label. OpenCode's clients match on these texts.
     pub label: &'static str,
-    /// How it is done.
+    /// The flow.
     pub kind: Kind,
-    /// What is asked first.
+    /// Questions before the sign-in.
     pub prompts: &'static [Prompt],
 }
 
-/// How a sign-in is done.
+/// The flow of a sign-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The user gives a key.
+    /// The user enters a key.
     Api,
-    /// In a browser on this machine, or elsewhere with the result pasted here.
+    /// A browser on this machine, or on another with the result pasted here.
     OpenAiBrowser,
-    /// In a browser anywhere, with a code shown here.
+    /// A browser on any machine, with a code shown here.
     OpenAiDevice,
-    /// In a browser anywhere, with a code shown here.
+    /// A browser on any machine, with a code shown here.
     Copilot,
-    /// In a browser on this machine, or elsewhere with the result pasted here.
+    /// A browser on this machine, or on another with the result pasted here.
     DigitalOcean,
-    /// In a browser on this machine, or elsewhere with the result pasted here.
+    /// A browser on this machine, or on another with the result pasted here.
     GitLab,
-    /// In a browser on this machine, or elsewhere with the result pasted here.
+    /// A browser on this machine, or on another with the result pasted here.
     Snowflake,
-    /// In a browser anywhere, with a code shown here.
+    /// A browser on any machine, with a code shown here.
     Xai,
-    /// In a browser on this machine, or elsewhere with the result pasted here.
+    /// A browser on this machine, or on another with the result pasted here.
     Poe,
 }
 
@@ -41,11 +41,11 @@ pub struct Prompt {
     pub key: &'static str,
     /// The question.
     pub message: &'static str,
-    /// The answers to choose from as value, label and hint; without any, a text.
+    /// The choices as value, label and hint; if empty, the answer is a text.
     pub options: &'static [(&'static str, &'static str, &'static str)],
-    /// What an answer looks like.
+    /// An example answer.
     pub placeholder: &'static str,
-    /// Asked only when another answer is this one.
+    /// Asked only if another answer has this value.
     pub when: Option<(&'static str, &'static str)>,
 }
 
@@ -127,7 +127,7 @@ const AZURE: &[Method] = &[Method {
 
 const POE: &[Method] = &[Method { label: "Login with Poe (browser)", kind: Kind::Poe, prompts: &[] }, KEY];
 
-/// The ways to sign in to a provider, in the order they are offered; a key alone where nothing else is known.
+/// Returns the sign-in methods of a provider, in display order. The default is a key.
 #[must_use]
 pub fn methods(provider: &str) -> &'static [Method] {
     match provider {

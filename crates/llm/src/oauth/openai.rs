@@ -1,31 +1,31 @@
-//! Signing in with a ChatGPT account, as OpenAI's own command line does.
+//! Signs in with a ChatGPT account, like OpenAI's own command-line tool.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value, json};
 
 use super::browser::{Browser, Callback};
-use super::device::{self, Said};
-use super::{Begun, Endpoints, Flow, field, refused, seconds, secret};
-use crate::client::exchange::Posted;
+use super::device::{self, PollAnswer};
+use super::{Endpoints, Flow, PendingSignIn, field, seconds, secret, token_error};
+use crate::client::exchange::Payload;
 use crate::vault::Tokens;
 use crate::{Client, Error, Secret};
 
-/// The public client that these accounts may be used with; its redirect is registered.
+/// OpenAI's public client id, with its registered redirect.
 const CLIENT_ID: &str = "app_EMoamEEZ73f0CkXaXp7hrann";
 const CALLBACK: Callback = Callback::to("localhost", 1455, "/auth/callback");
 const SCOPE: &str = "openid profile email offline_access";
-/// What tokens last when the server does not say.
+/// The lifetime of tokens if the server does not send one.
 const USUAL_LIFE_SECONDS: u64 = 3600;
 
-/// A code to be exchanged for tokens.
+/// A code to exchange for tokens.
 pub(super) struct Grant<'a> {
     pub(super) code: &'a str,
     pub(super) verifier: &'a Secret,
     pub(super) redirect: &'a str,
 }
 
-/// A sign-in elsewhere that is waited for.
+/// A pending sign-in with a code.
 pub(super) struct Device {
     id: String,
     user_code: String,
@@ -33,7 +33,7 @@ pub(super) struct Device {
     expires: Option<u64>,
 }
 
-pub(super) async fn browser(endpoints: &Endpoints) -> Result<Begun, Error> {
+pub(super) async fn browser(endpoints: &Endpoints) -> Result<PendingSignIn, Error> {
     let browser = Browser::open(&CALLBACK).await?;
     let url = browser.url(
         &format!("{}/oauth/authorize", endpoints.openai),
@@ -46,19 +46,24 @@ pub(super) async fn browser(endpoints: &Endpoints) -> Result<Begun, Error> {
         ],
     );
     let instructions = browser.instructions("Sign in with your ChatGPT account in the browser.");
-    Ok(Begun { url, instructions, is_automatic: browser.listens(), flow: Flow::OpenAiBrowser(browser) })
+    Ok(PendingSignIn {
+        url,
+        instructions,
+        is_automatic: browser.listens(),
+        flow: Flow::OpenAiBrowser(browser),
+    })
 }
 
-pub(super) async fn device(client: &Client, endpoints: &Endpoints) -> Result<Begun, Error> {
+pub(super) async fn device(client: &Client, endpoints: &Endpoints) -> Result<PendingSignIn, Error> {
     let url = format!("{}/api/accounts/deviceauth/usercode", endpoints.openai);
-    let (status, answer) = client.exchange(&url, Posted::Json(json!({"client_id": CLIENT_ID}))).await?;
+    let (status, answer) = client.exchange(&url, Payload::Json(json!({"client_id": CLIENT_ID}))).await?;
     if status == 404 {
         return Err(Error::rejected(
-            "signing in by code is switched off for this account; allow it in ChatGPT's security settings",
+            "sign-in by code is disabled for this account; enable it in ChatGPT's security settings",
         ));
     }
     if status != 200 {
-        return Err(refused("the request for a code", status, &answer, &[]));
+        return Err(token_error("the request for a code", status, &answer, &[]));
     }
     let user_code = field(&answer, "user_code").or_else(|_| field(&answer, "usercode"))?;
     let device = Device {
@@ -67,7 +72,7 @@ pub(super) async fn device(client: &Client, endpoints: &Endpoints) -> Result<Beg
         expires: seconds(&answer, "expires_in"),
         user_code,
     };
-    Ok(Begun {
+    Ok(PendingSignIn {
         url: format!("{}/codex/device", endpoints.openai),
         instructions: format!("Enter code: {}", device.user_code),
         is_automatic: true,
@@ -84,12 +89,12 @@ pub(super) async fn poll(
     let url = format!("{}/api/accounts/deviceauth/token", endpoints.openai);
     let answer = device::poll(device.interval, device.expires, || async {
         let body = json!({"device_auth_id": device.id, "user_code": device.user_code});
-        let (status, answer) = client.exchange(&url, Posted::Json(body)).await?;
+        let (status, answer) = client.exchange(&url, Payload::Json(body)).await?;
         match status {
-            200 => Ok(Said::Done(answer)),
-            403 | 404 => Ok(Said::Pending),
-            429 => Ok(Said::Slower(seconds(&answer, "interval"))),
-            _ => Err(refused("the sign-in", status, &answer, &[&device.id])),
+            200 => Ok(PollAnswer::Done(answer)),
+            403 | 404 => Ok(PollAnswer::Pending),
+            429 => Ok(PollAnswer::Slower(seconds(&answer, "interval"))),
+            _ => Err(token_error("the sign-in", status, &answer, &[&device.id])),
         }
     })
     .await?;
@@ -100,7 +105,7 @@ pub(super) async fn poll(
         .await
 }
 
-/// Tokens for a code.
+/// Exchanges a code for tokens.
 pub(super) async fn exchange(
     client: &Client,
     endpoints: &Endpoints,
@@ -115,15 +120,15 @@ pub(super) async fn exchange(
         ("code_verifier", grant.verifier.expose()),
     ];
     let url = format!("{}/oauth/token", endpoints.openai);
-    let (status, answer) = client.exchange(&url, Posted::Form(&form)).await?;
+    let (status, answer) = client.exchange(&url, Payload::Form(&form)).await?;
     if status != 200 {
-        return Err(refused("the sign-in", status, &answer, &[grant.code, grant.verifier.expose()]));
+        return Err(token_error("the sign-in", status, &answer, &[grant.code, grant.verifier.expose()]));
     }
     tokens(&answer, None, now_ms)
 }
 
-/// New tokens for old ones.
-pub(super) async fn renew(
+/// Refreshes tokens.
+pub(super) async fn refresh(
     client: &Client,
     endpoints: &Endpoints,
     old: &Tokens,
@@ -132,14 +137,19 @@ pub(super) async fn renew(
     let form =
         [("grant_type", "refresh_token"), ("client_id", CLIENT_ID), ("refresh_token", old.refresh.expose())];
     let url = format!("{}/oauth/token", endpoints.openai);
-    let (status, answer) = client.exchange(&url, Posted::Form(&form)).await?;
+    let (status, answer) = client.exchange(&url, Payload::Form(&form)).await?;
     if status != 200 {
-        return Err(refused("the renewal", status, &answer, &[old.refresh.expose(), old.access.expose()]));
+        return Err(token_error(
+            "the token refresh",
+            status,
+            &answer,
+            &[old.refresh.expose(), old.access.expose()],
+        ));
     }
     tokens(&answer, Some(old), now_ms)
 }
 
-/// Reads what the server gave; what it left out stays as it was.
+/// Parses the server's tokens. Missing fields keep their old values.
 fn tokens(answer: &Value, old: Option<&Tokens>, now_ms: u64) -> Result<Tokens, Error> {
     let access = field(answer, "access_token")?;
     let refresh = match (field(answer, "refresh_token"), old) {
@@ -157,7 +167,8 @@ fn tokens(answer: &Value, old: Option<&Tokens>, now_ms: u64) -> Result<Tokens, E
     Ok(Tokens { access: secret(access), refresh, expires_ms, extra })
 }
 
-/// The account that a token belongs to. The token came from the server itself, so its signature proves nothing more.
+/// Returns the account of a token. The token comes directly from the server, so its signature is
+/// not checked.
 fn account(token: &str) -> Option<String> {
     let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?.trim_end_matches('=')).ok()?;
     let claims: Value = serde_json::from_slice(&claims).ok()?;
@@ -178,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_account_is_found_wherever_it_is() {
+    fn the_account_is_found_in_every_claim() {
         for (claims, expected) in [
             (json!({"chatgpt_account_id": "a"}), Some("a")),
             (json!({"https://api.openai.com/auth": {"chatgpt_account_id": "b"}}), Some("b")),
@@ -193,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_renewal_leaves_out_stays() {
+    fn missing_fields_of_a_refresh_keep_their_values() {
         let mut extra = Map::new();
         extra.insert("accountId".to_owned(), "me".into());
         extra.insert("later".to_owned(), json!([1]));

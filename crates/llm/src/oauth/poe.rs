@@ -1,22 +1,22 @@
-//! Signing in to Poe, which gives a key that can end and cannot be renewed.
+//! Signs in to Poe, which issues a key that may expire and cannot be refreshed.
 
 use serde_json::Map;
 
 use super::browser::{Browser, Callback};
-use super::{Begun, Endpoints, Flow, field, refused, seconds, secret};
-use crate::client::exchange::Posted;
+use super::{Endpoints, Flow, PendingSignIn, field, seconds, secret, token_error};
+use crate::client::exchange::Payload;
 use crate::vault::Tokens;
 use crate::{Client, Error};
 
-/// The client that sign-ins stored by OpenCode belong to. Poe takes any address of this machine.
+/// OpenCode's client id. Poe accepts any redirect to this machine.
 const CLIENT_ID: &str = "client_728290227fc048cc9262091a1ea197ea";
 const CALLBACK: Callback = Callback::to("127.0.0.1", 0, "/callback");
 
-pub(super) async fn browser(endpoints: &Endpoints) -> Result<Begun, Error> {
+pub(super) async fn browser(endpoints: &Endpoints) -> Result<PendingSignIn, Error> {
     let browser = Browser::open(&CALLBACK).await?;
     let url = browser.url(&endpoints.poe_page, &[("client_id", CLIENT_ID), ("scope", "apikey:create")]);
     let instructions = "Connect your Poe account in the browser.".to_owned();
-    Ok(Begun { url, instructions, is_automatic: true, flow: Flow::Poe(browser) })
+    Ok(PendingSignIn { url, instructions, is_automatic: true, flow: Flow::Poe(browser) })
 }
 
 pub(super) async fn exchange(
@@ -33,9 +33,9 @@ pub(super) async fn exchange(
         ("redirect_uri", &browser.redirect),
         ("code_verifier", browser.verifier.expose()),
     ];
-    let (status, answer) = client.exchange(&endpoints.poe_token, Posted::Form(&form)).await?;
+    let (status, answer) = client.exchange(&endpoints.poe_token, Payload::Form(&form)).await?;
     if status != 200 {
-        return Err(refused("the sign-in", status, &answer, &[code, browser.verifier.expose()]));
+        return Err(token_error("the sign-in", status, &answer, &[code, browser.verifier.expose()]));
     }
     let key = secret(field(&answer, "api_key")?);
     let life = seconds(&answer, "api_key_expires_in");

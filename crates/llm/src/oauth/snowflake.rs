@@ -1,4 +1,4 @@
-//! Signing in to a Snowflake account, as its integration for local applications allows.
+//! Signs in to a Snowflake account with its integration for local applications.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use serde_json::Map;
 
 use super::browser::{Browser, Callback};
 use super::standard::{self, Grant, Server};
-use super::{Begun as Waiting, Endpoints, Flow};
+use super::{Endpoints, Flow, PendingSignIn};
 use crate::vault::Tokens;
 use crate::{Client, Error};
 
-/// Every account knows this client, whose secret is its name.
+/// The client id that exists in every account. Its secret equals its id.
 const CLIENT: &str = "LOCAL_APPLICATION";
 const CALLBACK: Callback = Callback::to("127.0.0.1", 0, "/");
-/// What tokens last when the server does not say.
+/// The lifetime of tokens if the server does not send one.
 const USUAL_LIFE_SECONDS: u64 = 600;
 const ACCOUNT_LIMIT_BYTES: usize = 200;
 
 /// A sign-in that waits for a browser.
-pub(super) struct Begun {
+pub(super) struct Pending {
     pub(super) browser: Browser,
     account: String,
 }
@@ -27,7 +27,7 @@ pub(super) struct Begun {
 pub(super) async fn browser(
     endpoints: &Endpoints,
     inputs: &BTreeMap<String, String>,
-) -> Result<Waiting, Error> {
+) -> Result<PendingSignIn, Error> {
     let written = inputs.get("account").map(String::as_str).unwrap_or_default();
     let account = account(written).ok_or_else(|| {
         Error::rejected(format!(
@@ -37,37 +37,42 @@ pub(super) async fn browser(
     })?;
     let role = inputs.get("role").map(|role| role.trim()).filter(|role| !role.is_empty());
     let scope =
-        role.map_or_else(|| "refresh_token".to_owned(), |role| format!("refresh_token {}", of_role(role)));
+        role.map_or_else(|| "refresh_token".to_owned(), |role| format!("refresh_token {}", role_scope(role)));
     let browser = Browser::open(&CALLBACK).await?;
     let page = format!("{}/oauth/authorize", address(endpoints, &account));
     let url = browser.url(&page, &[("client_id", CLIENT), ("scope", &scope)]);
     let instructions = format!("Sign in to the Snowflake account {account} in the browser.");
-    Ok(Waiting { url, instructions, is_automatic: true, flow: Flow::Snowflake(Begun { browser, account }) })
+    Ok(PendingSignIn {
+        url,
+        instructions,
+        is_automatic: true,
+        flow: Flow::Snowflake(Pending { browser, account }),
+    })
 }
 
 pub(super) async fn exchange(
     client: &Client,
     endpoints: &Endpoints,
-    begun: &Begun,
+    pending: &Pending,
     code: &str,
     now_ms: u64,
 ) -> Result<Tokens, Error> {
-    let Begun { browser, account } = begun;
+    let Pending { browser, account } = pending;
     let mut extra = Map::new();
     extra.insert("accountId".to_owned(), account.as_str().into());
     let grant = Grant { code, verifier: &browser.verifier, redirect: &browser.redirect };
     standard::exchange(client, &server(endpoints, account), &grant, extra, now_ms).await
 }
 
-pub(super) async fn renew(
+pub(super) async fn refresh(
     client: &Client,
     endpoints: &Endpoints,
     old: &Tokens,
     now_ms: u64,
 ) -> Result<Tokens, Error> {
     let stored = old.text("accountId").and_then(account);
-    let account = stored.ok_or_else(|| super::sign_in("snowflake-cortex", "does not say its account"))?;
-    standard::renew(client, &server(endpoints, &account), old, now_ms).await
+    let account = stored.ok_or_else(|| super::sign_in("snowflake-cortex", "has no account"))?;
+    standard::refresh(client, &server(endpoints, &account), old, now_ms).await
 }
 
 fn server(endpoints: &Endpoints, account: &str) -> Server {
@@ -83,7 +88,8 @@ fn address(endpoints: &Endpoints, account: &str) -> String {
     endpoints.snowflake.replace("{account}", account)
 }
 
-/// An account's identifier, also from its address; it becomes part of one, so nothing else may be in it.
+/// Parses an account's identifier or URL. The result becomes part of a URL, so other characters are
+/// rejected.
 pub(super) fn account(written: &str) -> Option<String> {
     let name = written.trim().trim_start_matches("https://");
     let name = name.split('/').next().unwrap_or_default();
@@ -93,8 +99,8 @@ pub(super) fn account(written: &str) -> Option<String> {
     is_name.then(|| name.to_owned())
 }
 
-/// How a role is asked for; one with unusual letters is encoded once more.
-fn of_role(role: &str) -> String {
+/// Returns the OAuth scope of a role. Unusual names are encoded twice.
+fn role_scope(role: &str) -> String {
     if role.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         format!("session:role:{role}")
     } else {
@@ -107,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accounts_and_roles_are_written_as_snowflake_wants_them() {
+    fn accounts_and_roles_use_snowflakes_spelling() {
         for (written, expected) in [
             ("myorg-acc", Some("myorg-acc")),
             (" https://MyOrg-Acc.snowflakecomputing.com/ ", Some("MyOrg-Acc")),
@@ -119,7 +125,7 @@ mod tests {
         ] {
             assert_eq!(account(written).as_deref(), expected, "{written}");
         }
-        assert_eq!(of_role("SYS_ADMIN"), "session:role:SYS_ADMIN");
-        assert_eq!(of_role("SYS ADMIN"), "session:role-encoded:SYS%20ADMIN");
+        assert_eq!(role_scope("SYS_ADMIN"), "session:role:SYS_ADMIN");
+        assert_eq!(role_scope("SYS ADMIN"), "session:role-encoded:SYS%20ADMIN");
     }
 }

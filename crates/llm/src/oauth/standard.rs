@@ -1,30 +1,30 @@
-//! What token servers have in common: what is posted, and what comes back.
+//! Requests to standard OAuth token servers.
 
 use serde_json::{Map, Value};
 
-use super::{field, refused, seconds, secret};
-use crate::client::exchange::Posted;
+use super::{field, seconds, secret, token_error};
+use crate::client::exchange::Payload;
 use crate::vault::Tokens;
 use crate::{Client, Error, Secret};
 
-/// A server that gives tokens, and what it knows us by.
+/// A token server and our client id there.
 pub(super) struct Server {
     pub(super) url: String,
     pub(super) client_id: String,
-    /// For servers that want one although it is nobody's secret.
+    /// For servers that require one, although it is public.
     pub(super) client_secret: Option<&'static str>,
-    /// What tokens last when it does not say.
+    /// The lifetime of tokens if the server does not send one.
     pub(super) life_seconds: u64,
 }
 
-/// A code that a browser brought back.
+/// The code of a redirect.
 pub(super) struct Grant<'a> {
     pub(super) code: &'a str,
     pub(super) verifier: &'a Secret,
     pub(super) redirect: &'a str,
 }
 
-/// Tokens for a code; `extra` is stored with them.
+/// Exchanges a code for tokens; `extra` is stored with them.
 pub(super) async fn exchange(
     client: &Client,
     server: &Server,
@@ -39,15 +39,15 @@ pub(super) async fn exchange(
         ("redirect_uri", grant.redirect),
         ("code_verifier", grant.verifier.expose()),
     ];
-    let (status, answer) = server.ask(client, &form).await?;
+    let (status, answer) = server.post(client, &form).await?;
     if status != 200 {
-        return Err(refused("the sign-in", status, &answer, &[grant.code, grant.verifier.expose()]));
+        return Err(token_error("the sign-in", status, &answer, &[grant.code, grant.verifier.expose()]));
     }
     server.tokens(&answer, None, extra, now_ms)
 }
 
-/// New tokens for old ones; what the server leaves out stays as it was.
-pub(super) async fn renew(
+/// Refreshes tokens. Missing fields keep their old values.
+pub(super) async fn refresh(
     client: &Client,
     server: &Server,
     old: &Tokens,
@@ -58,23 +58,28 @@ pub(super) async fn renew(
         ("client_id", server.client_id.as_str()),
         ("refresh_token", old.refresh.expose()),
     ];
-    let (status, answer) = server.ask(client, &form).await?;
+    let (status, answer) = server.post(client, &form).await?;
     if status != 200 {
-        return Err(refused("the renewal", status, &answer, &[old.refresh.expose(), old.access.expose()]));
+        return Err(token_error(
+            "the token refresh",
+            status,
+            &answer,
+            &[old.refresh.expose(), old.access.expose()],
+        ));
     }
     server.tokens(&answer, Some(old), old.extra.clone(), now_ms)
 }
 
 impl Server {
-    async fn ask(&self, client: &Client, form: &[(&str, &str)]) -> Result<(u16, Value), Error> {
-        let posted = match self.client_secret {
-            Some(secret) => Posted::FormOf(form, &self.client_id, secret),
-            None => Posted::Form(form),
+    async fn post(&self, client: &Client, form: &[(&str, &str)]) -> Result<(u16, Value), Error> {
+        let payload = match self.client_secret {
+            Some(secret) => Payload::AuthorizedForm(form, &self.client_id, secret),
+            None => Payload::Form(form),
         };
-        client.exchange(&self.url, posted).await
+        client.exchange(&self.url, payload).await
     }
 
-    /// Reads what the server gave.
+    /// Parses the server's tokens.
     pub(super) fn tokens(
         &self,
         answer: &Value,
@@ -101,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_renewal_leaves_out_stays() {
+    fn missing_fields_of_a_refresh_keep_their_values() {
         let server =
             Server { url: String::new(), client_id: String::new(), client_secret: None, life_seconds: 7200 };
         let mut extra = Map::new();

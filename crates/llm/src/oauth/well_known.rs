@@ -1,7 +1,7 @@
-//! What an organisation's address says about signing in there.
+//! The sign-in document of an organization's server.
 //!
-//! The answer names a command that prints a token, and the variable the token stands for. Nothing
-//! is run here: who asked shows the command to the user first, exactly as it is.
+//! It names a command that prints a token, and the environment variable for the token. This module
+//! runs nothing: the caller shows the exact command to the user first.
 
 use std::time::Duration;
 
@@ -10,32 +10,33 @@ use serde_json::{Map, Value};
 use super::is_local;
 use crate::{Client, Error, fetch_with};
 
-/// How long an answer may take.
+/// Time limit of an answer.
 const DEADLINE: Duration = Duration::from_secs(15);
-/// Bytes an answer may have.
+/// Limit of an answer.
 const LIMIT_BYTES: usize = 1024 * 1024;
-/// Words and bytes of a command that a person can still read.
+/// Limits of a command's words and bytes, so that the user can still read it.
 const WORDS_LIMIT: usize = 64;
 const COMMAND_LIMIT_BYTES: usize = 8 * 1024;
 const NAME_LIMIT_BYTES: usize = 128;
-/// Headers that a configuration may be asked with.
+/// Limit of the headers in a request for a configuration.
 const HEADERS_LIMIT: usize = 32;
 
-/// How to sign in at an address.
+/// How to sign in at a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WellKnown {
-    /// The address, without a slash at its end.
+    /// The URL, without a trailing slash.
     pub url: String,
     /// The command that prints the token: a program and its arguments.
     pub command: Vec<String>,
-    /// The variable that the token stands for.
+    /// The environment variable for the token.
     pub variable: String,
 }
 
-/// The address as it is kept, if secrets may be got there: a secure one, or one on this machine.
+/// Normalizes the URL of a server. It must be secure or on this machine.
 ///
 /// # Errors
-/// When it is neither, or holds more than a place.
+///
+/// Fails if it is neither, or contains a password, a query or a fragment.
 pub fn address(written: &str) -> Result<String, Error> {
     let url = reqwest::Url::parse(written.trim()).ok().filter(|url| url.has_host());
     let url = url.filter(|url| url.username().is_empty() && url.password().is_none());
@@ -43,45 +44,47 @@ pub fn address(written: &str) -> Result<String, Error> {
     let url = url.filter(|url| {
         url.scheme() == "https" || (url.scheme() == "http" && url.host_str().is_some_and(is_local))
     });
-    let wrong = || {
-        Error::rejected("the address to sign in at must begin with https:// and hold no password or query")
-    };
+    let wrong =
+        || Error::rejected("the sign-in URL must begin with https:// and contain no password or query");
     url.map(|url| url.as_str().trim_end_matches('/').to_owned()).ok_or_else(wrong)
 }
 
-/// Asks an address how to sign in there.
+/// Downloads the sign-in document of a server.
 ///
 /// # Errors
-/// When it cannot be asked, or does not say.
+///
+/// Fails if the server is unreachable or the document is invalid.
 pub async fn ask(client: &Client, url: &str) -> Result<WellKnown, Error> {
     let url = address(url)?;
     let answer = document(client, &url).await?;
-    let wrong = |what: &str| Error::rejected(format!("`{url}` does not say how to sign in: {what}"));
+    let wrong = |what: &str| Error::rejected(format!("the sign-in document of `{url}` is invalid: {what}"));
     let auth = answer.get("auth").ok_or_else(|| wrong("`auth` is missing"))?;
     let command: Option<Vec<String>> = auth.get("command").and_then(|command| {
         command.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect()
     });
     let command = command.filter(|command| command.first().is_some_and(|program| !program.is_empty()));
-    let command = command.ok_or_else(|| wrong("`auth.command` must be a list of texts"))?;
+    let command = command.ok_or_else(|| wrong("`auth.command` must be a list of strings"))?;
     let is_short =
         command.len() <= WORDS_LIMIT && command.iter().map(String::len).sum::<usize>() <= COMMAND_LIMIT_BYTES;
     if !is_short {
-        return Err(wrong("`auth.command` is too long to be read"));
+        return Err(wrong("`auth.command` is too long"));
     }
     let variable = auth.get("env").and_then(Value::as_str).unwrap_or_default();
     if !is_variable(variable) {
-        return Err(wrong("`auth.env` must be the name of a variable"));
+        return Err(wrong("`auth.env` must be the name of an environment variable"));
     }
     let variable = variable.to_owned();
     Ok(WellKnown { url, command, variable })
 }
 
-/// The configuration that an address serves, as JSON: its own, and that of the other address it may name.
+/// Returns the configuration of a server as JSON, merged with the remote configuration that it
+/// names.
 ///
-/// `token` stands for `variable` in what the other address is asked with.
+/// `token` replaces `variable` in the remote request.
 ///
 /// # Errors
-/// When it cannot be asked, or what it says cannot be used.
+///
+/// Fails if a server is unreachable or an answer is invalid.
 pub async fn config(client: &Client, url: &str, (variable, token): (&str, &str)) -> Result<Value, Error> {
     let url = address(url)?;
     let answer = document(client, &url).await?;
@@ -91,9 +94,9 @@ pub async fn config(client: &Client, url: &str, (variable, token): (&str, &str))
     };
     if let Some(elsewhere) = answer.get("remote_config").filter(|elsewhere| elsewhere.is_object()) {
         let filled = |text: &str| text.replace(&format!("{{env:{variable}}}"), token);
-        let wrong = || Error::rejected(format!("`{url}` names no usable `remote_config.url`"));
+        let wrong = || Error::rejected(format!("`{url}` has no valid `remote_config.url`"));
         let place = elsewhere.get("url").and_then(Value::as_str).ok_or_else(wrong)?;
-        // Only the place is checked: a query belongs to it as much as a token in it.
+        // Checks only the URL's path: a query or a token in it is allowed.
         let bare = filled(place);
         let bare = bare.split(['?', '#']).next().unwrap_or_default();
         address(bare).map_err(|_| wrong())?;
@@ -117,14 +120,16 @@ async fn document(client: &Client, url: &str) -> Result<Value, Error> {
 }
 
 fn object(text: &str, url: &str) -> Result<Value, Error> {
-    // The parser's own words may quote the text, which may be a page for somebody who has to sign in.
+    // The parser's message may quote the text, which may be a sign-in page.
     let wrong = || {
-        Error::rejected(format!("what `{url}` answers is no JSON object; sign in there again if that helps"))
+        Error::rejected(format!(
+            "the answer of `{url}` is not a JSON object; you may have to sign in there again"
+        ))
     };
     serde_json::from_str(text).ok().filter(Value::is_object).ok_or_else(wrong)
 }
 
-/// Whether a text can name a variable.
+/// Returns whether a text is a valid name of a variable.
 fn is_variable(name: &str) -> bool {
     let begins = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -136,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_secure_and_kept_without_a_slash() {
+    fn urls_are_secure_and_lose_their_trailing_slash() {
         for (written, expected) in [
             ("https://ai.example.org/", Some("https://ai.example.org")),
             ("https://ai.example.org/team//", Some("https://ai.example.org/team")),

@@ -1,34 +1,34 @@
-//! Signing in with an xAI account whose subscription is used, by a code typed anywhere.
+//! Signs in with an xAI account, with a code entered on any device.
 
 use serde_json::{Map, Value};
 
-use super::device::{self, Said};
+use super::device::{self, PollAnswer};
 use super::standard::{self, Server};
-use super::{Begun, Endpoints, Flow, field, refused, seconds};
-use crate::client::exchange::Posted;
+use super::{Endpoints, Flow, PendingSignIn, field, seconds, token_error};
+use crate::client::exchange::Payload;
 use crate::vault::Tokens;
 use crate::{Client, Error};
 
-/// The public client that these accounts may be used with.
+/// xAI's public client id.
 const CLIENT_ID: &str = "b1a00492-073a-47ea-816f-4c329264a828";
 const SCOPE: &str = "openid profile email offline_access grok-cli:access api:access";
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// What tokens last when the server does not say.
+/// The lifetime of tokens if the server does not send one.
 const USUAL_LIFE_SECONDS: u64 = 3600;
 
-/// A sign-in elsewhere that is waited for.
+/// A pending sign-in with a code.
 pub(super) struct Device {
     code: String,
     interval: Option<u64>,
     expires: Option<u64>,
 }
 
-pub(super) async fn device(client: &Client, endpoints: &Endpoints) -> Result<Begun, Error> {
+pub(super) async fn device(client: &Client, endpoints: &Endpoints) -> Result<PendingSignIn, Error> {
     let form = [("client_id", CLIENT_ID), ("scope", SCOPE), ("referrer", "codewright")];
     let url = format!("{}/oauth2/device/code", endpoints.xai);
-    let (status, answer) = client.exchange(&url, Posted::Form(&form)).await?;
+    let (status, answer) = client.exchange(&url, Payload::Form(&form)).await?;
     if status != 200 {
-        return Err(refused("the request for a code", status, &answer, &[]));
+        return Err(token_error("the request for a code", status, &answer, &[]));
     }
     let user_code = field(&answer, "user_code")?;
     let page = field(&answer, "verification_uri_complete").or_else(|_| field(&answer, "verification_uri"))?;
@@ -41,7 +41,7 @@ pub(super) async fn device(client: &Client, endpoints: &Endpoints) -> Result<Beg
         expires: seconds(&answer, "expires_in"),
     };
     let instructions = format!("Enter code: {user_code}");
-    Ok(Begun { url: page, instructions, is_automatic: true, flow: Flow::Xai(device) })
+    Ok(PendingSignIn { url: page, instructions, is_automatic: true, flow: Flow::Xai(device) })
 }
 
 pub(super) async fn poll(
@@ -53,25 +53,25 @@ pub(super) async fn poll(
     let server = server(endpoints);
     let form = [("grant_type", GRANT), ("client_id", CLIENT_ID), ("device_code", device.code.as_str())];
     let answer = device::poll(device.interval, device.expires, || async {
-        let (status, answer) = client.exchange(&server.url, Posted::Form(&form)).await?;
+        let (status, answer) = client.exchange(&server.url, Payload::Form(&form)).await?;
         match (status, answer.get("error").and_then(Value::as_str)) {
-            (200, _) => Ok(Said::Done(answer)),
-            (_, Some("authorization_pending")) => Ok(Said::Pending),
-            (_, Some("slow_down")) => Ok(Said::Slower(seconds(&answer, "interval"))),
-            (status, _) => Err(refused("the sign-in", status, &answer, &[&device.code])),
+            (200, _) => Ok(PollAnswer::Done(answer)),
+            (_, Some("authorization_pending")) => Ok(PollAnswer::Pending),
+            (_, Some("slow_down")) => Ok(PollAnswer::Slower(seconds(&answer, "interval"))),
+            (status, _) => Err(token_error("the sign-in", status, &answer, &[&device.code])),
         }
     })
     .await?;
     server.tokens(&answer, None, Map::new(), now_ms)
 }
 
-pub(super) async fn renew(
+pub(super) async fn refresh(
     client: &Client,
     endpoints: &Endpoints,
     old: &Tokens,
     now_ms: u64,
 ) -> Result<Tokens, Error> {
-    standard::renew(client, &server(endpoints), old, now_ms).await
+    standard::refresh(client, &server(endpoints), old, now_ms).await
 }
 
 fn server(endpoints: &Endpoints) -> Server {

@@ -6,7 +6,7 @@ pub(crate) mod error;
 pub(crate) mod request;
 pub(crate) mod stream;
 
-/// Where messages are asked for, below the base URL.
+/// Returns the path under the base URL.
 pub(crate) fn path(model: &Model) -> String {
     match model.endpoint {
         Endpoint::Vertex => format!("{}:streamRawPredict", model.api_id),

@@ -9,10 +9,10 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::Model;
 
-/// What may stand in a path, or in a request about to be signed, as it is.
+/// The characters that are escaped in paths and in signed requests.
 pub(crate) const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Where a model is asked; ids may be ARNs, whose slashes and colons are no part of the path.
+/// Returns the path of a model. Ids may be ARNs, whose slashes and colons must be escaped.
 pub(crate) fn path(model: &Model) -> String {
     format!("model/{}/converse-stream", utf8_percent_encode(&model.api_id, ESCAPED))
 }

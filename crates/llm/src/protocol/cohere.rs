@@ -1,8 +1,8 @@
-//! Cohere's chat, second version.
+//! Cohere's chat API, version 2.
 
 pub(crate) mod error;
 pub(crate) mod request;
 pub(crate) mod stream;
 
-/// Where chats are asked for, below the base URL.
+/// The path under the base URL.
 pub(crate) const PATH: &str = "chat";

@@ -1,4 +1,4 @@
-//! Gemini, as AI Studio and Vertex AI speak it.
+//! Gemini, for AI Studio and Vertex AI.
 
 use crate::Model;
 
@@ -7,9 +7,9 @@ pub(crate) mod request;
 mod schema;
 pub(crate) mod stream;
 
-/// Where an answer is asked for, below the base URL. The model's name is part of it.
+/// Returns the path under the base URL. It contains the model's name.
 pub(crate) fn path(model: &Model) -> String {
-    // A tuned model brings its own collection: `tunedModels/…`.
+    // The id of a tuned model contains its collection: `tunedModels/…`.
     let collection = if model.api_id.contains('/') { "" } else { "models/" };
     format!("{collection}{}:streamGenerateContent?alt=sse", model.api_id)
 }

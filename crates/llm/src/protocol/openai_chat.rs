@@ -1,8 +1,8 @@
-//! OpenAI Chat Completions, and the many servers that imitate it.
+//! OpenAI Chat Completions and its many imitations.
 
 pub(crate) mod error;
 pub(crate) mod request;
 pub(crate) mod stream;
 
-/// Where completions are asked for, below the base URL.
+/// The path under the base URL.
 pub(crate) const PATH: &str = "chat/completions";

@@ -1,8 +1,8 @@
-//! OpenAI Responses, and the servers that speak it too.
+//! OpenAI Responses and its imitations.
 
 pub(crate) mod error;
 pub(crate) mod request;
 pub(crate) mod stream;
 
-/// Where responses are asked for, below the base URL.
+/// The path under the base URL.
 pub(crate) const PATH: &str = "responses";

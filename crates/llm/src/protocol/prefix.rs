@@ -1,4 +1,5 @@
-//! Providers cache the beginning of a request; the next turn must begin with the same bytes.
+//! Tests that a turn's request starts with the bytes of the previous one, because providers cache
+//! the start of requests.
 
 use serde_json::{Value, json};
 
@@ -8,8 +9,8 @@ use crate::{
     UserContent,
 };
 
-/// What a cache reads of a body, in its order: the tools, the system text, the conversation.
-fn cached(protocol: Protocol) -> &'static [&'static str] {
+/// The cached fields of a body, in order: the tools, the system prompt, the conversation.
+fn cached_fields(protocol: Protocol) -> &'static [&'static str] {
     match protocol {
         Protocol::OpenAiChat | Protocol::Cohere => &["tools", "messages"],
         Protocol::OpenAiResponses => &["tools", "input"],
@@ -35,7 +36,7 @@ fn thought(protocol: Protocol, number: usize) -> AssistantContent {
     AssistantContent::Reasoning { text: format!("thought {number}"), metadata: Some(metadata) }
 }
 
-/// As servers of the Model Context Protocol describe them, and many of them.
+/// Many tools, as Model Context Protocol servers describe them.
 fn tools() -> Vec<ToolSpec> {
     let tool = |number: usize| {
         let parameters = json!({
@@ -58,7 +59,7 @@ fn tools() -> Vec<ToolSpec> {
     (0..60).map(tool).collect()
 }
 
-/// The conversation after that many steps; every other one ends with a word of the user's.
+/// The conversation after `steps` steps. Every second step ends with a message of the user.
 fn conversation(protocol: Protocol, steps: usize) -> Vec<Message> {
     let user = |number: usize| Message::User(vec![UserContent::Text(format!("question {number}\n"))]);
     let mut messages = vec![user(0)];
@@ -81,8 +82,8 @@ fn conversation(protocol: Protocol, steps: usize) -> Vec<Message> {
             attachments: if part == 0 { vec![image.clone()] } else { Vec::new() },
         };
         if step % 2 == 1 {
-            let said = AssistantContent::Text("Let me look.".into());
-            messages.push(Message::Assistant(vec![thought(protocol, step), said, call(0), call(1)]));
+            let text = AssistantContent::Text("Let me look.".into());
+            messages.push(Message::Assistant(vec![thought(protocol, step), text, call(0), call(1)]));
             messages.push(Message::Tool(vec![result(0), result(1)]));
         } else {
             messages.push(Message::Assistant(vec![AssistantContent::Text(format!("Answer {step}"))]));
@@ -99,7 +100,7 @@ fn without_marks(value: &Value) -> Value {
                 fields.iter().filter(|(name, _)| !matches!(name.as_str(), "cache_control" | "cachePoint"));
             Value::Object(kept.map(|(name, value)| (name.clone(), without_marks(value))).collect())
         }
-        // Where a mark is a block of its own, nothing stays of it.
+        // A mark that is a block is removed completely.
         Value::Array(items) => {
             items.iter().filter(|item| item.get("cachePoint").is_none()).map(without_marks).collect()
         }
@@ -107,10 +108,10 @@ fn without_marks(value: &Value) -> Value {
     }
 }
 
-/// What a cache sees, up to where the conversation may go on.
+/// The text that the cache compares, up to the end of the conversation so far.
 fn beginning(body: &Value, protocol: Protocol) -> String {
     let mut text = String::new();
-    for field in cached(protocol) {
+    for field in cached_fields(protocol) {
         assert!(!body[*field].is_null(), "{field}");
         text.push_str(&without_marks(&body[*field]).to_string());
     }
@@ -149,8 +150,8 @@ fn the_next_turn_begins_with_the_same_bytes() {
             let mut body = lower(&request, &model);
             assert_eq!(body.to_string(), lower(&request, &model).to_string(), "{protocol:?}");
             let text = beginning(&body, protocol);
-            // All that is not the conversation stays as it is, marks and all.
-            let conversation = cached(protocol).last().expect("a conversation is cached");
+            // Everything except the conversation stays the same, including marks.
+            let conversation = cached_fields(protocol).last().expect("a conversation is cached");
             body[*conversation].take();
             if let Some((before, settings)) = &last {
                 assert!(text.starts_with(before.as_str()), "{protocol:?} {quirks:?} at {steps}");

@@ -45,13 +45,13 @@ fn recordings() -> Vec<Recording> {
     found
 }
 
-/// Feeds `pieces` as the transport does.
+/// Decodes `pieces` like the client.
 fn play<'a>(protocol: Protocol, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<ModelEvent> {
     let (mut parser, mut decoder, mut out) = (Parser::default(), Decoder::new(protocol), Vec::new());
     for piece in pieces {
-        parser.feed::<Stopped>(piece, |data| Ok(decoder.push(data, &mut out)?)).unwrap();
+        parser.feed::<PlayError>(piece, |data| Ok(decoder.push(data, &mut out)?)).unwrap();
     }
-    parser.finish::<Stopped>(|data| Ok(decoder.push(data, &mut out)?)).unwrap();
+    parser.finish::<PlayError>(|data| Ok(decoder.push(data, &mut out)?)).unwrap();
     decoder.finish(&mut out).unwrap();
     if protocol == Protocol::Gemini {
         name_calls(&mut out);
@@ -59,7 +59,7 @@ fn play<'a>(protocol: Protocol, pieces: impl IntoIterator<Item = &'a [u8]>) -> V
     out
 }
 
-/// Numbers the calls of a server that gives them no ids: ours are different each time.
+/// Numbers the calls of servers that send no ids. The ids we generate are random.
 fn name_calls(events: &mut [ModelEvent]) {
     let mut calls = 0;
     for event in events {
@@ -78,24 +78,24 @@ fn name_calls(events: &mut [ModelEvent]) {
 
 #[derive(Debug)]
 #[expect(dead_code, reason = "read by a failing test's message")]
-enum Stopped {
+enum PlayError {
     TooLong,
     Decoded(Error),
 }
 
-impl From<TooLong> for Stopped {
+impl From<TooLong> for PlayError {
     fn from(_: TooLong) -> Self {
         Self::TooLong
     }
 }
 
-impl From<Error> for Stopped {
+impl From<Error> for PlayError {
     fn from(error: Error) -> Self {
         Self::Decoded(error)
     }
 }
 
-/// What an answer amounts to, in the words of the recordings.
+/// Sums up an answer in the format of the recordings.
 fn sum(events: &[ModelEvent]) -> Value {
     let (mut text, mut reasoning, mut tools) = (String::new(), String::new(), Vec::new());
     let mut end = Value::Null;
@@ -143,7 +143,7 @@ fn check(recording: &Recording, events: &[ModelEvent]) {
     let end = &found["end"];
     assert_eq!(end["finish"], finish.as_str(), "{}", recording.name);
     assert_eq!(end["input"], expected["usage"]["input_total"], "{}", recording.name);
-    // The recordings hold the number on the wire, which has reasoning in it or beside it.
+    // The recordings contain the number of the wire format, which may or may not include reasoning.
     let (output, reasoning) = (end["output"].as_u64().unwrap(), end["reasoning"].as_u64().unwrap());
     let wire = expected["usage"]["output"].as_u64().unwrap();
     assert!(wire == output || wire == output + reasoning, "{wire} in {}", recording.name);
@@ -151,7 +151,8 @@ fn check(recording: &Recording, events: &[ModelEvent]) {
     assert_eq!(total, end["input"].as_u64().unwrap() + output + reasoning, "{}", recording.name);
 }
 
-/// Blocks do not overlap, every call that began is given out, and the end is last.
+/// Checks that blocks do not overlap, that every started call is completed, and that the end comes
+/// last.
 fn check_order(name: &str, events: &[ModelEvent]) {
     let (mut open, mut calls) = ("", Vec::new());
     for (at, event) in events.iter().enumerate() {
@@ -188,7 +189,7 @@ fn check_order(name: &str, events: &[ModelEvent]) {
 }
 
 #[test]
-fn recorded_answers_are_read() {
+fn recorded_answers_are_decoded() {
     for recording in recordings() {
         let events = play(recording.protocol, [recording.bytes.as_slice()]);
         check_order(&recording.name, &events);
@@ -201,7 +202,8 @@ fn a_cut_anywhere_changes_nothing() {
     for recording in recordings() {
         let bytes = recording.bytes.as_slice();
         let whole = play(recording.protocol, [bytes]);
-        // Every cut of a short answer; of a long one, cuts that fall everywhere in its lines.
+        // Tries all cuts of a short answer, and cuts at varying positions in the lines of a long
+        // one.
         let step = if bytes.len() < 4000 { 1 } else { bytes.len() / 40 + 1 };
         for at in (0..bytes.len()).step_by(step) {
             let pieces = [&bytes[..at], &bytes[at..]];

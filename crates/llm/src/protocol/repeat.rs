@@ -1,13 +1,12 @@
-//! A chunk that differs from the last only in its text.
+//! Fast path for chunks that differ from the previous one only in their text.
 //!
-//! Most chunks of a long answer do. Comparing bytes is several times as fast
-//! as parsing, and gives the same: between equal beginnings and ends stands
-//! one string. A few fields that change with every chunk and that nobody reads
-//! from a chunk of text, such as its number, may differ too.
+//! Most chunks of a long answer do. Comparing bytes is several times as fast as parsing, with the
+//! same result: between an equal start and an equal end there is one string. Some unused fields
+//! that change with every chunk, such as its number, may differ too.
 
 use std::borrow::Cow;
 
-/// Fields whose text or number may differ.
+/// The fields whose value may differ.
 const FREE: &[&str] = &[
     "\"obfuscation\":\"",
     "\"sequence_number\":",
@@ -17,16 +16,16 @@ const FREE: &[&str] = &[
     "\"totalTokenCount\":",
 ];
 
-/// What stands around the text of the last chunk.
+/// The parts of the previous chunk around its text.
 #[derive(Debug, Default)]
 pub(crate) struct Repeat {
     before: String,
-    /// What follows the text; between two of these stands the value of a free field.
+    /// The text after the string. Between two elements there is the value of a free field.
     after: Vec<String>,
 }
 
 impl Repeat {
-    /// The text of a chunk like the last one.
+    /// Returns the text of a chunk that matches the previous one.
     pub(crate) fn text<'a>(&self, data: &'a str) -> Option<Cow<'a, str>> {
         if self.before.is_empty() {
             return None;
@@ -46,21 +45,22 @@ impl Repeat {
         if !has_escapes {
             return is_plain(text).then_some(Cow::Borrowed(text));
         }
-        // The quotes around the text belong to what is equal.
+        // The quotes around the text belong to the equal parts.
         let start = self.before.len() - 1;
         serde_json::from_str(&data[start..start + text.len() + 2]).ok().map(Cow::Owned)
     }
 
-    /// Knows no chunk any more.
+    /// Forgets the previous chunk.
     pub(crate) fn forget(&mut self) {
         self.before.clear();
         self.after.clear();
     }
 
-    /// Learns a chunk that gave out `text` and nothing else, `key` being where it stands, such as `"content":"`.
+    /// Remembers a chunk that emitted only `text`. `key` precedes the text in the chunk, such as
+    /// `"content":"`.
     pub(crate) fn learn(&mut self, data: &str, key: &str, text: &str) {
         self.forget();
-        // With the key twice, it would not be sure which one was read.
+        // If the key occurs twice, the text could belong to either.
         if let Some((before, rest)) = data.split_once(key)
             && !rest.contains(key)
             && let Some((raw, has_escapes)) = string(rest)
@@ -84,7 +84,7 @@ impl Repeat {
     }
 }
 
-/// What stands before the quote that ends a string, and whether there are escapes in it.
+/// Returns the text before the closing quote of a string, and whether it contains escapes.
 fn string(rest: &str) -> Option<(&str, bool)> {
     let bytes = rest.as_bytes();
     let (mut at, mut has_escapes) = (0, false);
@@ -98,7 +98,7 @@ fn string(rest: &str) -> Option<(&str, bool)> {
     }
 }
 
-/// Bytes of the value of a free field, text without its quotes or a whole number.
+/// Returns the length of a free field's value: a string without its quotes, or a whole number.
 fn free(rest: &str, is_text: bool) -> Option<usize> {
     if is_text {
         return string(rest)
@@ -109,7 +109,8 @@ fn free(rest: &str, is_text: bool) -> Option<usize> {
     (length == 1 || length > 1 && !rest.starts_with('0')).then_some(length)
 }
 
-/// Whether there is no control character; looks at all of it, since that is faster than stopping.
+/// Returns whether the text has no control character. Checking all bytes is faster than stopping
+/// early.
 fn is_plain(text: &str) -> bool {
     text.bytes().fold(true, |is_plain, byte| is_plain & (byte >= b' '))
 }
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_reads_may_differ() {
+    fn unused_fields_may_differ() {
         let mut repeat = Repeat::default();
         let data = r#"{"delta":"a","obfuscation":"xY","i":0,"sequence_number":4}"#;
         repeat.learn(data, "\"delta\":\"", "a");

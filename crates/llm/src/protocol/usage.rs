@@ -1,23 +1,23 @@
-//! Tokens as OpenAI and its imitators count them.
+//! Token usage in the format of OpenAI and its imitations.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::Usage;
 
-/// Reads a usage object; `None` if it is not one.
+/// Parses a usage object. Returns `None` for other JSON.
 pub(crate) fn read(raw: &RawValue) -> Option<Usage> {
     of(&serde_json::from_str(raw.get()).ok()?)
 }
 
-/// Reads a usage object; `None` if it is not one.
+/// Converts a usage object. Returns `None` for other JSON.
 pub(crate) fn of(usage: &Value) -> Option<Usage> {
     if !usage.is_object() {
         return None;
     }
     let count = |paths: &[&str]| {
         let found = paths.iter().find_map(|path| usage.pointer(path).filter(|value| value.is_number()));
-        // A few servers write whole numbers with a fraction; floats saturate when cast.
+        // A few servers write whole numbers with a fraction. Casts of floats saturate.
         found.map(|value| value.as_u64().unwrap_or_else(|| value.as_f64().unwrap_or(0.0) as u64))
     };
     let prompt = count(&["/prompt_tokens", "/input_tokens"]).unwrap_or(0);
@@ -38,15 +38,16 @@ pub(crate) fn of(usage: &Value) -> Option<Usage> {
     ])
     .unwrap_or(0);
     let total = count(&["/total_tokens"]);
-    // Most servers count reasoning as part of the completion, a few beside it; the sum tells.
-    let is_beside = reasoning > completion || total == Some(prompt + completion + reasoning);
+    // Most servers count reasoning as part of the completion, a few separately. The total shows
+    // which.
+    let is_separate = reasoning > completion || total == Some(prompt + completion + reasoning);
     Some(Usage {
         input: prompt.checked_sub(cache_read + cache_write).unwrap_or(prompt),
-        output: if is_beside { completion } else { completion - reasoning },
+        output: if is_separate { completion } else { completion - reasoning },
         reasoning,
         cache_read,
         cache_write,
-        total: total.or(Some(prompt + completion + if is_beside { reasoning } else { 0 })),
+        total: total.or(Some(prompt + completion + if is_separate { reasoning } else { 0 })),
     })
 }
 
@@ -63,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn cached_input_and_reasoning_are_taken_out() {
+    fn cached_input_and_reasoning_are_subtracted() {
         check(
             json!({"prompt_tokens": 1241, "completion_tokens": 56, "total_tokens": 1297,
                 "prompt_tokens_details": {"cached_tokens": 7}, "completion_tokens_details": {"reasoning_tokens": 6}}),
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn reasoning_counted_beside_the_completion_is_left_there() {
+    fn reasoning_counted_separately_is_not_subtracted() {
         check(
             json!({"prompt_tokens": 12, "completion_tokens": 300, "total_tokens": 352,
                 "completion_tokens_details": {"reasoning_tokens": 40}}),
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn other_spellings_and_holes_are_read() {
+    fn other_spellings_and_missing_fields_are_accepted() {
         check(json!({"prompt_tokens": 10.0, "completion_tokens": null}), [10, 0, 0, 0, 0, 10]);
         check(json!({"prompt_tokens": 10, "prompt_cache_hit_tokens": 4}), [6, 0, 0, 4, 0, 10]);
         check(json!({"input_tokens": 3, "output_tokens": 4}), [3, 4, 0, 0, 0, 7]);

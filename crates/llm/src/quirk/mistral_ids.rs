@@ -1,7 +1,7 @@
-//! Mistral takes ids of exactly nine letters and digits.
+//! Mistral accepts only ids of exactly nine letters and digits.
 //!
-//! Ids of other providers are replaced by one made from them, so that a call
-//! and its answer still meet and the same conversation is the same bytes.
+//! Other ids are replaced by a hash, so that a call and its result still match, and equal
+//! conversations are equal bytes.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,8 @@ pub(super) fn body(mut body: Value) -> Value {
     body
 }
 
-/// The id itself if it fits, else its FNV-1a hash; cutting would make neighbours equal.
+/// Returns the id if it is valid, otherwise its FNV-1a hash. Truncating would make similar ids
+/// equal.
 fn short(id: &str) -> String {
     if id.len() == LENGTH && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return id.to_owned();
@@ -32,7 +33,7 @@ fn short(id: &str) -> String {
     let mut hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    // The last bytes of an id reach only the low bits, so they are spread before some are dropped.
+    // The last bytes of an id affect only the low bits, so mix them before bits are dropped.
     hash = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     hash ^= hash >> 29;
     let mut text = String::with_capacity(LENGTH);
@@ -51,7 +52,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn a_call_and_its_answer_still_meet() {
+    fn a_call_and_its_result_still_match() {
         let found = body(json!({"messages": [
             {"role": "assistant", "tool_calls": [{"id": "call_mock_2_3"}, {"id": "abcdEF123"}]},
             {"role": "tool", "tool_call_id": "call_mock_2_3"},
@@ -65,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_stay_apart() {
+    fn similar_ids_stay_different() {
         let ids: BTreeSet<String> =
             (0..20_000).map(|number| short(&format!("call_mock_2_{number}"))).collect();
         assert_eq!(ids.len(), 20_000);

@@ -1,8 +1,8 @@
-//! Mistral refuses what it does not know, and a user who speaks right after a tool.
+//! Mistral rejects unknown fields, and a user message directly after a tool message.
 
 use serde_json::{Map, Value, json};
 
-/// What the model is made to say between a tool's answer and the user.
+/// The text of the assistant message that is inserted between a tool message and a user message.
 const BRIDGE: &str = "Done.";
 
 pub(super) fn body(mut body: Value) -> Value {
@@ -21,18 +21,18 @@ pub(super) fn body(mut body: Value) -> Value {
         }
         kept.push(message);
     }
-    // A last word of the model's is one to be continued.
+    // Marks a final assistant message as one to continue.
     if let Some(last) = kept.last_mut().filter(|last| last["role"] == "assistant") {
         last["prefix"] = json!(true);
     }
     if let Some(fields) = body.as_object_mut() {
         fields.insert("messages".into(), Value::Array(kept));
-        refused(fields);
+        fix_fields(fields);
     }
     body
 }
 
-fn refused(fields: &mut Map<String, Value>) {
+fn fix_fields(fields: &mut Map<String, Value>) {
     fields.shift_remove("stream_options");
     if fields.get("tool_choice").is_some_and(|choice| choice == "required") {
         fields.insert("tool_choice".into(), json!("any"));
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_model_speaks_between_a_tool_and_the_user() {
+    fn an_assistant_message_separates_tool_and_user() {
         let found = body(json!({
             "messages": [
                 {"role": "user", "content": "a"},

@@ -1,4 +1,4 @@
-//! A LiteLLM proxy refuses a conversation with calls that comes without tools.
+//! LiteLLM proxies reject a conversation with calls that declares no tools.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_is_listed_only_where_it_is_missed() {
+    fn a_tool_is_declared_only_if_needed() {
         let call = json!({"role": "assistant", "tool_calls": [{"id": "c"}]});
         let answer = json!({"role": "tool", "tool_call_id": "c"});
         let user = json!({"role": "user", "content": "hi"});

@@ -1,17 +1,16 @@
-//! Calls that a model prints as text instead of making them.
+//! Calls that a model prints as text.
 //!
-//! Small models, and servers that do not know a model's template, do so. The
-//! text is taken for calls only if it is nothing else and every tool it names
-//! is offered; anything less certain stays text.
+//! Small models do this, and so do servers that do not know a model's template. The text counts as
+//! calls only if it contains nothing else and names only offered tools. Otherwise it stays text.
 
 use serde_json::{Map, Value};
 
 use crate::ToolSpec;
 
-/// Bytes of text that are held back while they may still be a call.
+/// Limit of text that is held back because it may become a call.
 pub(crate) const HELD_LIMIT_BYTES: usize = 256 * 1024;
 
-/// Tags around a call in JSON, or in tags of its own.
+/// Tags around a call in JSON, or in nested tags.
 const TAGS: &[(&str, &str)] = &[
     ("<tool_call>", "</tool_call>"),
     ("<tool_calls>", "</tool_calls>"),
@@ -19,19 +18,19 @@ const TAGS: &[(&str, &str)] = &[
     ("<|tool_call|>", "<|/tool_call|>"),
     ("[TOOL_CALLS]", "[/TOOL_CALLS]"),
 ];
-/// A call in tags alone, its name in the first one.
+/// A call in tags, with its name in the first one.
 const FUNCTION: &str = "<function=";
 const FENCES: &[&str] = &["```json", "```tool_call", "```tool_code", "```"];
-/// Names that may come first in a call; the second list holds the tool's name.
+/// The keys that may come first in a call. The first three contain the tool's name.
 const KEYS: &[&str] =
     &["name", "tool", "tool_name", "function", "arguments", "parameters", "type", "id", "tool_calls"];
-/// What templates leave behind at the end.
+/// End marks of chat templates.
 const ENDS: &[&str] = &["</s>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<|endoftext|>"];
 
-/// A call read from text: the tool's name and its arguments as JSON.
+/// A parsed call: the tool's name, and its arguments as JSON.
 pub(crate) type Call = (String, String);
 
-/// Whether more text could still make `text` a call.
+/// Returns whether `text` may become a call when more text follows.
 pub(crate) fn may_be(text: &str, tools: &[ToolSpec]) -> bool {
     if text.len() > HELD_LIMIT_BYTES {
         return false;
@@ -54,7 +53,7 @@ pub(crate) fn may_be(text: &str, tools: &[ToolSpec]) -> bool {
     if !matches!(key, "name" | "tool" | "tool_name") {
         return KEYS.contains(&key);
     }
-    // Many a JSON text begins with a name, but few with a tool's.
+    // Many JSON texts begin with a name, but few with a tool's name.
     let Some(value) = rest.trim_start().strip_prefix(':') else { return rest.trim().is_empty() };
     let Some(value) = value.trim_start().strip_prefix('"') else { return value.trim().is_empty() };
     match value.split_once('"') {
@@ -63,7 +62,7 @@ pub(crate) fn may_be(text: &str, tools: &[ToolSpec]) -> bool {
     }
 }
 
-/// The calls that `text` consists of, if it consists of calls of `tools`.
+/// Returns the calls in `text`, if it consists only of calls of `tools`.
 pub(crate) fn read(text: &str, tools: &[ToolSpec]) -> Option<Vec<Call>> {
     let mut rest = text.trim();
     while let Some(shorter) = ENDS.iter().find_map(|end| rest.strip_suffix(end)) {
@@ -88,7 +87,7 @@ fn next<'a>(text: &'a str, tools: &[ToolSpec]) -> Option<(Vec<Call>, &'a str)> {
     }
     for (open, close) in TAGS {
         let Some(inner) = text.strip_prefix(open) else { continue };
-        // The end of the answer may stand for the last tag.
+        // The last tag may be missing at the end of the answer.
         let (inner, after) = inner.split_once(close).unwrap_or((inner, ""));
         let inner = inner.trim();
         if inner.starts_with(FUNCTION) {
@@ -103,7 +102,8 @@ fn next<'a>(text: &'a str, tools: &[ToolSpec]) -> Option<(Vec<Call>, &'a str)> {
     Some((values(&value, tools, false)?, after))
 }
 
-/// One call, or a list of them. Only a tag makes sure that a name without arguments is a call.
+/// Returns one call or a list of calls. A name without arguments counts as a call only inside a
+/// tag.
 fn values(value: &Value, tools: &[ToolSpec], is_tagged: bool) -> Option<Vec<Call>> {
     if let Some(list) = value.as_array().or_else(|| value.get("tool_calls")?.as_array()) {
         let calls: Option<Vec<Vec<Call>>> =
@@ -126,7 +126,7 @@ fn values(value: &Value, tools: &[ToolSpec], is_tagged: bool) -> Option<Vec<Call
     Some(vec![(tool.name.clone(), arguments)])
 }
 
-/// `<function=name>` with JSON or `<parameter=key>` tags inside.
+/// Parses `<function=name>` with JSON or `<parameter=key>` tags inside.
 fn function<'a>(text: &'a str, tools: &[ToolSpec]) -> Option<(Call, &'a str)> {
     let (name, inner) = text.strip_prefix(FUNCTION)?.split_once('>')?;
     let tool = tools.iter().find(|tool| tool.name == name.trim().trim_matches('"'))?;
@@ -142,14 +142,14 @@ fn function<'a>(text: &'a str, tools: &[ToolSpec]) -> Option<(Call, &'a str)> {
         let (value, after) = inner.split_once("</parameter>")?;
         let value = value.strip_prefix('\n').unwrap_or(value);
         let value = value.strip_suffix('\n').unwrap_or(value);
-        arguments.insert(key.trim().to_owned(), typed(tool, key.trim(), value));
+        arguments.insert(key.trim().to_owned(), convert(tool, key.trim(), value));
         rest = after.trim_start();
     }
     Some(((tool.name.clone(), Value::Object(arguments).to_string()), after))
 }
 
-/// Text between tags has no type; the tool's schema says which is meant.
-fn typed(tool: &ToolSpec, key: &str, text: &str) -> Value {
+/// Converts text between tags to the type in the tool's schema.
+fn convert(tool: &ToolSpec, key: &str, text: &str) -> Value {
     let kind = tool.parameters.get("properties").and_then(|all| all.get(key)).and_then(|one| one.get("type"));
     let is_text = kind.is_none_or(|kind| kind == "string");
     let read = if is_text { None } else { serde_json::from_str(text.trim()).ok() };
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_printed_call_is_read() {
+    fn a_printed_call_is_parsed() {
         const PATH: &str = r#"{"path":"a"}"#;
         for text in [
             r#"{"name": "read", "arguments": {"path": "a"}}"#,
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn several_calls_are_read() {
+    fn several_calls_are_parsed() {
         let one = r#"{"name":"read","arguments":{"path":"a"}}"#;
         let two = r#"{"name":"bash","arguments":{"limit":2}}"#;
         let expected = [("read", r#"{"path":"a"}"#), ("bash", r#"{"limit":2}"#)];
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_certain_stays_text() {
+    fn uncertain_calls_stay_text() {
         for text in [
             "",
             "Let me read: {\"name\": \"read\", \"arguments\": {}}",

@@ -1,4 +1,4 @@
-//! OpenRouter, Groq and others take thought back under the name `reasoning`.
+//! OpenRouter, Groq and others accept reasoning in the field `reasoning`.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn thought_is_renamed() {
+    fn the_reasoning_field_is_renamed() {
         let found = body(json!({"messages": [
             {"role": "assistant", "content": "a", "reasoning_content": "hm"},
             {"role": "user", "content": "b"},

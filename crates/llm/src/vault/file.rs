@@ -1,4 +1,4 @@
-//! A file that is replaced whole, and locks that end with the process that holds them.
+//! Atomic replacement of a file, and file locks that end with their process.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -9,33 +9,34 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
-use super::{beside, failed, parse};
+use super::{failed, parse, with_suffix};
 use crate::Error;
 
-/// The most bytes a file of credentials may have.
+/// Limit of a file of credentials.
 const FILE_LIMIT_BYTES: u64 = 1024 * 1024;
-/// How long a write waits for the writes of other processes, which take milliseconds.
+/// How long a write waits for other processes, whose writes take milliseconds.
 const WRITE_WAIT: Duration = Duration::from_secs(10);
-/// How often a lock is tried.
+/// The interval between attempts to get a lock.
 const TRY_EVERY: Duration = Duration::from_millis(10);
 /// Only the user may read credentials.
 const MODE: u32 = 0o600;
-/// Only the user may look into their directory.
+/// Only the user may list the directory.
 const DIRECTORY_MODE: u32 = 0o700;
 
-/// A lock between processes and threads; the system frees it when its holder ends, however that happens.
+/// A lock between processes and threads. The operating system releases it when its process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    /// Closing the file frees the lock. It is never removed: who waits for it has it open.
+    /// Closing the file releases the lock. The file is never removed, because waiting processes
+    /// have it open.
     _file: File,
 }
 
 impl Lock {
-    /// Takes the lock, waiting at most 10 s for whoever holds it. Blocks its thread.
-    pub(super) fn take(path: &Path) -> Result<Self, Error> {
+    /// Acquires the lock. Blocks the thread for at most 10 s.
+    pub(super) fn acquire(path: &Path) -> Result<Self, Error> {
         let until = Instant::now() + WRITE_WAIT;
         loop {
-            if let Some(lock) = Self::attempt(path)? {
+            if let Some(lock) = Self::try_acquire(path)? {
                 return Ok(lock);
             }
             if Instant::now() >= until {
@@ -49,8 +50,8 @@ impl Lock {
         }
     }
 
-    /// Takes the lock unless somebody holds it.
-    pub(super) fn attempt(path: &Path) -> Result<Option<Self>, Error> {
+    /// Acquires the lock if it is free.
+    pub(super) fn try_acquire(path: &Path) -> Result<Option<Self>, Error> {
         make_directory(path)?;
         let file = OpenOptions::new().create(true).append(true).mode(MODE).open(path);
         let file = file.map_err(|why| failed(path, "open the lock", &why))?;
@@ -62,7 +63,7 @@ impl Lock {
     }
 }
 
-/// The entries of a file; one that is missing or empty has none.
+/// Returns the entries of a file. A missing or empty file has none.
 pub(super) fn read(path: &Path) -> Result<Map<String, Value>, Error> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -72,20 +73,20 @@ pub(super) fn read(path: &Path) -> Result<Map<String, Value>, Error> {
     let mut bytes = Vec::new();
     file.take(FILE_LIMIT_BYTES + 1).read_to_end(&mut bytes).map_err(|why| failed(path, "read", &why))?;
     if bytes.len() as u64 > FILE_LIMIT_BYTES {
-        return Err(Error::rejected(format!("`{}` has more than 1 MiB", path.display())));
+        return Err(Error::rejected(format!("`{}` is larger than 1 MiB", path.display())));
     }
     let text = String::from_utf8(bytes);
     let text = text.map_err(|_| Error::rejected(format!("`{}` is not UTF-8 text", path.display())))?;
     parse(&text, &path.display().to_string())
 }
 
-/// Replaces the file; whoever reads it meanwhile sees the old or the new one, whole. Only under its lock.
+/// Replaces the file atomically. The caller must hold the lock.
 pub(super) fn write(path: &Path, entries: &Map<String, Value>) -> Result<(), Error> {
     make_directory(path)?;
-    // People keep such files elsewhere and link to them; the link stays.
+    // Users keep such files elsewhere and link to them. Keep the link.
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let next = beside(path, ".next");
-    // What a process left that ended while it wrote; nobody else writes under the lock.
+    let next = with_suffix(path, ".next");
+    // A process may have died while writing. The lock keeps other writers away.
     match fs::remove_file(&next) {
         Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(failed(&next, "remove", &why)),
         Ok(()) | Err(_) => {}
@@ -98,7 +99,7 @@ pub(super) fn write(path: &Path, entries: &Map<String, Value>) -> Result<(), Err
         });
     let renamed = written.and_then(|()| fs::rename(&next, path));
     renamed.map_err(|why| failed(path, "write", &why))?;
-    // The name has to outlast a power cut as well; where a directory cannot be synced, it mostly will.
+    // Make the rename survive a power failure. Best effort: some directories cannot be synced.
     drop(path.parent().map(|directory| File::open(directory).and_then(|file| file.sync_all())));
     Ok(())
 }

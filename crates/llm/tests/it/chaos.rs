@@ -60,8 +60,8 @@ impl Tongue {
                     .into(),
             unreadable: "data: {oops\n\n".into(),
             endless: endless.into(),
-            too_long: "rejected: the answer holds an event of more than 16777216 bytes",
-            no_answer: "rejected: the answer holds more than",
+            too_long: "rejected: the answer contains an event of more than 16777216 bytes",
+            no_answer: "rejected: the answer contains more than",
         }
     }
 
@@ -89,8 +89,8 @@ impl Tongue {
             strange: [event("fromTheFuture", b"{\"a\":[]}"), bedrock_frame("novelty", "x", b"\0")].concat(),
             unreadable: event("contentBlockDelta", b"{oops"),
             endless,
-            too_long: "rejected: the answer holds a frame of more than 16777216 bytes",
-            no_answer: "rejected: the server answered with something that is no event stream of Amazon's",
+            too_long: "rejected: the answer contains a frame of more than 16777216 bytes",
+            no_answer: "rejected: the answer is not an Amazon event stream",
         }
     }
 
@@ -238,7 +238,7 @@ async fn a_broken_stream_is_worth_another_try() {
 
         let idle = Duration::from_millis(200);
         let found = play(protocol, stalls_after(stream(&[&opening, cut])), idle).await;
-        check(protocol, &found, "a", "busy: the server fell silent");
+        check(protocol, &found, "a", "busy: the server sent nothing");
 
         let found = play(protocol, says(""), LONG).await;
         check(protocol, &found, "", "busy: ");
@@ -288,7 +288,7 @@ async fn events_may_be_missing_repeated_or_broken() {
         check(protocol, &found, "ab\u{fffd}", "finish stop");
 
         let found = play(protocol, says(stream(&[&opening, &unreadable, &ending])), LONG).await;
-        check(protocol, &found, "a", "rejected: the answer holds an event that cannot be read");
+        check(protocol, &found, "a", "rejected: the answer contains an event that cannot be decoded");
     }
 }
 

@@ -102,7 +102,7 @@ fn proxy(port: u16) -> (u16, Arc<Mutex<Vec<String>>>) {
 
 async fn ask(base_url: &str, variables: &[(&str, &str)]) -> Result<String, Error> {
     let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    let client = Client::within(Network { variables: variables.collect() }, "codewright/test").unwrap();
+    let client = Client::with_network(Network { variables: variables.collect() }, "codewright/test").unwrap();
     let mut model = Model::new("test", "m", Protocol::OpenAiChat, base_url);
     model.timeouts.connect = LONG;
     let request =
@@ -188,8 +188,8 @@ async fn what_is_wrong_with_the_network_is_named() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let gone = format!("http://{gone}");
     for (url, variables, expected) in [
-        ("https://model.test/v1", [("HTTPS_PROXY", "socks5://p")], "HTTPS_PROXY is no address of a proxy"),
-        ("http://model.test/v1", [("http_proxy", "http://:x")], "http_proxy is no address of a proxy"),
+        ("https://model.test/v1", [("HTTPS_PROXY", "socks5://p")], "HTTPS_PROXY is not the URL of a proxy"),
+        ("http://model.test/v1", [("http_proxy", "http://:x")], "http_proxy is not the URL of a proxy"),
         ("https://model.test/v1", [("SSL_CERT_FILE", "/no")], "SSL_CERT_FILE names `/no`, which cannot be"),
         ("https://model.test/v1", [("NODE_EXTRA_CA_CERTS", "/no")], "NODE_EXTRA_CA_CERTS names `/no`, which"),
         ("https://model.test/v1", [("HTTPS_PROXY", &gone)], &format!("HTTPS_PROXY names the proxy {gone}")),

@@ -53,7 +53,7 @@ impl Place {
             poe_token: format!("{server}/token"),
             ..Endpoints::default()
         };
-        SignIn::new(client(), self.vault(), || NOW_MS).at(endpoints)
+        SignIn::new(client(), self.vault(), || NOW_MS).with_endpoints(endpoints)
     }
 
     fn store(&self, provider: &str, refresh: &str, expires_ms: u64) {
@@ -149,7 +149,8 @@ async fn asks_for_a_token() {
     let lines: Vec<_> = std::io::stdin().lines().map(Result::unwrap).collect();
     let vault = Vault::new(lines[0].clone().into(), lines[1].clone().into(), None);
     let endpoints = Endpoints { openai: lines[2].clone(), ..Endpoints::default() };
-    let tokens = SignIn::new(client(), vault, || NOW_MS).at(endpoints).tokens("openai").await.unwrap();
+    let tokens =
+        SignIn::new(client(), vault, || NOW_MS).with_endpoints(endpoints).tokens("openai").await.unwrap();
     assert_eq!(tokens.access.expose(), "canary-new");
 }
 
@@ -226,7 +227,7 @@ async fn a_refusal_says_what_to_do_and_no_secret() {
     assert!(error.to_string().contains("providers login github-copilot"), "{error}");
     place.store("poe", "k", NOW_MS - 1);
     let error = place.sign_in(&url).tokens("poe").await.unwrap_err();
-    assert!(error.to_string().contains("has ended; run `codewright providers login poe`"), "{error}");
+    assert!(error.to_string().contains("has expired; run `codewright providers login poe`"), "{error}");
 }
 
 fn query(url: &str, name: &str) -> String {

@@ -180,7 +180,7 @@ fn an_unknown_entry_is_passed_over_with_a_warning_and_no_secret() {
 fn a_broken_file_is_named_with_the_place_kept_and_not_quoted() {
     for (bytes, told) in [
         (&b"{\n\"a\": hush}"[..], "line 2, column 6"),
-        (b"[\"hush\"]", "must hold a JSON object"),
+        (b"[\"hush\"]", "must contain a JSON object"),
         (&[0xff, 0xfe], "is not UTF-8"),
         (b"{\"a\": {\"type\": \"api\", \"key\": \"hush", "this is not JSON"),
     ] {
@@ -198,7 +198,7 @@ fn a_broken_file_is_named_with_the_place_kept_and_not_quoted() {
     }
     let place = Place::new();
     place.write(place.own(), vec![b' '; (1 << 20) + 1]);
-    assert!(place.vault().read().unwrap_err().to_string().contains("more than 1 MiB"));
+    assert!(place.vault().read().unwrap_err().to_string().contains("larger than 1 MiB"));
 }
 
 #[test]

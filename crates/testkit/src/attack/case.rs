@@ -1,4 +1,4 @@
-//! One attempt: what is there, what is done, and what must or must not come of it.
+//! The description of a case: its setup, its acts and its proofs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use anyhow::Result;
 use super::scene::Scene;
 use super::{Kind, Trust};
 
-/// An attempt. Build one with [`hostile`] or [`harmless`].
+/// A case. Build one with [`hostile`] or [`harmless`].
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// Its stable name within its kind.
+    /// The stable name, unique within its kind.
     pub name: String,
-    /// What it is about.
+    /// The subject.
     pub kind: Kind,
     /// Whether it is an attack.
     pub is_hostile: bool,
@@ -39,22 +39,22 @@ pub(super) enum Contact {
     Always,
 }
 
-/// What is there before anything is done.
+/// A step before the acts.
 #[derive(Debug, Clone)]
 pub(super) enum Setup {
     /// A file; a relative path is one in the project.
     File(String, String),
     /// A file that can be executed.
     Script(String, String),
-    /// A symbolic link, and where it leads.
+    /// A symbolic link and its target.
     Link(String, String),
-    /// A named pipe, at which a reader without care waits for ever.
+    /// A named pipe, which blocks a careless reader for ever.
     Fifo(String),
     /// A git command in the project.
     Git(Vec<String>),
     /// Text at the end of `.git/config`.
     GitConfig(String),
-    /// What is added to the configuration of the user, as JSON.
+    /// An addition to the user's configuration, as JSON.
     User(String),
     /// A variable of the program.
     Env(String, String),
@@ -62,29 +62,29 @@ pub(super) enum Setup {
     Do(Deed),
 }
 
-/// What is done.
+/// A step of a case.
 #[derive(Debug, Clone)]
 pub(super) enum Act {
-    /// The program is run with these arguments; its exit code does not matter.
+    /// Run the program with these arguments. Its exit code is ignored.
     Run(Vec<String>),
-    /// The program is run with these arguments and must end well.
+    /// Run the program with these arguments. It must exit with 0.
     RunWell(Vec<String>),
-    /// The program is run in another directory.
+    /// Run the program in another directory.
     RunIn(String, Vec<String>),
-    /// The model makes these calls, as tool and input, in one answer to a prompt of `run`.
+    /// Send a prompt by `run` that the model answers with these calls, each a tool and its input.
     Calls(Vec<(String, String)>),
-    /// A server that was started elsewhere is asked for these paths, for the project's directory.
+    /// Request these paths for the project's directory from a server in another directory.
     Get(Vec<String>),
-    /// A file is written between two acts.
+    /// Write a file.
     Write(String, String),
-    /// Anything else; an error is the effect that must not be.
+    /// Anything else. An error is a forbidden effect.
     Do(Deed),
 }
 
-/// A function of a case.
+/// The function of a [`Deed`].
 type Function = dyn Fn(&Scene) -> Result<()> + Send + Sync;
 
-/// Something that only code can say.
+/// A step that is a function.
 #[derive(Clone)]
 pub(super) struct Deed(pub(super) Arc<Function>);
 
@@ -94,28 +94,28 @@ impl fmt::Debug for Deed {
     }
 }
 
-/// What is looked at when everything is done.
+/// A check after the acts.
 #[derive(Debug, Clone)]
 pub(super) enum Proof {
-    /// A path that must not exist.
+    /// The path must not exist.
     Absent(String),
-    /// A path that must exist.
+    /// The path must exist.
     Present(String),
-    /// A file that must be as it was before the acts.
+    /// The file must be the same as before the acts.
     Unchanged(String),
-    /// Text that no request to the model may contain.
+    /// No request to the model may contain the text.
     NotToModel(String),
-    /// Text that a request to the model must contain.
+    /// A request to the model must contain the text.
     ToModel(String),
-    /// Text that the program must not print.
+    /// The program must not print the text.
     NotPrinted(String),
-    /// Text that the program must print.
+    /// The program must print the text.
     Printed(String),
-    /// Every call of the model was carried out.
+    /// Every call of the model must have completed.
     CallsDone,
 }
 
-/// An attack; it is played before the repository is trusted.
+/// Creates an attack, which is played before the repository is trusted.
 pub(super) fn hostile(kind: Kind, name: impl Into<String>) -> Case {
     Case {
         name: name.into(),
@@ -132,13 +132,13 @@ pub(super) fn hostile(kind: Kind, name: impl Into<String>) -> Case {
     }
 }
 
-/// Something that must work without a question in a directory that is not trusted.
+/// Creates a case that must work without a permission request in a directory that is not trusted.
 pub(super) fn harmless(kind: Kind, name: impl Into<String>) -> Case {
     Case { is_hostile: false, contact: Contact::Always, ..hostile(kind, name) }
 }
 
 impl Case {
-    /// Plays the case when the directory is trusted as well: the effect must not come even then.
+    /// Also plays the case in a trusted directory, because the effect must not occur even there.
     pub(super) fn always(mut self) -> Self {
         self.states = vec![Trust::Untrusted, Trust::All];
         self
@@ -150,7 +150,7 @@ impl Case {
         self
     }
 
-    /// Plays the case also when the environment says that no directory is trusted.
+    /// Also plays the case when the environment trusts no directory.
     pub(super) fn also_none(mut self) -> Self {
         self.states.push(Trust::None);
         self
@@ -168,13 +168,13 @@ impl Case {
         self
     }
 
-    /// Skips the case unless it is played by root, as it needs files or processes of another user.
+    /// Skips the case for other users than root, because it needs files or processes of another user.
     pub(super) fn root(mut self) -> Self {
         self.needs_root = true;
         self
     }
 
-    /// Forbids every contact of the listener, also when the directory is trusted.
+    /// Forbids every contact of the listener, even if the directory is trusted.
     pub(super) fn no_contact(mut self) -> Self {
         self.contact = Contact::Never;
         self
@@ -200,7 +200,7 @@ impl Case {
         self.with(Setup::Link(path.into(), to.into()))
     }
 
-    /// Makes a named pipe, at which a reader without care waits for ever.
+    /// Makes a named pipe, which blocks a careless reader for ever.
     pub(super) fn fifo(self, path: impl Into<String>) -> Self {
         self.with(Setup::Fifo(path.into()))
     }
@@ -225,7 +225,7 @@ impl Case {
         self.with(Setup::Env(name.into(), value.into()))
     }
 
-    /// Sets something else up.
+    /// Runs a function as part of the setup.
     pub(super) fn prepare(self, prepare: impl Fn(&Scene) -> Result<()> + Send + Sync + 'static) -> Self {
         self.with(Setup::Do(Deed(Arc::new(prepare))))
     }
@@ -235,13 +235,13 @@ impl Case {
         self
     }
 
-    /// Runs the program; its exit code does not matter.
+    /// Runs the program and ignores its exit code.
     pub(super) fn run(mut self, args: &[&str]) -> Self {
         self.acts.push(Act::Run(owned(args)));
         self
     }
 
-    /// Runs the program, which must end well.
+    /// Runs the program, which must exit with 0.
     pub(super) fn run_well(mut self, args: &[&str]) -> Self {
         self.acts.push(Act::RunWell(owned(args)));
         self
@@ -265,23 +265,23 @@ impl Case {
         self
     }
 
-    /// Has the model run a command.
+    /// Sends a prompt that the model answers with a `bash` call.
     pub(super) fn bash(mut self, command: &str) -> Self {
         let input = serde_json::json!({ "command": command }).to_string();
         self.acts.push(Act::Calls(vec![("bash".to_owned(), input)]));
         self
     }
 
-    /// Asks a server that was started elsewhere for these paths.
+    /// Requests these paths from a server in another directory.
     pub(super) fn get(mut self, paths: &[&str]) -> Self {
         self.acts.push(Act::Get(owned(paths)));
         self
     }
 
-    /// Opens the project in the ways that run git or read configuration.
+    /// Opens the project in all ways that run git or read configuration.
     pub(super) fn opens(self) -> Self {
-        // Git itself waits at a named pipe until its deadline, which a request about differences shows; nothing
-        // else may wait.
+        // Git itself waits at a named pipe until its deadline, so the routes that run `git diff` are left out.
+        // Nothing else may wait.
         if self.setup.iter().any(|setup| matches!(setup, Setup::Fifo(_))) {
             return self.run(&["models"]).bash("true").get(&["/path", "/config", "/agent", "/file?path=."]);
         }
@@ -300,39 +300,39 @@ impl Case {
         ])
     }
 
-    /// Writes a file between two acts.
+    /// Writes a file as an act.
     pub(super) fn then_file(mut self, path: &str, text: &str) -> Self {
         self.acts.push(Act::Write(path.to_owned(), text.to_owned()));
         self
     }
 
-    /// Does something else; an error is the effect that must not be.
+    /// Runs a function as an act. An error is a forbidden effect.
     pub(super) fn play(mut self, act: impl Fn(&Scene) -> Result<()> + Send + Sync + 'static) -> Self {
         self.acts.push(Act::Do(Deed(Arc::new(act))));
         self
     }
 
-    /// Requires that a path does not exist in the end.
+    /// Requires that a path does not exist after the acts.
     pub(super) fn absent(self, path: impl Into<String>) -> Self {
         self.proof(Proof::Absent(path.into()))
     }
 
-    /// Requires that a path exists in the end.
+    /// Requires that a path exists after the acts.
     pub(super) fn present(self, path: impl Into<String>) -> Self {
         self.proof(Proof::Present(path.into()))
     }
 
-    /// Requires that a file is the same in the end.
+    /// Requires that the acts do not change a file.
     pub(super) fn unchanged(self, path: impl Into<String>) -> Self {
         self.proof(Proof::Unchanged(path.into()))
     }
 
-    /// Requires that the model does not get a text.
+    /// Requires that no request to the model contains a text.
     pub(super) fn not_to_model(self, text: impl Into<String>) -> Self {
         self.proof(Proof::NotToModel(text.into()))
     }
 
-    /// Requires that the model gets a text.
+    /// Requires that a request to the model contains a text.
     pub(super) fn model_gets(self, text: impl Into<String>) -> Self {
         self.proof(Proof::ToModel(text.into()))
     }
@@ -347,7 +347,7 @@ impl Case {
         self.proof(Proof::Printed(text.into()))
     }
 
-    /// Requires that every call of the model is carried out.
+    /// Requires that every call of the model completes.
     pub(super) fn done(self) -> Self {
         self.proof(Proof::CallsDone)
     }

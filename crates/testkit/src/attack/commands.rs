@@ -1,4 +1,4 @@
-//! The corpus of ways around permission rules, judged by what became of files and secrets.
+//! Plays the attempts of [`crate::escape`] and checks files and secrets afterwards.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use super::scene::{SECRET, Scene};
 use super::{Attack, Form, Job, Kind, Outcome, Trust, Verdict};
-use crate::escape::{Attempt, Fate, GROUPS, Group};
+use crate::escape::{Attempt, Expected, GROUPS, Group};
 use crate::project::Project;
 
-/// Calls that one answer makes.
+/// The number of calls in one answer.
 const CALLS: usize = 16;
-/// In the short form every how many-th batch of a group is played.
+/// The short form plays every sixth batch.
 const SHORT_EVERY: usize = 6;
 
 pub(super) fn jobs(attack: &Attack) -> Vec<Job> {
@@ -37,9 +37,9 @@ pub(super) fn jobs(attack: &Attack) -> Vec<Job> {
                 });
                 let took = begun.elapsed() / u32::try_from(attempts.len().max(1)).unwrap_or(1);
                 let outcomes = attempts.iter().zip(verdicts).map(|(attempt, verdict)| Outcome {
-                    name: format!("commands/{}/{}", group.name, shown(attempt)),
+                    name: format!("commands/{}/{}", group.name, display_name(attempt)),
                     kind: Kind::Commands,
-                    is_hostile: attempt.fate != Fate::Done,
+                    is_hostile: attempt.expected != Expected::Run,
                     verdict,
                     took,
                 });
@@ -50,13 +50,13 @@ pub(super) fn jobs(attack: &Attack) -> Vec<Job> {
     jobs
 }
 
-fn shown(attempt: &Attempt) -> String {
+fn display_name(attempt: &Attempt) -> String {
     let text: String = attempt.input.chars().take(100).collect();
     let text = text.replace('\n', "\\n");
     if attempt.tool == "bash" { text } else { format!("{} {text}", attempt.tool) }
 }
 
-/// A project with everything that the attempts are about.
+/// Creates a project with the files that the attempts use.
 fn scene(attack: &Attack, attempts: usize) -> Result<Scene> {
     let scene = Scene::bare(&attack.binary, Project::git()?, Trust::Untrusted)?;
     for name in [".env", ".env.local", "sub/.env", "secret.env", "secrets/key.txt"] {
@@ -123,10 +123,12 @@ fn play(attack: &Attack, group: &Group, attempts: &[Attempt]) -> Result<Vec<Verd
         let state = states.iter().find(|state| state["input"] == *input).context("the call was not made")?;
         let is_done = state["status"] == "completed";
         let text = state.to_string();
-        Ok(if attempt.fate == Fate::Done {
+        Ok(if attempt.expected == Expected::Run {
             match is_done {
                 true => Verdict::Held,
-                false if text.contains("rejected permission") => Verdict::Asked(format!("{text:.300}")),
+                false if text.contains("rejected permission") => {
+                    Verdict::NeedsPermission(format!("{text:.300}"))
+                }
                 false => Verdict::Failed(format!("{text:.300}")),
             }
         } else if is_done {

@@ -1,7 +1,7 @@
-//! Repositories whose git settings name programs, files and places.
+//! Repositories whose git settings name programs, files and directories.
 //!
-//! Git is hardened in every state: trusting a repository for its configuration does not make git run its
-//! programs behind the user's back.
+//! Git runs no program of a repository in any trust state, because trusting the configuration of a repository
+//! does not mean to trust its git settings.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use super::Kind;
 use super::case::{Case, hostile};
 use super::scene::Scene;
 
-/// Settings in `.git/config`, by name; each would run `touch @C`.
+/// Settings in `.git/config` by name. Each would run `touch @C`.
 const SETTINGS: &[(&str, &str)] = &[
     ("fsmonitor", "[core]\n\tfsmonitor = touch @C"),
     ("fsmonitor-v2", "[core]\n\tfsmonitorHookVersion = 2\n\tfsmonitor = \"touch @C; false\""),
@@ -76,7 +76,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("hooks-path", "[core]\n\thooksPath = hooks"),
 ];
 
-/// Attributes and the settings that give them meaning; each would run `touch @C`.
+/// Git attributes with their settings. Each would run `touch @C`.
 const DRIVERS: &[(&str, &str, &str)] = &[
     ("filter-clean", "* filter=x", "[filter \"x\"]\n\tclean = \"touch @C; cat\""),
     ("filter-smudge", "* filter=x", "[filter \"x\"]\n\tsmudge = \"touch @C; cat\""),
@@ -108,7 +108,7 @@ const DRIVERS: &[(&str, &str, &str)] = &[
     ("merge-driver", "* merge=x", "[merge \"x\"]\n\tdriver = touch @C %O %A %B"),
 ];
 
-/// Hooks that a git command may run without being asked to.
+/// Hooks that a git command may run.
 const HOOKS: &[&str] = &[
     "post-index-change",
     "pre-commit",
@@ -124,7 +124,7 @@ const HOOKS: &[&str] = &[
     "sendemail-validate",
 ];
 
-/// Ways to have settings read from another file.
+/// Settings that include another file.
 const INCLUDES: &[(&str, &str)] = &[
     ("include", "[include]\n\tpath = ../evil.cfg"),
     ("include-absolute", "[include]\n\tpath = @P/evil.cfg"),
@@ -137,7 +137,7 @@ const INCLUDES: &[(&str, &str)] = &[
     ),
 ];
 
-/// What an included file sets.
+/// The content of the included file.
 const EVIL: &str = "[core]\n\tfsmonitor = touch @C\n\tsshCommand = touch @C\n[diff]\n\texternal = touch @C\n\
                     [filter \"x\"]\n\tclean = \"touch @C; cat\"\n[diff \"x\"]\n\ttextconv = touch @C\n";
 
@@ -174,7 +174,7 @@ pub(super) fn cases() -> Vec<Case> {
         .chain(INCLUDES.iter().map(include))
         .chain(partial_clones())
         .chain(layouts())
-        .chain(places())
+        .chain(outside_paths())
         .map(Case::opens)
         .collect()
 }
@@ -183,7 +183,7 @@ fn repository(name: &str) -> Case {
     hostile(Kind::Repositories, name).always()
 }
 
-/// Repositories without their objects: git fetches them when it needs them, by a program that they name.
+/// Repositories without their objects, which git would fetch with a program that the repository names.
 fn partial_clones() -> Vec<Case> {
     const PARTIAL: &str = "[extensions]\n\tpartialClone = origin\n[remote \"origin\"]\n\tpromisor = true\n\t\
                            partialclonefilter = blob:none\n\turl = ";
@@ -212,14 +212,14 @@ fn partial_clones() -> Vec<Case> {
     ]
 }
 
-/// Removes every object but commits' own, as a clone without blobs has them.
+/// Removes every object that is not a commit, as in a clone without blobs.
 fn lose_a_blob(scene: &Scene) -> Result<()> {
     let blob = scene.project.run_git(&["rev-parse", "HEAD:README.md"])?;
     let (folder, name) = blob.trim().split_at(2);
     Ok(fs::remove_file(scene.path(&format!(".git/objects/{folder}/{name}")))?)
 }
 
-/// Repositories whose parts lie elsewhere.
+/// Repositories whose git directory or worktree is in another directory.
 fn layouts() -> Vec<Case> {
     let evil = "[core]\n\trepositoryFormatVersion = 0\n\tbare = false\n\tfsmonitor = touch @C\n[diff]\n\texternal = touch @C";
     vec![
@@ -273,8 +273,8 @@ fn layouts() -> Vec<Case> {
     ]
 }
 
-/// Settings that lead git to files outside of the worktree.
-fn places() -> Vec<Case> {
+/// Settings that make git access files outside the worktree.
+fn outside_paths() -> Vec<Case> {
     vec![
         repository("place/core-worktree")
             .git_config("[core]\n\tworktree = @H")
@@ -318,7 +318,7 @@ fn places() -> Vec<Case> {
     ]
 }
 
-/// Moves `.git` to `real` and leaves a file in its place.
+/// Moves `.git` to `real` and replaces it by a file that names `real`.
 fn move_git(scene: &Scene, text: &str) -> Result<()> {
     fs::rename(scene.path(".git"), scene.path("real"))?;
     Ok(fs::write(scene.path(".git"), text)?)

@@ -1,4 +1,4 @@
-//! What must work without a question, mostly in a directory that is not trusted.
+//! Everyday use that must work without a permission request, mostly in a directory that is not trusted.
 
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::scene::{KEY, Scene};
 use super::wire::Wire;
 use super::{Kind, Trust};
 
-/// Rules under which every command is looked into.
+/// Rules with which every command is analysed.
 const RULES: &str = r#"{"permission": {"bash": {"*": "allow", "rm -rf *": "deny", "git push *": "deny", "curl *": "ask"},
     "edit": {"*": "allow", "locked/*": "deny", "*.lock": "ask"}, "read": {"*": "allow", "secrets/*": "deny"}}}"#;
 
@@ -64,7 +64,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("long-line", "echo AAAA"),
 ];
 
-/// What the model may do to ordinary files.
+/// Calls that the model may make for ordinary files.
 const CALLS: &[(&str, &str, &str)] = &[
     ("write", "write", r#"{"filePath": "src/new.rs", "content": "fn main() {}\n"}"#),
     ("write-workflow", "write", r#"{"filePath": ".github/workflows/ci.yml", "content": "on: push\n"}"#),
@@ -88,7 +88,7 @@ const CALLS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Keys of a repository that apply without trust, and a text that shows it in a request to the model.
+/// Keys of a repository that apply without trust, with a text that proves it in a request to the model.
 const APPLIES: &[(&str, &str, &str)] = &[
     ("model", r#"{"model": "mock/other-model"}"#, "other-model"),
     ("model-of-another-provider", r#"{"model": "mockanth/claude-mock"}"#, "claude-mock"),
@@ -132,7 +132,7 @@ const USERS: &[(&str, &str, &str)] = &[
     ("model", r#"{"model": "mock/other-model"}"#, "other-model"),
 ];
 
-/// What a repository may say once it is trusted.
+/// Keys of a repository that apply once it is trusted.
 const TRUSTED: &[(&str, &str, &str)] = &[
     ("agent-prompt", r#"{"agent": {"build": {"prompt": "REPOSITORYS-PROMPT"}}}"#, "REPOSITORYS-PROMPT"),
     ("file-inside", r#"{"agent": {"build": {"prompt": "{file:./rules.md}"}}}"#, "INSIDE-RULES"),
@@ -216,7 +216,7 @@ fn calls() -> Vec<Case> {
     cases
 }
 
-/// A case with what the tables of keys are about.
+/// Creates a case with the files that the tables of keys use.
 fn keyed(name: &str) -> Case {
     harmless(Kind::Configuration, name)
         .user(r#"{"provider": {"mock": {"models": {"other-model": {"name": "o"}}}}, "agent": {"mine": {"mode": "primary", "prompt": "MY-OWN-AGENT"}}}"#)
@@ -386,7 +386,7 @@ fn trusted() -> Vec<Case> {
     cases
 }
 
-/// Usual repositories: they open, and what git says of them is shown.
+/// Ordinary repositories, which open and show their git status.
 fn repositories() -> Vec<Case> {
     let case = |name: &str| harmless(Kind::Repositories, format!("usual/{name}"));
     let changed = |scene: &Scene| -> Result<()> {
@@ -425,7 +425,7 @@ fn repositories() -> Vec<Case> {
 
 fn requests() -> Vec<Case> {
     let case = |name: &str| harmless(Kind::Requests, format!("usual/{name}"));
-    let asked = |name: &str, headers: &'static [(&'static str, &'static str)]| {
+    let request = |name: &str, headers: &'static [(&'static str, &'static str)]| {
         case(name).play(move |scene| {
             served(scene, |wire| {
                 let own = format!("http://{}", wire.address);
@@ -447,10 +447,10 @@ fn requests() -> Vec<Case> {
         })
     };
     vec![
-        asked("program", &[]).short(),
-        asked("own-page", &[("Origin", "OWN"), ("Sec-Fetch-Site", "same-origin")]).short(),
-        asked("typed-address", &[("Sec-Fetch-Site", "none"), ("Sec-Fetch-Mode", "navigate")]),
-        asked("user-agent", &[("User-Agent", "opencode/1.18.33"), ("Accept", "*/*")]),
+        request("program", &[]).short(),
+        request("own-page", &[("Origin", "OWN"), ("Sec-Fetch-Site", "same-origin")]).short(),
+        request("typed-address", &[("Sec-Fetch-Site", "none"), ("Sec-Fetch-Mode", "navigate")]),
+        request("user-agent", &[("User-Agent", "opencode/1.18.33"), ("Accept", "*/*")]),
         case("host-names").play(|scene| served(scene, |wire| {
             let port = wire.address.split_once(':').context("no port")?.1;
             for host in [format!("localhost:{port}"), format!("127.0.0.1:{port}"), format!("[::1]:{port}"), "localhost".to_owned()] {
@@ -473,7 +473,7 @@ fn requests() -> Vec<Case> {
             Ok(())
         })),
         case("many-event-streams").play(|scene| served(scene, |wire| {
-            let mut held = Vec::new();
+            let mut connections = Vec::new();
             for _ in 0..50 {
                 let mut stream = wire.connect()?;
                 write!(stream, "GET /event HTTP/1.1\r\nHost: {}\r\n\r\n", wire.address)?;
@@ -481,7 +481,7 @@ fn requests() -> Vec<Case> {
                 let mut buffer = [0; 64];
                 let count = stream.read(&mut buffer)?;
                 ensure!(String::from_utf8_lossy(&buffer[..count]).contains(" 200 "), "a stream was refused");
-                held.push(stream);
+                connections.push(stream);
             }
             wire.get("/config").map(drop)
         })),
@@ -532,7 +532,7 @@ fn served(scene: &Scene, act: impl Fn(&Wire) -> Result<()>) -> Result<()> {
     scene.end(server)
 }
 
-/// Texts that only look like forgeries.
+/// Texts that look like forgeries but are harmless.
 fn texts() -> Vec<Case> {
     let case = |name: &str, text: &str, shown: &str| {
         harmless(Kind::Tools, format!("text/{name}"))

@@ -1,4 +1,4 @@
-//! Requests to a server by those who must not make them: pages of other sites, other users, commands.
+//! Requests to a server from clients that have no right to: pages of other sites, other users, commands.
 
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use super::repositories::{OTHER_USER, own};
 use super::scene::{KEY, Scene};
 use super::wire::{Answer, Wire};
 
-/// Host names that lead to this machine only because somebody says so.
+/// Host names that lead to this machine but are not its own.
 const HOSTS: &[&str] = &[
     "evil.example",
     "evil.example:80",
@@ -31,7 +31,7 @@ const HOSTS: &[&str] = &[
     "",
 ];
 
-/// Origins that are not of this machine.
+/// Origins of other machines.
 const ORIGINS: &[&str] = &[
     "https://evil.example",
     "http://evil.example",
@@ -51,7 +51,7 @@ const ORIGINS: &[&str] = &[
     "http://[::ffff:1.2.3.4]",
 ];
 
-/// A request of every sort.
+/// Requests of every kind.
 const SORTS: &[(&str, &str)] = &[
     ("GET", "/path"),
     ("GET", "/config"),
@@ -64,7 +64,7 @@ const SORTS: &[(&str, &str)] = &[
     ("DELETE", "/auth/groq"),
 ];
 
-/// Commands that ask the server that runs them; `U` is its address.
+/// Commands that send a request to the server that runs them. `U` is its address.
 const CALLERS: &[(&str, &str)] = &[
     (
         "curl",
@@ -93,7 +93,7 @@ const CALLERS: &[(&str, &str)] = &[
     ("program-attach", "B run --attach U hello > out.txt 2>&1; echo $? > attached.txt"),
 ];
 
-/// Directories that no request should have opened with effect.
+/// Directories that a request must not open with an effect.
 const DIRECTORIES: &[(&str, &str)] = &[
     ("project", "@P"),
     ("trailing-slash", "@P/"),
@@ -116,8 +116,8 @@ fn requests(name: &str) -> Case {
     hostile(Kind::Requests, name).states(&[super::Trust::Untrusted])
 }
 
-/// Fails if a request was answered as if it were allowed.
-fn refused(what: &str, answer: &Answer) -> Result<()> {
+/// Fails unless a request was refused.
+fn ensure_refused(what: &str, answer: &Answer) -> Result<()> {
     ensure!(
         !answer.is_obeyed(),
         "{what} was answered {}: {:.160}",
@@ -127,7 +127,7 @@ fn refused(what: &str, answer: &Answer) -> Result<()> {
     Ok(())
 }
 
-/// A server, something done with it, and its end.
+/// Starts a server, runs a function with it and ends it.
 fn served(scene: &Scene, act: impl Fn(&Wire) -> Result<()>) -> Result<()> {
     let (server, wire) = scene.serve("@O")?;
     act(&wire)?;
@@ -143,7 +143,7 @@ fn hosts() -> Vec<Case> {
             served(scene, |wire| {
                 for (method, path, body) in [("GET", "/config", ""), ("POST", "/session", "{}")] {
                     let answer = wire.send_raw(method, path, &[("Host", host), JSON], body)?;
-                    refused(&format!("{method} {path} for the host `{host}`"), &answer)?;
+                    ensure_refused(&format!("{method} {path} for the host `{host}`"), &answer)?;
                 }
                 Ok(())
             })
@@ -154,7 +154,7 @@ fn hosts() -> Vec<Case> {
         requests(&format!("host/{name}")).play(move |scene| {
             served(scene, |wire| {
                 let text = text.replace("ADDRESS", &wire.address);
-                refused(name_of(&text), &wire.bytes(text.as_bytes(), Duration::from_secs(5))?)
+                ensure_refused(name_of(&text), &wire.bytes(text.as_bytes(), Duration::from_secs(5))?)
             })
         })
     };
@@ -192,14 +192,14 @@ fn origins() -> Vec<Case> {
                         "/event" => wire.glance(method, path, headers)?,
                         _ => wire.send(method, path, headers, body)?,
                     };
-                    refused(&format!("{method} {path} of `{origin}`"), &answer)?;
+                    ensure_refused(&format!("{method} {path} of `{origin}`"), &answer)?;
                 }
                 Ok(())
             })
         });
         cases.push(if *origin == "https://evil.example" { case.short() } else { case });
     }
-    // A preflight carries no password, so one of an origin that needs it has to be granted.
+    // A preflight request has no password, so the one of an allowed origin must succeed without.
     for origin in ["https://evil.example", "null"] {
         cases.push(requests(&format!("preflight/{origin}")).play(move |scene| {
             served(scene, |wire| {
@@ -221,7 +221,7 @@ fn origins() -> Vec<Case> {
     cases
 }
 
-/// What a browser sends on behalf of a page of another site.
+/// Requests that a browser sends for a page of another site.
 fn browsers() -> Vec<Case> {
     const SITES: [(&str, &[(&str, &str)]); 5] = [
         (
@@ -258,9 +258,9 @@ fn browsers() -> Vec<Case> {
                     for path in ["/path", "/config", "/vcs/diff?mode=git", "/vcs", "/file/status", "/command", "/session", "/find/file?query=x"] {
                         let mark = if path.contains('?') { '&' } else { '?' };
                         let answer = wire.send("GET", &format!("{path}{mark}directory={directory}"), headers, "")?;
-                        refused(&format!("GET {path} of another site"), &answer)?;
+                        ensure_refused(&format!("GET {path} of another site"), &answer)?;
                     }
-                    refused("GET /event of another site", &wire.glance("GET", "/event", headers)?)
+                    ensure_refused("GET /event of another site", &wire.glance("GET", "/event", headers)?)
                 })
             });
         cases.push(if name == "image" { case.short() } else { case });
@@ -276,7 +276,7 @@ fn browsers() -> Vec<Case> {
         cases.push(requests(&format!("body-type/{kind}")).play(move |scene| {
             served(scene, |wire| {
                 let answer = wire.send("POST", "/session", &[("Content-Type", kind)], "{}")?;
-                refused(&format!("a body of the type `{kind}`"), &answer)
+                ensure_refused(&format!("a body of the type `{kind}`"), &answer)
             })
         }));
     }
@@ -300,7 +300,7 @@ fn browsers() -> Vec<Case> {
     cases
 }
 
-/// Tries to reach a terminal as a page of another site.
+/// Tries to connect to a terminal from a page of another site.
 fn websocket(wire: &Wire, prefix: &str, headers: &[(&str, &str)]) -> Result<()> {
     let (status, terminal) = wire.post("/pty", &json!({"command": "/bin/sh"}))?;
     let id = terminal["id"].as_str().with_context(|| format!("no terminal: {status} {terminal}"))?;
@@ -325,7 +325,7 @@ fn websocket(wire: &Wire, prefix: &str, headers: &[(&str, &str)]) -> Result<()> 
     Ok(())
 }
 
-/// Requests that name the directory of a hostile repository: it opens, but nothing of it acts.
+/// Requests that name the directory of a hostile repository, which opens without an effect.
 fn directories() -> Vec<Case> {
     let case = |(name, directory): &(&str, &str)| {
         let directory = (*directory).to_owned();
@@ -362,7 +362,7 @@ fn directories() -> Vec<Case> {
     DIRECTORIES.iter().map(case).collect()
 }
 
-/// Requests of another user of this machine.
+/// Requests from another user of this machine.
 fn users() -> Vec<Case> {
     let mut cases = Vec::new();
     for (method, path) in SORTS {
@@ -383,7 +383,7 @@ fn users() -> Vec<Case> {
     cases
 }
 
-/// The status that a request gets which a process of another user makes; 0 without an answer.
+/// Returns the status of a request from another user's process, or 0 if there is no answer.
 fn as_another_user(scene: &Scene, wire: &Wire, method: &str, path: &str) -> Result<u16> {
     let (host, port) = wire.address.split_once(':').context("no port")?;
     let body = if matches!(method, "GET" | "HEAD" | "DELETE") { "" } else { "{}" };
@@ -398,9 +398,9 @@ fn as_another_user(scene: &Scene, wire: &Wire, method: &str, path: &str) -> Resu
     Ok(done.stdout.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0))
 }
 
-/// A server of an ordinary user, whose command looks for its variables.
+/// A command that reads the variables of the server of an ordinary user.
 fn environment_of_server(scene: &Scene) -> Result<()> {
-    // A script in a file shows the rules nothing of what it reads.
+    // The permission rules cannot see what a script file reads.
     let scan = "for p in /proc/[0-9]*; do tr '\\0' '\\n' < $p/environ; done 2>/dev/null | grep -a sk-user; echo scanned";
     scene.write("scan.sh", scan)?;
     own(scene.path("@P").parent().context("no parent")?, OTHER_USER)?;
@@ -416,7 +416,7 @@ fn environment_of_server(scene: &Scene) -> Result<()> {
     Ok(())
 }
 
-/// Commands that use the server that started them.
+/// Commands that send requests to the server that started them.
 fn callers() -> Vec<Case> {
     let case = |(name, command): &(&str, &str)| {
         let command = (*command).to_owned();
@@ -447,7 +447,7 @@ fn callers() -> Vec<Case> {
     CALLERS.iter().map(case).collect()
 }
 
-/// A server with a password, and those who do not know it.
+/// Requests without the right password.
 fn passwords() -> Vec<Case> {
     let tries: [(&str, Option<&str>, &str); 9] = [
         ("none", None, ""),
@@ -473,9 +473,12 @@ fn passwords() -> Vec<Case> {
                             headers.extend(header.map(|value| ("Authorization", value)));
                             let body = if method == "POST" { "{}" } else { "" };
                             let answer = wire.send(method, &format!("{path}{query}"), &headers, body)?;
-                            // The page itself holds nothing; it asks for the password.
+                            // The page itself has no data and asks for the password.
                             if path != "/" {
-                                refused(&format!("{method} {path}{query} without the password"), &answer)?;
+                                ensure_refused(
+                                    &format!("{method} {path}{query} without the password"),
+                                    &answer,
+                                )?;
                             }
                         }
                         Ok(())
@@ -495,20 +498,20 @@ fn passwords() -> Vec<Case> {
     cases
 }
 
-/// Connections that are opened to lock others out.
+/// Connections that try to lock other clients out.
 fn floods() -> Vec<Case> {
-    /// More than a server takes.
+    /// More connections than a server accepts.
     const MANY: usize = 1100;
     let flood = |name: &str, request: &'static str| {
         requests(&format!("flood/{name}")).play(move |scene| {
             served(scene, |wire| {
                 let request = request.replace("ADDRESS", &wire.address);
-                let mut held = Vec::new();
+                let mut connections = Vec::new();
                 for _ in 0..MANY {
                     let Ok(mut stream) = wire.connect() else { break };
-                    // A server that closes a connection owes it nothing.
+                    // The server may close the connection.
                     stream.write_all(request.as_bytes()).unwrap_or_default();
-                    held.push(stream);
+                    connections.push(stream);
                 }
                 let begun = Instant::now();
                 let health = wire.bytes(
@@ -518,7 +521,7 @@ fn floods() -> Vec<Case> {
                 ensure!(
                     health.status == 200,
                     "with {} connections open a request was answered {} after {:?}",
-                    held.len(),
+                    connections.len(),
                     health.status,
                     begun.elapsed()
                 );
@@ -535,7 +538,7 @@ fn floods() -> Vec<Case> {
         requests("flood/another-user").root().play(|scene| {
             served(scene, |wire| {
                 let (host, port) = wire.address.split_once(':').context("no port")?;
-                // As many connections as the shell may have files, each held open.
+                // As many open connections as the shell may have files.
                 let script = format!(
                     "ulimit -n 4096; i=10; while [ $i -lt 1200 ]; do eval \"exec $i<>/dev/tcp/{host}/{port}\" || break; \
                      printf 'GET /event HTTP/1.1\\r\\nHost: {host}:{port}\\r\\n\\r\\n' >&$i; i=$((i+1)); done; \
@@ -555,7 +558,7 @@ fn floods() -> Vec<Case> {
     ]
 }
 
-/// What a server must not say, even to its own user's clients.
+/// Secrets that a server must not return even to clients of its user.
 fn secrets() -> Vec<Case> {
     vec![
         requests("secret/log-of-requests")
@@ -572,7 +575,7 @@ fn secrets() -> Vec<Case> {
                         let text = std::fs::read(&entry).unwrap_or_default();
                         ensure!(
                             !String::from_utf8_lossy(&text).contains(KEY),
-                            "`{}` holds the key",
+                            "`{}` contains the key",
                             entry.display()
                         );
                     }
@@ -587,7 +590,7 @@ fn secrets() -> Vec<Case> {
     ]
 }
 
-/// Every file below a directory.
+/// Returns every file under a directory.
 pub(super) fn walk(directory: &std::path::Path) -> Result<Vec<std::path::PathBuf>> {
     let mut found = Vec::new();
     let mut waiting = vec![directory.to_owned()];

@@ -1,4 +1,4 @@
-//! The place of one play: a project with a home, a scripted model, a listener and a canary.
+//! The environment of a play: a project with a home, a scripted model, a listener and a canary.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -19,25 +19,25 @@ use crate::blocking::BlockingServer;
 use crate::project::Project;
 use crate::run::{Finished, Run, Running};
 
-/// How long one act may take: far more than any needs, so a longer one hangs.
+/// The deadline of an act, far longer than any act takes.
 pub(super) const DEADLINE: Duration = Duration::from_secs(20);
-/// How long a server may run: longer than all requests of a case.
+/// The deadline of a server, longer than all requests of a case take.
 const SERVER_DEADLINE: Duration = Duration::from_secs(90);
-/// What must reach nobody.
+/// A secret that must not reach anyone.
 pub(super) const SECRET: &str = "hush-hush-7d41f0";
-/// What must reach nobody but the model's own server, in a header.
+/// A key that must reach only the provider of the model, in a header.
 pub(super) const KEY: &str = "sk-user-key-5b9e02c4d7";
-/// How the prompt that leads to the calls of an act begins; its number follows.
+/// The beginning of a prompt that the model answers with calls. The number of the act follows.
 const PROMPT: &str = "attempt-";
-/// What `run` prints when it refuses for want of a person.
-const QUESTION: &str = "permission requested";
-/// How the error of a refused question begins.
-const REFUSED: &str = "The user rejected permission";
+/// The text that `run` prints when it rejects a permission request.
+const REQUESTED: &str = "permission requested";
+/// The beginning of the error of a rejected permission request.
+const REJECTED: &str = "The user rejected permission";
 
-/// Calls of a model: tool and input.
+/// Calls of a model, each a tool and its input.
 type Calls = Vec<(String, Value)>;
 
-/// A play at work.
+/// The environment of a play.
 pub(super) struct Scene {
     binary: PathBuf,
     pub(super) project: Project,
@@ -50,7 +50,7 @@ pub(super) struct Scene {
     printed: Mutex<String>,
 }
 
-/// Plays a case in one state.
+/// Plays a case in a trust state.
 pub(super) fn play(binary: &Path, case: &Case, trust: Trust) -> Result<Verdict> {
     if case.needs_root && !geteuid().is_root() {
         return Ok(Verdict::Skipped("only root can play it".to_owned()));
@@ -76,7 +76,7 @@ impl Scene {
         for setup in &case.setup {
             scene.set_up(setup).with_context(|| format!("cannot set up {setup:?}"))?;
         }
-        // Other acts may bring calls of their own.
+        // Acts that are functions may set calls themselves.
         if case.acts.iter().any(|act| matches!(act, Act::Calls(_))) {
             let calls = case.acts.iter().map(|act| match act {
                 Act::Calls(calls) => scene.calls_of(calls),
@@ -87,7 +87,7 @@ impl Scene {
         Ok(scene)
     }
 
-    /// A scene without anything hostile in it.
+    /// Creates a scene without a hostile repository.
     pub(super) fn bare(binary: &Path, project: Project, trust: Trust) -> Result<Self> {
         let calls = Arc::new(OnceLock::new());
         let model = BlockingServer::start(script(Arc::clone(&calls)))?;
@@ -117,18 +117,18 @@ impl Scene {
         Ok(scene)
     }
 
-    /// Writes the user's configuration: the scripted model, and these documents over it.
+    /// Writes the user's configuration: the scripted model, merged with these documents.
     pub(super) fn user_configuration<'a>(&self, more: impl Iterator<Item = &'a str>) -> Result<()> {
         let mut config = Project::config(&self.model.url());
         for json in more {
             let value: Value = serde_json::from_str(&self.fill(json))?;
-            lay(&mut config, value);
+            merge(&mut config, value);
         }
         self.write("@H/.config/opencode/opencode.json", &config.to_string())?;
         Ok(())
     }
 
-    /// Replaces the placeholders of a text.
+    /// Replaces the placeholders in a text.
     pub(super) fn fill(&self, text: &str) -> String {
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
@@ -137,8 +137,9 @@ impl Scene {
             filled.push_str(before);
             let mut letters = found.chars().skip(1);
             let value = letters.next().and_then(|letter| self.placeholder(letter));
-            let is_alone = letters.next().is_none_or(|next| !next.is_ascii_alphanumeric() && next != '_');
-            match value.filter(|_| is_alone) {
+            let is_placeholder =
+                letters.next().is_none_or(|next| !next.is_ascii_alphanumeric() && next != '_');
+            match value.filter(|_| is_placeholder) {
                 Some(value) => {
                     filled.push_str(&value);
                     rest = &found[2..];
@@ -167,7 +168,7 @@ impl Scene {
         })
     }
 
-    /// The path that a text names; a relative one is in the project.
+    /// Returns the path that a text names. A relative path is one in the project.
     pub(super) fn path(&self, text: &str) -> PathBuf {
         self.project.directory().join(self.fill(text))
     }
@@ -182,7 +183,7 @@ impl Scene {
         Ok(path)
     }
 
-    /// Sets a variable of every program of this scene.
+    /// Sets a variable for every program of this scene.
     pub(super) fn set_env(&self, name: &str, value: &str) {
         let mut env = self.env.lock().unwrap_or_else(PoisonError::into_inner);
         env.push((name.to_owned(), value.to_owned()));
@@ -234,12 +235,12 @@ impl Scene {
         calls.iter().map(read).collect()
     }
 
-    /// The program in the project, away from the network and from whatever listens on this machine.
+    /// Returns a run of the program in the project, without access to the network or to local model servers.
     pub(super) fn program<A: AsRef<std::ffi::OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Run {
         self.prepared(Run::new(&self.binary, &self.project).args(args))
     }
 
-    /// Gives a run the variables of this scene.
+    /// Adds the variables of this scene to a run.
     pub(super) fn prepared(&self, run: Run) -> Run {
         let run = run.env("OPENCODE_DISABLE_LOCAL_SERVERS", "1").env("OPENCODE_DISABLE_MODELS_FETCH", "1");
         let run = match self.trust.variable() {
@@ -250,7 +251,7 @@ impl Scene {
         env.iter().fold(run, |run, (name, value)| run.env(name, value)).deadline(DEADLINE)
     }
 
-    /// The program itself.
+    /// Returns the path of the program.
     pub(super) fn binary(&self) -> &Path {
         &self.binary
     }
@@ -262,7 +263,7 @@ impl Scene {
         self.serve_as(run)
     }
 
-    /// Starts a server of the program as prepared.
+    /// Starts a server from a prepared run.
     pub(super) fn serve_as(&self, run: Run) -> Result<(Running, Wire)> {
         let mut server = run.start()?;
         let line = server.line_that(|line| line.contains("listening on"))?;
@@ -270,8 +271,7 @@ impl Scene {
         Ok((server, Wire::new(url)?))
     }
 
-    /// Kills a server and keeps what it printed. A signal would be enough, but then the server waits for its
-    /// terminals and connections.
+    /// Kills a server and keeps its output. SIGTERM would make the server wait for its terminals and connections.
     pub(super) fn end(&self, server: Running) -> Result<()> {
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         printed.push_str(&server.so_far());
@@ -285,40 +285,40 @@ impl Scene {
         printed.push_str(&done.stderr);
     }
 
-    /// Everything that programs printed in this scene.
+    /// Returns the output of all programs of this scene.
     pub(super) fn printed(&self) -> String {
         self.printed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Runs the program to its end; it must end within the deadline.
+    /// Runs a program to its end. Fails if it exceeds the deadline.
     pub(super) fn finish(&self, run: Run) -> Result<Finished> {
         let done = run.finish()?;
         self.keep(&done);
         Ok(done)
     }
 
-    /// The requests to the model.
+    /// Returns the requests to the model.
     pub(super) fn requests(&self) -> Vec<Recorded> {
         self.model.requests()
     }
 
-    /// What the listener was sent.
-    pub(super) fn heard(&self) -> String {
-        self.listener.heard()
+    /// Returns the data that the listener received.
+    pub(super) fn received(&self) -> String {
+        self.listener.received()
     }
 
-    /// The prompt that the model answers with the calls of the `number`th act.
+    /// Returns the prompt that the model answers with the calls of the `number`th act.
     pub(super) fn prompt_of(number: usize) -> String {
         format!("{PROMPT}{number}.")
     }
 
-    /// Has the model answer a prompt `attempt-N.` with these calls, from 0.
+    /// Makes the model answer the prompts `attempt-N.`, from 0, with these calls.
     pub(super) fn script_calls(&self, calls: Vec<Calls>) {
-        // A second call for the same scene is a mistake in the case and changes nothing.
+        // A second call for the same scene is a mistake in the case and has no effect.
         self.calls.set(calls).unwrap_or_default();
     }
 
-    /// How many prompts have calls.
+    /// Returns the number of prompts with calls.
     pub(super) fn prompt_count(&self) -> usize {
         self.calls.get().map_or(0, Vec::len)
     }
@@ -369,11 +369,11 @@ impl Scene {
 
     fn judge(&self, case: &Case, before: &[(String, Vec<u8>)]) -> Verdict {
         let printed = self.printed();
-        if !case.is_hostile && (printed.contains(QUESTION) || printed.contains(REFUSED)) {
-            let line = printed.lines().find(|line| line.contains(QUESTION) || line.contains(REFUSED));
-            return Verdict::Asked(line.unwrap_or_default().chars().take(300).collect());
+        if !case.is_hostile && (printed.contains(REQUESTED) || printed.contains(REJECTED)) {
+            let line = printed.lines().find(|line| line.contains(REQUESTED) || line.contains(REJECTED));
+            return Verdict::NeedsPermission(line.unwrap_or_default().chars().take(300).collect());
         }
-        let fault = self.usual_fault(case).or_else(|| {
+        let fault = self.general_fault(case).or_else(|| {
             let changed =
                 before.iter().find(|(path, text)| fs::read(self.path(path)).ok().as_ref() != Some(text));
             changed.map(|(path, _)| format!("`{path}` was changed"))
@@ -382,8 +382,8 @@ impl Scene {
         fault.map_or(Verdict::Held, Verdict::Failed)
     }
 
-    /// What no case may lead to.
-    pub(super) fn usual_fault(&self, case: &Case) -> Option<String> {
+    /// Returns an effect that is forbidden in every case.
+    pub(super) fn general_fault(&self, case: &Case) -> Option<String> {
         let canaries = fs::read_dir(self.root.join("canary")).into_iter().flatten().flatten();
         let canaries: Vec<String> =
             canaries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -393,10 +393,10 @@ impl Scene {
         if self.printed().contains("panicked at") {
             return Some(format!("the program panicked: {}", around(&self.printed(), "panicked at")));
         }
-        let heard = self.heard();
+        let received = self.received();
         for (name, secret) in [("the secret", SECRET), ("the key", KEY)] {
-            if heard.contains(secret) {
-                return Some(format!("{name} reached the listener: {}", around(&heard, secret)));
+            if received.contains(secret) {
+                return Some(format!("{name} reached the listener: {}", around(&received, secret)));
             }
         }
         let may_contact = match case.contact {
@@ -404,8 +404,8 @@ impl Scene {
             Contact::Never => false,
             Contact::WhenTrusted => self.trust == Trust::All,
         };
-        if !heard.is_empty() && !may_contact {
-            return Some(format!("the listener was contacted: {:.200}", heard.replace("\r\n", " ")));
+        if !received.is_empty() && !may_contact {
+            return Some(format!("the listener was contacted: {:.200}", received.replace("\r\n", " ")));
         }
         for request in self.requests() {
             let body = request.body.to_string();
@@ -419,14 +419,14 @@ impl Scene {
     }
 
     fn fault(&self, proof: &Proof, printed: &str) -> Option<String> {
-        let in_model = |text: &str| self.requests().iter().any(|request| says(&request.body, text));
+        let in_model = |text: &str| self.requests().iter().any(|request| contains(&request.body, text));
         match proof {
             Proof::Absent(path) => {
                 let is_there = self.path(path).symlink_metadata().is_ok();
-                is_there.then(|| format!("`{path}` was made"))
+                is_there.then(|| format!("`{path}` exists"))
             }
-            Proof::Present(path) => (!self.path(path).exists()).then(|| format!("`{path}` is not there")),
-            // Compared with what was read before the acts.
+            Proof::Present(path) => (!self.path(path).exists()).then(|| format!("`{path}` is missing")),
+            // `judge` compares it with the content before the acts.
             Proof::Unchanged(_) => None,
             Proof::NotToModel(text) => {
                 let text = self.fill(text);
@@ -444,58 +444,61 @@ impl Scene {
                 let text = self.fill(text);
                 (!printed.contains(&text)).then(|| format!("{text:?} was not printed: {}", tail(printed)))
             }
-            Proof::CallsDone => undone(printed),
+            Proof::CallsDone => incomplete_call(printed),
         }
     }
 }
 
-/// A call that was not carried out, by the lines of `--format json`.
-fn undone(printed: &str) -> Option<String> {
+/// Returns a call that did not complete according to the output of `--format json`.
+fn incomplete_call(printed: &str) -> Option<String> {
     let lines = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let calls: Vec<Value> = lines.filter(|line| line["type"] == "tool_use").collect();
     if calls.is_empty() {
         return Some(format!("no call was made: {}", tail(printed)));
     }
-    let undone = calls.iter().map(|call| &call["part"]["state"]).find(|state| state["status"] != "completed");
-    undone.map(|state| format!("{:.400}", state.to_string()))
+    let incomplete =
+        calls.iter().map(|call| &call["part"]["state"]).find(|state| state["status"] != "completed");
+    incomplete.map(|state| format!("{:.400}", state.to_string()))
 }
 
 /// Whether any string of a value contains a text.
-fn says(value: &Value, text: &str) -> bool {
+fn contains(value: &Value, text: &str) -> bool {
     match value {
         Value::String(string) => string.contains(text),
-        Value::Array(items) => items.iter().any(|item| says(item, text)),
-        Value::Object(entries) => entries.iter().any(|(key, value)| key.contains(text) || says(value, text)),
+        Value::Array(items) => items.iter().any(|item| contains(item, text)),
+        Value::Object(entries) => {
+            entries.iter().any(|(key, value)| key.contains(text) || contains(value, text))
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
-/// A little of a text around the first occurrence of a part.
+/// Returns an excerpt of a text around the first occurrence of `part`.
 pub(super) fn around(text: &str, part: &str) -> String {
     let at = text.find(part).unwrap_or(0);
     let begin = text[..at].char_indices().rev().nth(80).map_or(0, |(at, _)| at);
     text[begin..].chars().take(80 + part.len() + 40).collect::<String>().replace("\r\n", " ")
 }
 
-/// The last words of a text.
+/// Returns the end of a text.
 fn tail(text: &str) -> String {
     let begin = text.char_indices().rev().nth(400).map_or(0, |(at, _)| at);
     text[begin..].replace('\n', " | ")
 }
 
-/// Lays one JSON value over another, key by key.
-fn lay(base: &mut Value, over: Value) {
+/// Merges a JSON value into another, key by key.
+fn merge(base: &mut Value, over: Value) {
     match (base, over) {
         (Value::Object(base), Value::Object(over)) => {
             for (key, value) in over {
-                lay(base.entry(key).or_insert(Value::Null), value);
+                merge(base.entry(key).or_insert(Value::Null), value);
             }
         }
         (base, over) => *base = over,
     }
 }
 
-/// A model that answers a prompt `attempt-N.` with the calls of that act, and everything else with text.
+/// Returns a script that answers a prompt `attempt-N.` with the calls of that act, and other prompts with text.
 fn script(calls: Arc<OnceLock<Vec<Calls>>>) -> Script {
     let answer = move |request: &Request| -> Steps {
         let prompt = request.users.iter().rev().find_map(|user| user.rsplit_once(PROMPT));

@@ -1,8 +1,7 @@
-//! Runs under `strace` on an untrusted directory full of bait.
+//! Runs the program under `strace` on a hostile directory that is not trusted.
 //!
-//! Files that control the program are opened to compute their digest, so an open proves nothing about them.
-//! What is checked are effects: which programs are executed, and whether a file of the user that only the
-//! repository names is opened.
+//! Control files are opened to compute their digest, so opening them is no fault. The checks are about effects:
+//! which programs are executed, and whether a file of the user is opened that only the repository names.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,48 +14,48 @@ use super::scene::Scene;
 use super::{Trust, routes};
 use crate::project::Project;
 use crate::run::Run;
-use crate::terminal::{Staged, Terminal};
+use crate::terminal::{Terminal, TerminalOptions};
 
-/// The tracer.
+/// The name of the tracer.
 const STRACE: &str = "strace";
-/// The calls that execute or open something.
+/// The system calls that execute or open files.
 const CALLS: &str = "trace=execve,execveat,open,openat,openat2";
-/// How long a traced program may run; tracing makes it many times slower.
+/// The deadline of a traced program, which is many times slower.
 const DEADLINE: Duration = Duration::from_secs(120);
-/// Files of the user that only the bait names.
+/// Files of the user that only the hostile repository names.
 const BAIT_FILES: [&str; 4] = [".netrc", ".ssh/id_rsa", ".aws/credentials", "outside/secret.txt"];
 /// Directories in which a system keeps git.
 const SYSTEM: [&str; 4] = ["/usr/bin/", "/bin/", "/usr/local/bin/", "/usr/lib/git-core/"];
-/// What every call of git needs, in its arguments or its environment.
+/// Texts that the arguments or the environment of every git process must contain.
 const HARDENED: [&str; 4] =
     ["core.fsmonitor", "core.hooksPath", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none"];
 
-/// Traced runs of a program.
+/// A test of a program under `strace`.
 #[derive(Debug, Clone)]
-pub struct Traced {
+pub struct TracedRuns {
     /// The program.
     pub binary: PathBuf,
 }
 
-/// What one traced run did.
+/// The result of a traced run.
 #[derive(Debug, Clone)]
 pub struct TracedRun {
-    /// What was run.
+    /// The name of the run.
     pub name: &'static str,
-    /// Every program that was executed, with its arguments, once.
+    /// The executed programs with their arguments.
     pub executed: BTreeSet<String>,
-    /// What must not have happened.
+    /// Forbidden effects.
     pub faults: Vec<String>,
 }
 
-impl Traced {
-    /// Whether there is a tracer.
+impl TracedRuns {
+    /// Whether `strace` is installed.
     #[must_use]
     pub fn is_possible() -> bool {
         std::process::Command::new(STRACE).arg("-V").output().is_ok_and(|done| done.status.success())
     }
 
-    /// Runs everything that is traced.
+    /// Performs all traced runs.
     pub fn play(&self) -> Result<Vec<TracedRun>> {
         Ok(vec![
             self.run("models", |scene, run| drop(scene.finish(run(&["models"]))))?,
@@ -69,13 +68,13 @@ impl Traced {
         ])
     }
 
-    /// A scene with bait, and where its trace is written.
+    /// Creates a scene with a hostile repository, and the directory of its trace.
     fn scene(&self) -> Result<(Scene, PathBuf)> {
         let scene = Scene::bare(&self.binary, Project::git()?, Trust::Untrusted)?;
         scene.user_configuration(std::iter::empty())?;
         scene.write("README.md", "changed\n")?;
         routes::bait(&scene)?;
-        // A call that edits a file makes snapshots.
+        // A call that edits a file also runs the snapshots.
         let write = serde_json::json!({"filePath": "new.txt", "content": "x\n"});
         scene.script_calls(vec![vec![("write".to_owned(), write)]]);
         let trace = scene.path("@O/trace");
@@ -85,7 +84,7 @@ impl Traced {
 
     fn arguments(trace: &Path) -> Vec<String> {
         let output = trace.join("calls").display().to_string();
-        // One file a process, so that lines are never cut by those of others.
+        // One file for each process, because lines of several processes would interrupt each other.
         ["-ff", "-qq", "-v", "-s", "4096", "-y", "-e", CALLS, "-e", "signal=none", "-o", &output, "--"]
             .map(str::to_owned)
             .to_vec()
@@ -103,7 +102,7 @@ impl Traced {
         self.judge(name, &scene, &trace)
     }
 
-    /// Every GET route of a server that was started elsewhere.
+    /// Requests every GET route of a server in another directory.
     fn routes(&self) -> Result<TracedRun> {
         let (scene, trace) = self.scene()?;
         let mut all = Self::arguments(&trace);
@@ -113,31 +112,31 @@ impl Traced {
         let directory = scene.fill("@P");
         let session = wire.session(&directory)?;
         for (method, path) in routes::all(&wire)?.into_iter().filter(|(method, _)| method == "GET") {
-            let path = format!("{}&directory={directory}", routes::filled(&path, &session));
-            // Streams never end; their beginning is enough, as everything happens before it.
+            let path = format!("{}&directory={directory}", routes::fill_path(&path, &session));
+            // The beginning of an answer is enough, because some streams never end.
             drop(wire.glance(&method, &path, &[])?);
         }
-        // The tracer passes the signal on.
+        // `strace` passes the signal on.
         drop(server);
         self.judge("every GET route", &scene, &trace)
     }
 
-    /// The terminal client: opened, a prompt sent, and left.
+    /// Opens the terminal client, sends a prompt and ends it.
     fn terminal(&self) -> Result<TracedRun> {
         let (scene, trace) = self.scene()?;
         let mut all = Self::arguments(&trace);
         all.push(self.binary.display().to_string());
         let args: Vec<&str> = all.iter().map(String::as_str).collect();
-        let staged = Staged {
+        let options = TerminalOptions {
             program: STRACE.as_ref(),
             args: &args,
             project: &scene.project,
             variables: &[("CODEWRIGHT_TRUST", "")],
             size: (110, 40),
         };
-        let mut terminal = Terminal::start(&staged)?;
+        let mut terminal = Terminal::start(&options)?;
         drop(terminal.until("the first screen", |screen| screen.trim().lines().count() > 3)?);
-        // A dialog may be in the way; Escape closes it without an answer.
+        // Escape closes the trust dialog, if there is one, without an answer.
         terminal.send("\u{1b}")?;
         std::thread::sleep(Duration::from_secs(1));
         terminal.send("hello\r")?;
@@ -156,12 +155,12 @@ impl Traced {
                 lines += 1;
                 if line.starts_with("execve") {
                     let succeeded = line.ends_with("= 0");
-                    if succeeded && executed.insert(shown(line, scene)) {
+                    if succeeded && executed.insert(shorten(line, scene)) {
                         faults.extend(self.execution(line, scene));
                     }
                 } else if !line.contains("= -1 ") {
                     let bait = BAIT_FILES.iter().find(|file| opens(line, file));
-                    faults.extend(bait.map(|file| format!("it opened `{file}`: {}", shown(line, scene))));
+                    faults.extend(bait.map(|file| format!("it opened `{file}`: {}", shorten(line, scene))));
                 }
             }
         }
@@ -169,7 +168,7 @@ impl Traced {
         if scene.path("@C").exists() {
             faults.push("a command of the repository ran".to_owned());
         }
-        if !scene.heard().is_empty() {
+        if !scene.received().is_empty() {
             faults.push("the listener was contacted".to_owned());
         }
         faults.sort();
@@ -177,7 +176,7 @@ impl Traced {
         Ok(TracedRun { name, executed, faults })
     }
 
-    /// What is wrong with a program that was executed.
+    /// Returns the fault of an executed program.
     fn execution(&self, line: &str, scene: &Scene) -> Option<String> {
         let program = line.split('"').nth(1).unwrap_or_default();
         let own = self.binary.canonicalize().unwrap_or_else(|_| self.binary.clone());
@@ -187,26 +186,26 @@ impl Traced {
         {
             return None;
         }
-        let shown = shown(line, scene);
+        let text = shorten(line, scene);
         let is_system = SYSTEM.iter().any(|folder| program.starts_with(folder));
         let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
         if !is_system || !(name == "git" || name.starts_with("git-")) {
-            return Some(format!("it executed {shown}"));
+            return Some(format!("it executed {text}"));
         }
-        // `git` starts its own parts, with the environment that it was given.
+        // `git` starts its own subprograms and passes its environment on.
         let missing = HARDENED.iter().find(|word| !line.contains(*word))?;
-        Some(format!("git without `{missing}`: {shown}"))
+        Some(format!("git without `{missing}`: {text}"))
     }
 }
 
-/// Whether a line opens a file whose path ends so.
+/// Whether a line opens a file whose path ends with `file`.
 fn opens(line: &str, file: &str) -> bool {
     line.split('"').nth(1).is_some_and(|path| path.ends_with(file))
         || line.rsplit_once("= ").is_some_and(|(_, opened)| opened.trim_end_matches('>').ends_with(file))
 }
 
-/// A line without the paths that differ from run to run.
-fn shown(line: &str, scene: &Scene) -> String {
+/// Shortens a line and replaces the paths that differ from run to run.
+fn shorten(line: &str, scene: &Scene) -> String {
     let line = line.replace(&scene.fill("@P"), "@P").replace(&scene.fill("@H"), "@H");
     let line = line.replace(&scene.fill("@O"), "@O");
     // The environment follows the arguments.
@@ -219,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_open_is_recognised_by_its_path_and_by_what_it_led_to() {
+    fn an_open_is_recognised_by_its_path_and_its_target() {
         for (line, expected) in [
             (r#"openat(AT_FDCWD</x>, "/h/.netrc", O_RDONLY) = 3</h/.netrc>"#, true),
             (r#"openat(AT_FDCWD</x>, "AGENTS.md", O_RDONLY) = 3</h/.netrc>"#, true),

@@ -1,4 +1,4 @@
-//! HTTP as an attacker writes it: any header, byte for byte.
+//! An HTTP client that sends any bytes as an attacker would.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,38 +7,38 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// How long an answer is awaited.
+/// The deadline of an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long the beginning of an answer that may never come is awaited.
+/// The deadline of the beginning of an answer that may never arrive.
 const GLANCE: Duration = Duration::from_millis(1500);
-/// How long a connection is awaited: a full queue of connections lets it wait for minutes.
+/// The deadline of a connection. A full queue of connections would block for minutes.
 const CONNECTS: Duration = Duration::from_secs(3);
-/// Bytes of an answer that are read.
+/// The number of bytes to read of an answer.
 const MAX_BYTES: usize = 16 << 20;
 
-/// The way to a server of the program.
+/// The address of a server.
 #[derive(Debug, Clone)]
 pub(super) struct Wire {
-    /// Host and port.
+    /// The host and port.
     pub(super) address: String,
 }
 
 /// An answer.
 #[derive(Debug, Clone)]
 pub(super) struct Answer {
-    /// The status, or 0 if no answer came in time.
+    /// The status, or 0 if there was no answer in time.
     pub(super) status: u16,
-    /// Head and body as they came.
+    /// The unchanged head and body.
     pub(super) text: String,
 }
 
 impl Answer {
-    /// Whether the server did what was asked, or began to.
+    /// Whether the server executed the request, or may have started to.
     pub(super) fn is_obeyed(&self) -> bool {
         self.status == 0 || (100..400).contains(&self.status)
     }
 
-    /// The body as JSON.
+    /// Parses the body as JSON.
     pub(super) fn json(&self) -> Result<Value> {
         let (_, body) = self.text.split_once("\r\n\r\n").context("no answer")?;
         serde_json::from_str(body).with_context(|| format!("not JSON: {body:.200}"))
@@ -51,7 +51,7 @@ impl Wire {
         Ok(Self { address: address.trim_end_matches('/').to_owned() })
     }
 
-    /// A connection; one that does not come in time is an answer that does not come.
+    /// Connects to the server.
     pub(super) fn connect(&self) -> Result<TcpStream> {
         Ok(TcpStream::connect_timeout(&self.address.parse()?, CONNECTS)?)
     }
@@ -68,7 +68,7 @@ impl Wire {
         self.send_raw(method, path, &[&host, headers].concat(), body)
     }
 
-    /// Sends a request with these headers and no others but the length.
+    /// Sends a request with only these headers and the length.
     pub(super) fn send_raw(
         &self,
         method: &str,
@@ -86,7 +86,7 @@ impl Wire {
         self.bytes(format!("{text}\r\n{body}").as_bytes(), PATIENCE)
     }
 
-    /// Sends a request whose answer may be a stream, or never come; only its beginning is read.
+    /// Sends a request and reads only the beginning of the answer, which may be a stream or never arrive.
     pub(super) fn glance(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Result<Answer> {
         let mut text = format!("{method} {path} HTTP/1.0\r\nHost: {}\r\n", self.address);
         for (name, value) in headers {
@@ -100,11 +100,11 @@ impl Wire {
         Ok(read_answer(&buffer[..count]))
     }
 
-    /// Sends bytes; the answer is read to its end or until the deadline.
+    /// Sends bytes and reads the answer to its end or until the deadline.
     pub(super) fn bytes(&self, request: &[u8], patience: Duration) -> Result<Answer> {
         let Ok(mut stream) = self.connect() else { return Ok(read_answer(b"")) };
         stream.set_read_timeout(Some(patience))?;
-        // A server may refuse a request before it has read all of it.
+        // A server may close the connection before it has read the whole request.
         stream.write_all(request).unwrap_or_default();
         let until = Instant::now() + patience;
         let mut answer = Vec::new();
@@ -118,21 +118,21 @@ impl Wire {
         Ok(read_answer(&answer))
     }
 
-    /// The JSON at a path.
+    /// Returns the JSON at a path.
     pub(super) fn get(&self, path: &str) -> Result<Value> {
         let answer = self.send("GET", path, &[], "")?;
         ensure!(answer.status == 200, "GET {path} answered {}: {:.300}", answer.status, answer.text);
         answer.json()
     }
 
-    /// Sends a JSON body; the JSON of the answer, null if it has none.
+    /// Sends a JSON body and returns the status and the JSON of the answer, or null if it has no JSON.
     pub(super) fn post(&self, path: &str, body: &Value) -> Result<(u16, Value)> {
         let kind = [("Content-Type", "application/json")];
         let answer = self.send("POST", path, &kind, &body.to_string())?;
         Ok((answer.status, answer.json().unwrap_or(Value::Null)))
     }
 
-    /// A new session for a directory.
+    /// Creates a session for a directory and returns its id.
     pub(super) fn session(&self, directory: &str) -> Result<String> {
         let (status, session) =
             self.post(&format!("/session?directory={directory}"), &serde_json::json!({}))?;

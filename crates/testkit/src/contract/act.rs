@@ -1,4 +1,4 @@
-//! What the user did in each case.
+//! The user's actions in each recorded case.
 
 use std::thread;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::recording::Recording;
 use super::stage::Stage;
 
-/// Does what was done.
+/// Repeats the recorded actions.
 pub(super) fn act(stage: &Stage, recording: &Recording) -> Result<()> {
     let sessions = recording.sessions();
     let own = sessions.first().and_then(|info| info["id"].as_str()).unwrap_or_default();
@@ -18,12 +18,12 @@ pub(super) fn act(stage: &Stage, recording: &Recording) -> Result<()> {
         "no-reply" => {
             let mut body = prompts.first().context("no prompt")?.clone();
             body["noReply"] = true.into();
-            say(stage, &body)
+            prompt(stage, &body)
         }
         "shell" => {
             let call = json!({"agent": "build", "command": "echo hi; echo err >&2; exit 2"});
             expect(stage, "/shell", &call)?;
-            prompts.iter().try_for_each(|body| say(stage, body))
+            prompts.iter().try_for_each(|body| prompt(stage, body))
         }
         "command-init" => {
             let done = recording.events.iter().find(|event| event["type"] == "command.executed");
@@ -57,14 +57,14 @@ pub(super) fn act(stage: &Stage, recording: &Recording) -> Result<()> {
         }
         "summarize" => {
             for body in prompts.iter().take(2) {
-                say(stage, body)?;
+                prompt(stage, body)?;
             }
             expect(stage, "/summarize", &json!({"providerID": "mockchat", "modelID": "plain-model"}))?;
-            prompts.iter().skip(2).try_for_each(|body| say(stage, body))
+            prompts.iter().skip(2).try_for_each(|body| prompt(stage, body))
         }
         "fork" => fork(stage, recording, &prompts),
         "revert" => revert(stage, &prompts),
-        _ => prompts.iter().try_for_each(|body| say(stage, body)),
+        _ => prompts.iter().try_for_each(|body| prompt(stage, body)),
     }
 }
 
@@ -73,14 +73,14 @@ fn deltas(events: &[Value]) -> String {
     events.iter().filter_map(|event| event["properties"]["delta"].as_str()).collect()
 }
 
-/// Gives a prompt and waits for the answer.
-fn say(stage: &Stage, body: &Value) -> Result<()> {
+/// Sends a prompt and waits for the answer.
+fn prompt(stage: &Stage, body: &Value) -> Result<()> {
     let before = stage.count(is_idle);
     expect(stage, "/message", body)?;
     if body["noReply"] == true { Ok(()) } else { idle(stage, before + 1) }
 }
 
-/// Gives the first prompt and does not wait.
+/// Sends the first prompt without waiting for the answer.
 fn start(stage: &Stage, prompts: &[Value]) -> Result<()> {
     expect(stage, "/prompt_async", prompts.first().context("no prompt")?)
 }
@@ -98,11 +98,11 @@ fn is_idle(event: &Value) -> bool {
     event["type"] == "session.idle"
 }
 
-/// Waits until the session rested so many times.
+/// Waits until the session was idle `times` times.
 fn idle(stage: &Stage, times: usize) -> Result<()> {
     let session = stage.session.clone();
     while stage.count(|event| is_idle(event) && event["properties"]["sessionID"] == *session) < times {
-        stage.until("rest", is_idle)?;
+        stage.until("`session.idle`", is_idle)?;
         thread::sleep(std::time::Duration::from_millis(5));
     }
     Ok(())
@@ -123,10 +123,10 @@ fn session_crud(stage: &Stage) -> Result<()> {
 
 fn fork(stage: &Stage, recording: &Recording, prompts: &[Value]) -> Result<()> {
     for body in prompts {
-        say(stage, body)?;
+        prompt(stage, body)?;
     }
-    let given = stage.prompts()?;
-    let at = given.get(1).context("no second prompt")?;
+    let sent = stage.prompts()?;
+    let at = sent.get(1).context("no second prompt")?;
     let (_, forked) = stage.post(&stage.route("/fork"), &json!({"messageID": at}))?;
     expect(stage, "/fork", &json!({}))?;
     let ids: Vec<_> = recording.sessions().iter().map(|info| info["id"].clone()).collect();
@@ -139,13 +139,13 @@ fn fork(stage: &Stage, recording: &Recording, prompts: &[Value]) -> Result<()> {
 
 fn revert(stage: &Stage, prompts: &[Value]) -> Result<()> {
     for body in prompts.iter().take(2) {
-        say(stage, body)?;
+        prompt(stage, body)?;
     }
-    let given = stage.prompts()?;
-    let [first, second] = given.as_slice() else { bail!("there are {} prompts", given.len()) };
+    let sent = stage.prompts()?;
+    let [first, second] = sent.as_slice() else { bail!("there are {} prompts", sent.len()) };
     expect(stage, "/revert", &json!({"messageID": second}))?;
     expect(stage, "/revert", &json!({"messageID": first}))?;
     expect(stage, "/unrevert", &json!({}))?;
     expect(stage, "/revert", &json!({"messageID": second}))?;
-    prompts.iter().skip(2).try_for_each(|body| say(stage, body))
+    prompts.iter().skip(2).try_for_each(|body| prompt(stage, body))
 }

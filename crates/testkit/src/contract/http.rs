@@ -1,4 +1,4 @@
-//! One HTTP exchange a connection, as plain as can be, so that no byte of an answer is interpreted.
+//! A minimal HTTP client that uses one connection for each request.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -7,17 +7,17 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// Longer than any answer that a case waits for.
+/// The read timeout, longer than any case waits for an answer.
 const DEADLINE: Duration = Duration::from_secs(90);
-/// No answer of a case is near this.
+/// The largest answer, far above that of any case.
 const LIMIT_BYTES: u64 = 64 << 20;
 
-/// A server's address, `127.0.0.1:4096`.
+/// The host and port of a server, such as `127.0.0.1:4096`.
 #[derive(Debug, Clone)]
 pub(super) struct Address(pub(super) String);
 
 impl Address {
-    /// Sends a request; answers with the status and the JSON body, null if there is none.
+    /// Sends a request and returns the status and the JSON body, or null if the body is empty.
     pub(super) fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Result<(u16, Value)> {
         let mut reader = self.open(method, path, body)?;
         let status = head(&mut reader)?;
@@ -31,7 +31,7 @@ impl Address {
         Ok((status, value))
     }
 
-    /// Opens a stream of events and reads past its head.
+    /// Opens the event stream.
     pub(super) fn events(&self) -> Result<impl Iterator<Item = Value> + use<>> {
         let mut reader = self.open("GET", "/event", None)?;
         let status = head(&mut reader)?;
@@ -47,7 +47,7 @@ impl Address {
         stream.set_read_timeout(Some(DEADLINE))?;
         let body = body.map(Value::to_string);
         let length = body.as_ref().map_or(0, String::len);
-        // The older version of the protocol has no chunks: an answer ends with its connection.
+        // HTTP/1.0 has no chunked encoding: the answer ends when the connection is closed.
         write!(
             stream,
             "{method} {path} HTTP/1.0\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{}",

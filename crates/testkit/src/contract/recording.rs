@@ -1,7 +1,8 @@
-//! A case as it was recorded.
+//! A recorded case.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -11,13 +12,13 @@ use serde_json::{Map, Value, json};
 pub(super) struct Recording {
     pub(super) name: String,
     pub(super) events: Vec<Value>,
-    /// The messages of the session at the end, if they were recorded.
+    /// The messages of the session after the last event, if they were recorded.
     pub(super) messages: Option<Vec<Value>>,
 }
 
-/// How somebody answered.
+/// The user's reply to a permission request or a question.
 pub(super) struct Reply {
-    /// The body of the reply, none for a question that was refused.
+    /// The body of the request, or `None` if a question was rejected.
     pub(super) body: Option<Value>,
 }
 
@@ -26,7 +27,7 @@ impl Recording {
         let text = fs::read_to_string(folder.join("events").join(format!("{name}.jsonl")))?;
         let mut events = text.lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
         if name == "doom-loop-same-step" {
-            // The end of another case was recorded with it.
+            // The recording begins with the end of another case.
             let created = events.iter().rev().find(|event| event["type"] == "session.created");
             let own = created.map(|event| event["properties"]["sessionID"].clone()).unwrap_or_default();
             events.retain(|event| event["properties"]["sessionID"] == own);
@@ -37,25 +38,26 @@ impl Recording {
                 let mut session: Value = serde_json::from_str(&text)?;
                 serde_json::from_value(session["messages"].take()).ok()
             }
-            Err(_) => None,
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(error.into()),
         };
         Ok(Self { name: name.to_owned(), events, messages })
     }
 
-    /// What every session was created with, the case's own first.
+    /// Returns every session as it was created, the one of the case first.
     pub(super) fn sessions(&self) -> Vec<&Value> {
         let created = self.events.iter().filter(|event| event["type"] == "session.created");
         created.map(|event| &event["properties"]["info"]).collect()
     }
 
-    /// The number of the session whose messages were recorded.
-    pub(super) fn shown(&self) -> usize {
+    /// Returns the index of the session whose messages were recorded.
+    pub(super) fn message_session(&self) -> usize {
         let of = self.messages.iter().flatten().next().map(|message| &message["info"]["sessionID"]);
         let at = of.and_then(|of| self.sessions().iter().position(|info| info["id"] == *of));
         at.unwrap_or(0)
     }
 
-    /// The body that creates the case's session.
+    /// Returns the request body that creates the session of the case.
     pub(super) fn session_input(&self) -> Result<Value> {
         let info = *self.sessions().first().context("no session was created")?;
         let mut body = Map::new();
@@ -68,7 +70,7 @@ impl Recording {
         Ok(body.into())
     }
 
-    /// The messages of a session in their order, as the events left them, removed ones among them.
+    /// Returns the messages of a session with their parts as the events describe them, including removed ones.
     pub(super) fn transcript(&self, session: &str) -> Vec<(Value, Vec<Value>)> {
         let mut order: Vec<&str> = Vec::new();
         let mut infos: BTreeMap<&str, &Value> = BTreeMap::new();
@@ -87,8 +89,8 @@ impl Recording {
             } else if kind == Some("message.part.updated") {
                 let part = &properties["part"];
                 let of = parts.entry(part["messageID"].as_str().unwrap_or_default()).or_default();
-                match of.iter_mut().find(|known| known["id"] == part["id"]) {
-                    Some(known) => *known = part,
+                match of.iter_mut().find(|other| other["id"] == part["id"]) {
+                    Some(other) => *other = part,
                     None => of.push(part),
                 }
             }
@@ -100,24 +102,24 @@ impl Recording {
         order.iter().filter_map(message).collect()
     }
 
-    /// The bodies of the prompts that somebody gave to a session, in order.
+    /// Returns the request bodies of the user's prompts to a session, in order.
     pub(super) fn prompts(&self, session: &str) -> Vec<Value> {
         let transcript = self.transcript(session);
-        let given = transcript.iter().filter(|(info, parts)| {
+        let prompts = transcript.iter().filter(|(info, parts)| {
             info["role"] == "user"
                 && parts.first().is_some_and(|part| part["type"] == "text" && part["synthetic"] != true)
         });
-        let mut bodies: Vec<Value> = given.map(|(info, parts)| prompt(info, parts)).collect();
+        let mut bodies: Vec<Value> = prompts.map(|(info, parts)| prompt(info, parts)).collect();
         if self.name == "overflow-error-compaction" {
-            // What did not fit is put again by the program itself.
+            // After compaction the program repeats the prompt that did not fit.
             bodies.truncate(2);
         }
         bodies
     }
 
-    /// What was answered to permissions and questions, in order.
+    /// Returns the user's replies to permission requests and questions, in order.
     pub(super) fn replies(&self) -> VecDeque<Reply> {
-        let told = self.events.iter().filter_map(|event| {
+        let replies = self.events.iter().filter_map(|event| {
             let properties = &event["properties"];
             let body = match event["type"].as_str()? {
                 "permission.replied" => Some(self.permission_reply(&properties["reply"])),
@@ -127,7 +129,7 @@ impl Recording {
             };
             Some(Reply { body })
         });
-        told.collect()
+        replies.collect()
     }
 
     fn permission_reply(&self, reply: &Value) -> Value {

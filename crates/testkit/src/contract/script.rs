@@ -1,10 +1,10 @@
-//! The model's side of a recorded case, as a script.
+//! Turns a recorded case into a script for the scripted model.
 
 use serde_json::{Map, Value, json};
 
 use super::recording::Recording;
 
-/// The script that makes a model say what it said when the case was recorded.
+/// Returns the script with which the model repeats its recorded answers.
 pub(super) fn script(recording: &Recording) -> Value {
     let mut script = Map::new();
     script.insert("title".to_owned(), "Mock title".into());
@@ -34,7 +34,7 @@ pub(super) fn script(recording: &Recording) -> Value {
         }
     }
     if recording.name == "fork" {
-        // The prompt that the fork gets is answered by the same model.
+        // The recording ends before the answer to the fork's prompt.
         let turns = script.get_mut("turns").and_then(Value::as_array_mut);
         turns.into_iter().for_each(|turns| turns.push("Forked answer.".into()));
     }
@@ -43,7 +43,7 @@ pub(super) fn script(recording: &Recording) -> Value {
     script.into()
 }
 
-/// The failures that came before the first answer.
+/// Returns the failures before the first answer, which the events do not show.
 fn before(name: &str) -> Vec<Value> {
     let failed = |status: u16, headers: Value, body: Value| json!({"http_error": {"status": status, "headers": headers, "body": body}});
     match name {
@@ -65,12 +65,12 @@ fn before(name: &str) -> Vec<Value> {
     }
 }
 
-/// What the model did for one message: one answer, or several if it was asked again.
+/// Returns the model's answers for one message: more than one if requests were retried.
 fn attempts(recording: &Recording, message: &Value, parts: &[Value]) -> Vec<Value> {
     if parts.is_empty() {
         return vec![refusal(recording, message)];
     }
-    // A call that the user made is no answer of the model.
+    // A message with nothing but calls is a user's shell command.
     if parts.iter().all(|part| part["type"] == "tool") {
         return Vec::new();
     }
@@ -94,10 +94,10 @@ fn answer(recording: &Recording, message: &Value, parts: &[&Value], is_last: boo
             Some(json!({"stream_error": {"type": "overloaded_error", "message": "Overloaded"}}))
         }
         "disconnect-midstream" if !is_last => {
-            // What had come was not kept, but it was told.
-            let told = recording.events.iter().filter(|event| event["type"] == "message.part.delta");
-            let told: Vec<_> = told.filter_map(|event| event["properties"]["delta"].as_str()).collect();
-            steps.push(json!({"text": told.concat().split("Second").next()}));
+            // The message does not keep the text of the failed attempt, but the deltas have it.
+            let deltas = recording.events.iter().filter(|event| event["type"] == "message.part.delta");
+            let text: String = deltas.filter_map(|event| event["properties"]["delta"].as_str()).collect();
+            steps.push(json!({"text": text.split("Second").next()}));
             Some(json!({"disconnect": true}))
         }
         "abort-stream" => Some(json!({"hang": true})),
@@ -111,7 +111,7 @@ fn answer(recording: &Recording, message: &Value, parts: &[&Value], is_last: boo
         turn.insert(
             "usage".to_owned(),
             json!({
-                // What was thought is part of what was written, as providers count.
+                // Providers count reasoning tokens as part of the output.
                 "input": tokens["input"], "output": count(&tokens["output"]) + count(&tokens["reasoning"]), "reasoning": tokens["reasoning"],
                 "cache_read": tokens["cache"]["read"], "cache_write": tokens["cache"]["write"],
             }),
@@ -149,13 +149,13 @@ fn step(part: &Value) -> Option<Value> {
     }
 }
 
-/// The answer of a provider that refused.
+/// Returns the error response of a provider.
 fn refusal(recording: &Recording, message: &Value) -> Value {
-    let told = recording.events.iter().find(|event| event["type"] == "session.error");
+    let event = recording.events.iter().find(|event| event["type"] == "session.error");
     let error = if message["error"].is_object() {
         &message["error"]["data"]
     } else {
-        told.map_or(&Value::Null, |event| &event["properties"]["error"]["data"])
+        event.map_or(&Value::Null, |event| &event["properties"]["error"]["data"])
     };
     let status = error["statusCode"].as_u64().unwrap_or(400);
     let body = error["responseBody"].as_str().unwrap_or_default();

@@ -1,41 +1,39 @@
-//! When two values have the same shape.
+//! Whether two JSON values have the same shape.
 //!
-//! Same shape means: the same keys with values of the same JSON types all the way down, the same
-//! booleans, nulls, numbers, names, states, tools, reasons and texts. It leaves free only what the
-//! program says by design in its own way:
+//! Two values have the same shape if they are equal except for texts and counts that Codewright chooses
+//! itself:
 //!
-//! - texts at the keys of [`WORDS`]: a text has white space; a string without is a name, and names
-//!   are equal everywhere;
-//! - numbers at the keys of [`COUNTS`]: lines and files that a turn changed;
-//! - how many elements the lists of [`CHANGES`] have: of two that are not equally long, every
-//!   element of each has the shape of one of the other, whichever file it is about; an empty one
-//!   says nothing.
+//! - The texts at the keys of [`TEXTS`] may differ. A text contains white space; a string without white space
+//!   is a name, and names must be equal.
+//! - The numbers at the keys of [`COUNTS`] may differ: the lines and files that a turn changed.
+//! - The lists at the keys of [`CHANGES`] may differ in length. Then each element of one must have the shape
+//!   of an element of the other, except for the file it names. An empty list matches every list.
 
 use serde_json::Value;
 
 use super::compare::is_same;
 
-/// Where the program speaks: errors, what calls gave, differences of files.
-const WORDS: [&str; 5] = ["message", "error", "output", "patch", "diff"];
+/// Keys of texts that the program writes: errors, outputs of calls and diffs.
+const TEXTS: [&str; 5] = ["message", "error", "output", "patch", "diff"];
 
-/// Where the program counts what a turn changed.
+/// Keys of numbers that count the changes of a turn.
 const COUNTS: [&str; 3] = ["additions", "deletions", "files"];
 
-/// Where the program lists what a turn changed.
+/// Keys of lists of the changes of a turn.
 const CHANGES: [&str; 3] = ["diff", "diffs", "files"];
 
 /// Whether two values have the same shape.
-pub(super) fn is_alike(there: &Value, here: &Value) -> bool {
-    at("", there, here)
+pub(super) fn is_alike(recorded: &Value, replayed: &Value) -> bool {
+    at("", recorded, replayed)
 }
 
-fn at(key: &str, there: &Value, here: &Value) -> bool {
-    match (there, here) {
+fn at(key: &str, recorded: &Value, replayed: &Value) -> bool {
+    match (recorded, replayed) {
         (Value::Object(a), Value::Object(b)) => {
             let is_ours = a.get("synthetic") == Some(&Value::Bool(true));
             let alike = |(name, a): (&String, &Value)| {
-                // What a part says is the model's or the user's, unless it is marked as the program's.
-                let as_key = if is_ours && name == "text" { WORDS[0] } else { name };
+                // The text of a part is the model's or the user's, unless the part is synthetic.
+                let as_key = if is_ours && name == "text" { TEXTS[0] } else { name };
                 b.get(name).is_some_and(|b| at(as_key, a, b))
             };
             a.len() == b.len() && a.iter().all(alike)
@@ -44,24 +42,24 @@ fn at(key: &str, there: &Value, here: &Value) -> bool {
             a.iter().zip(b).all(|(a, b)| at(key, a, b))
         }
         (Value::Array(a), Value::Array(b)) => CHANGES.contains(&key) && is_list_alike(key, a, b),
-        (Value::String(a), Value::String(b)) if is_text(a) && is_text(b) && WORDS.contains(&key) => true,
+        (Value::String(a), Value::String(b)) if is_text(a) && is_text(b) && TEXTS.contains(&key) => true,
         (Value::Number(_), Value::Number(_)) if COUNTS.contains(&key) => true,
         (a, b) => is_same(a, b),
     }
 }
 
-/// Two lists of what a turn changed that are not equally long.
+/// Whether two lists of changes with different lengths have the same shape.
 fn is_list_alike(key: &str, a: &[Value], b: &[Value]) -> bool {
-    let is_held = |one: &[Value], other: &[Value]| {
-        one.iter().all(|element| other.iter().any(|known| is_named_alike(key, element, known)))
+    let is_within = |one: &[Value], other: &[Value]| {
+        one.iter().all(|element| other.iter().any(|candidate| is_alike_but_file(key, element, candidate)))
     };
-    a.is_empty() || b.is_empty() || (is_held(a, b) && is_held(b, a))
+    a.is_empty() || b.is_empty() || (is_within(a, b) && is_within(b, a))
 }
 
-/// Which file an element speaks of does not count here, nor what became of the file.
-fn is_named_alike(key: &str, a: &Value, b: &Value) -> bool {
+/// Whether two elements have the same shape, apart from the name and the status of their file.
+fn is_alike_but_file(key: &str, a: &Value, b: &Value) -> bool {
     let unnamed = |value: &Value| {
-        // A list of files may hold nothing but their names.
+        // An element may be only the name of a file.
         let mut value = if value.is_string() { Value::String(String::new()) } else { value.clone() };
         for name in ["file", "status"] {
             if let Some(Value::String(text)) = value.get_mut(name) {
@@ -73,7 +71,7 @@ fn is_named_alike(key: &str, a: &Value, b: &Value) -> bool {
     at(key, &unnamed(a), &unnamed(b))
 }
 
-/// Whether something is said, and not only named.
+/// Whether a string is a text and not a name.
 fn is_text(text: &str) -> bool {
     text.contains(char::is_whitespace)
 }
@@ -85,13 +83,13 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(there: Value, here: Value, expected: bool) {
-        assert_eq!(is_alike(&there, &here), expected, "{there} {here}");
-        assert_eq!(is_alike(&here, &there), expected, "{here} {there}");
+    fn check(a: Value, b: Value, expected: bool) {
+        assert_eq!(is_alike(&a, &b), expected, "{a} {b}");
+        assert_eq!(is_alike(&b, &a), expected, "{b} {a}");
     }
 
     #[test]
-    fn the_program_may_speak_in_words_of_its_own() {
+    fn texts_of_the_program_may_differ() {
         check(json!({"message": "It broke."}), json!({"message": "It is broken."}), true);
         check(
             json!({"synthetic": true, "text": "Go on."}),
@@ -101,33 +99,33 @@ mod tests {
     }
 
     #[test]
-    fn what_others_say_is_the_same() {
+    fn texts_of_the_model_and_the_user_are_equal() {
         check(json!({"text": "Go on."}), json!({"text": "Go ahead."}), false);
         check(json!({"command": "echo one"}), json!({"command": "echo two"}), false);
     }
 
     #[test]
-    fn a_name_is_the_same_everywhere() {
+    fn names_are_equal() {
         check(json!({"error": "aborted"}), json!({"error": "stopped"}), false);
         check(json!({"message": "It broke."}), json!({"message": ""}), false);
         check(json!({"message": "It broke."}), json!({"message": null}), false);
     }
 
     #[test]
-    fn keys_are_the_same() {
+    fn keys_are_equal() {
         check(json!({"a": 1}), json!({"a": 1, "b": 2}), false);
         check(json!({"a": 1}), json!({"b": 1}), false);
     }
 
     #[test]
-    fn only_what_a_turn_changed_may_be_counted_otherwise() {
+    fn only_counts_of_changes_may_differ() {
         check(json!({"additions": 0}), json!({"additions": 3}), true);
         check(json!({"exit": 0}), json!({"exit": 3}), false);
         check(json!({"additions": 0}), json!({"additions": "3"}), false);
     }
 
     #[test]
-    fn only_what_a_turn_changed_may_be_a_longer_list() {
+    fn only_lists_of_changes_may_have_different_lengths() {
         let one = json!({"file": "a", "additions": 1});
         let two = json!({"file": "b", "additions": 2});
         check(json!({"diff": []}), json!({"diff": [one]}), true);

@@ -1,4 +1,4 @@
-//! The program, a model and a project like the recorded one.
+//! Runs the program with a scripted model and a project like the recorded one.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -18,56 +18,56 @@ use super::recording::{Recording, Reply};
 use super::script::script;
 use crate::{BlockingServer, Project, Run};
 
-/// Longer than any case takes on a loaded machine.
+/// The longest wait for an event or an answer, longer than any case takes on a loaded machine.
 const DEADLINE: Duration = Duration::from_secs(100);
-/// So long nothing more may be said before a case counts as over.
+/// A case is over when no event arrived for this long.
 const QUIET: Duration = Duration::from_millis(700);
 
-/// How long a case may take to become equal to its recording in shape, after it was quiet.
+/// How long a quiet case may take to become alike to its recording.
 const LATE_EVENTS: Duration = Duration::from_secs(20);
-/// How long a case that is equal in shape may take to become equal in its values.
+/// How long an alike case may take to become identical.
 const LATE_VALUES: Duration = Duration::from_secs(3);
 
 const UTIL: &str = "def add(a, b):\n    return a + b\n\n\ndef sub(a, b):\n    return a - b\n";
 const MAIN: &str = "import sys\nfrom util import add\n\n\ndef main():\n    print(\"sum\", add(1, 2))\n    return 0\n\n\n\
                     if __name__ == \"__main__\":\n    sys.exit(main())\n";
 
-/// What the project held besides, when one case was recorded.
+/// More files of the project in the case `doom-loop-same-step`.
 const MORE_TEXTS: [&str; 6] =
     ["AGENTS.md", "CLAUDE.md", "docs/guide.md", "pkg/AGENTS.md", "pkg/inner/CLAUDE.md", "t/sub/deep/x.md"];
 
-/// What the program said.
+/// The events and messages of a replayed case.
 pub(super) struct Played {
     pub(super) events: Vec<Value>,
     pub(super) messages: Vec<Value>,
-    /// Texts that stand for places: what they are, and what the recordings call them.
-    pub(super) places: Vec<(String, &'static str)>,
+    /// Paths and the names that the recordings have for them.
+    pub(super) paths: Vec<(String, &'static str)>,
 }
 
 /// A running program with one session.
 pub(super) struct Stage {
     pub(super) address: Address,
     pub(super) session: String,
-    heard: Arc<Heard>,
+    received: Arc<Received>,
     replies: Mutex<VecDeque<Reply>>,
-    /// How many of the events were looked at for something to answer.
+    /// The number of events that were checked for a request to reply to.
     answered: Mutex<usize>,
     by_old_route: bool,
 }
 
 #[derive(Default)]
-struct Heard {
+struct Received {
     events: Mutex<Vec<Value>>,
     more: Condvar,
 }
 
-impl Heard {
+impl Received {
     fn lock(&self) -> MutexGuard<'_, Vec<Value>> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Plays a case.
+/// Replays a case.
 pub(super) fn play(program: &Path, recording: &Recording) -> Result<Played> {
     let project = Project::git()?;
     let work = project.directory().parent().context("a project has no parent")?.to_owned();
@@ -75,12 +75,13 @@ pub(super) fn play(program: &Path, recording: &Recording) -> Result<Played> {
     if recording.name == "doom-loop-same-step" {
         MORE_TEXTS.iter().try_for_each(|name| project.write(name, "text\n").map(drop))?;
     }
-    let places = vec![
+    let paths = vec![
         (project.directory().display().to_string(), "$PROJECT"),
         (project.home().display().to_string(), "$HOME"),
         (work.display().to_string(), "$WORK"),
     ];
-    let text = places.iter().fold(script(recording).to_string(), |text, (is, name)| text.replace(name, is));
+    let text =
+        paths.iter().fold(script(recording).to_string(), |text, (path, name)| text.replace(name, path));
     let model = BlockingServer::start(Script::from_json(&text)?)?;
     project.write_config(&config(&model.url(), recording))?;
     let server = Run::new(program, &project).args(["serve", "--port", "0"]).deadline(DEADLINE);
@@ -89,8 +90,8 @@ pub(super) fn play(program: &Path, recording: &Recording) -> Result<Played> {
     let url = line.split("http://").nth(1).context("no address")?;
     let address = Address(url.trim().trim_end_matches('/').to_owned());
 
-    let heard = Arc::new(Heard::default());
-    let (to, events) = (heard.clone(), address.events()?);
+    let received = Arc::new(Received::default());
+    let (to, events) = (received.clone(), address.events()?);
     thread::spawn(move || {
         for event in events {
             to.lock().push(event);
@@ -101,7 +102,7 @@ pub(super) fn play(program: &Path, recording: &Recording) -> Result<Played> {
     let session = created["id"].as_str().with_context(|| format!("no session: {status} {created}"))?;
     let stage = Stage {
         session: session.to_owned(),
-        heard,
+        received,
         replies: Mutex::new(recording.replies()),
         answered: Mutex::default(),
         by_old_route: recording.name == "permission-edit-deprecated-route",
@@ -111,7 +112,7 @@ pub(super) fn play(program: &Path, recording: &Recording) -> Result<Played> {
     let since = Instant::now();
     loop {
         stage.settle()?;
-        let played = Played { places: places.clone(), ..stage.result(recording)? };
+        let played = Played { paths: paths.clone(), ..stage.result(recording)? };
         let outcome = compare(recording, &played);
         // A busy machine can be quiet for a while before the last events of a case.
         let patience = if outcome.is_alike() { LATE_VALUES } else { LATE_EVENTS };
@@ -122,23 +123,23 @@ pub(super) fn play(program: &Path, recording: &Recording) -> Result<Played> {
 }
 
 impl Stage {
-    /// The events so far and the messages of the session that the recording shows.
+    /// Returns the events so far and the messages of the session whose messages were recorded.
     fn result(&self, recording: &Recording) -> Result<Played> {
-        let events = self.heard.lock().clone();
+        let events = self.received.lock().clone();
         let created = events.iter().filter(|event| event["type"] == "session.created");
         let ids: Vec<_> = created.filter_map(|event| event["properties"]["sessionID"].as_str()).collect();
-        let shown = ids.get(recording.shown()).copied().unwrap_or(&self.session);
-        let (_, messages) = self.address.call("GET", &format!("/session/{shown}/message"), None)?;
+        let session = ids.get(recording.message_session()).copied().unwrap_or(&self.session);
+        let (_, messages) = self.address.call("GET", &format!("/session/{session}/message"), None)?;
         let messages = serde_json::from_value(messages).unwrap_or_default();
-        Ok(Played { events, messages, places: Vec::new() })
+        Ok(Played { events, messages, paths: Vec::new() })
     }
 
-    /// A route of the case's session.
+    /// Returns the path of a route of the session.
     pub(super) fn route(&self, rest: &str) -> String {
         format!("/session/{}{rest}", self.session)
     }
 
-    /// Sends a body to a route of a session and answers what is asked until the answer comes.
+    /// Sends a body to a route and replies to permission requests and questions until the answer arrives.
     pub(super) fn post(&self, path: &str, body: &Value) -> Result<(u16, Value)> {
         let (address, to, sent) = (self.address.clone(), path.to_owned(), body.clone());
         let call = thread::spawn(move || address.call("POST", &to, Some(&sent)));
@@ -152,7 +153,7 @@ impl Stage {
         call.join().map_err(|_| anyhow::anyhow!("a call panicked"))?
     }
 
-    /// Waits for an event that fits, answering what is asked meanwhile.
+    /// Waits for an event that fits, and replies to requests in the meantime.
     pub(super) fn until(&self, what: &str, fits: impl Fn(&Value) -> bool) -> Result<()> {
         self.until_all(what, |events| events.iter().any(&fits))
     }
@@ -160,7 +161,7 @@ impl Stage {
     /// Waits until `fits` holds for all events so far, and replies to requests in the meantime.
     pub(super) fn until_all(&self, what: &str, fits: impl Fn(&[Value]) -> bool) -> Result<()> {
         let ends = Instant::now() + DEADLINE;
-        while !fits(&self.heard.lock()) {
+        while !fits(&self.received.lock()) {
             if Instant::now() > ends {
                 bail!("{what} did not arrive within {} s", DEADLINE.as_secs());
             }
@@ -169,12 +170,12 @@ impl Stage {
         Ok(())
     }
 
-    /// How many events are such.
+    /// Counts the events that fit.
     pub(super) fn count(&self, fits: impl Fn(&Value) -> bool) -> usize {
-        self.heard.lock().iter().filter(|event| fits(event)).count()
+        self.received.lock().iter().filter(|event| fits(event)).count()
     }
 
-    /// The ids of the prompts in the session, oldest first.
+    /// Returns the ids of the prompts in the session, oldest first.
     pub(super) fn prompts(&self) -> Result<Vec<String>> {
         let (_, messages) = self.address.call("GET", &self.route("/message"), None)?;
         let messages = messages.as_array().cloned().unwrap_or_default();
@@ -182,34 +183,34 @@ impl Stage {
         Ok(prompts.filter_map(|message| Some(message["info"]["id"].as_str()?.to_owned())).collect())
     }
 
-    /// Waits until nothing more is said.
+    /// Waits until no more events arrive.
     pub(super) fn settle(&self) -> Result<()> {
         let ends = Instant::now() + DEADLINE;
         loop {
-            let before = self.heard.lock().len();
+            let before = self.received.lock().len();
             let quiet = Instant::now();
             while quiet.elapsed() < QUIET {
                 self.answer()?;
             }
-            if self.heard.lock().len() == before || Instant::now() > ends {
+            if self.received.lock().len() == before || Instant::now() > ends {
                 return Ok(());
             }
         }
     }
 
-    /// Waits a moment, and answers what was asked as it was answered then.
+    /// Waits a moment, then sends the recorded replies to new permission requests and questions.
     fn answer(&self) -> Result<()> {
-        let asked: Vec<Value> = {
-            let events = self.heard.lock();
+        let new: Vec<Value> = {
+            let events = self.received.lock();
             let pause = Duration::from_millis(10);
             let (events, _) =
-                self.heard.more.wait_timeout(events, pause).unwrap_or_else(PoisonError::into_inner);
+                self.received.more.wait_timeout(events, pause).unwrap_or_else(PoisonError::into_inner);
             let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
             let fresh = events.get(*answered..).unwrap_or_default().to_vec();
             *answered = events.len();
             fresh
         };
-        for event in asked {
+        for event in new {
             let kind = event["type"].as_str().unwrap_or_default();
             let Some(family) = kind.strip_suffix(".asked") else { continue };
             let Some(reply) = self.replies.lock().unwrap_or_else(PoisonError::into_inner).pop_front() else {
@@ -246,7 +247,7 @@ fn furnish(project: &Project, work: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The recorded providers, with the models that the case asks.
+/// Returns the configuration: the recorded providers with the models that the case uses.
 fn config(url: &str, recording: &Recording) -> Value {
     let mut providers = Map::new();
     let kinds = [

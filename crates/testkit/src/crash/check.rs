@@ -1,13 +1,13 @@
-//! What transcripts and commands say, held against each other.
+//! Checks of answers, transcripts and the effects of commands.
 
 use std::collections::BTreeSet;
 
 use codewright_proto::{Message, MessageWithParts, PartBody, SessionId, ToolPart, ToolState};
 
-use super::{Found, model};
+use super::{CrashReport, model};
 
-/// An answer that came must be one.
-pub(super) fn answer(answer: &MessageWithParts, session: &SessionId, found: &mut Found) {
+/// Checks that an answer is an assistant message without an error.
+pub(super) fn answer(answer: &MessageWithParts, session: &SessionId, found: &mut CrashReport) {
     let Message::Assistant(info) = &answer.info else {
         found.wrong.insert(format!("{session} answers with a prompt"));
         return;
@@ -17,8 +17,8 @@ pub(super) fn answer(answer: &MessageWithParts, session: &SessionId, found: &mut
     }
 }
 
-/// No command ran twice.
-pub(super) fn doubled(effects: &str, found: &mut Found) {
+/// Checks that no command ran twice.
+pub(super) fn doubled(effects: &str, found: &mut CrashReport) {
     let mut seen = BTreeSet::new();
     for line in effects.lines() {
         if !seen.insert(line) {
@@ -27,8 +27,8 @@ pub(super) fn doubled(effects: &str, found: &mut Found) {
     }
 }
 
-/// What the record says of each call is what its command did, and nothing is open.
-pub(super) fn calls(transcript: &[MessageWithParts], effects: &str, found: &mut Found) {
+/// Checks that the record of each call agrees with the effect of its command, and that nothing is open.
+pub(super) fn calls(transcript: &[MessageWithParts], effects: &str, found: &mut CrashReport) {
     let ran: BTreeSet<_> = effects.lines().collect();
     for message in transcript {
         if let Message::Assistant(info) = &message.info
@@ -43,7 +43,7 @@ pub(super) fn calls(transcript: &[MessageWithParts], effects: &str, found: &mut 
                     found.wrong.insert(format!("text {} has no end", part.id));
                 }
                 PartBody::Reasoning { time, .. } if time.end.is_none() => {
-                    found.wrong.insert(format!("thought {} has no end", part.id));
+                    found.wrong.insert(format!("reasoning {} has no end", part.id));
                 }
                 _ => {}
             }
@@ -51,17 +51,17 @@ pub(super) fn calls(transcript: &[MessageWithParts], effects: &str, found: &mut 
     }
 }
 
-fn check_call(call: &ToolPart, ran: &BTreeSet<&str>, found: &mut Found) {
+fn check_call(call: &ToolPart, ran: &BTreeSet<&str>, found: &mut CrashReport) {
     let Some(mark) = model::mark(&call.call_id) else { return };
-    let did = ran.contains(mark);
+    let has_run = ran.contains(mark);
     match &call.state {
         ToolState::Pending { .. } | ToolState::Running { .. } => {
             found.wrong.insert(format!("call {mark} is still open"));
         }
         ToolState::Completed { .. } => {
             found.done.insert(mark.to_owned());
-            if !did {
-                found.wrong.insert(format!("call {mark} is recorded as done and did nothing"));
+            if !has_run {
+                found.wrong.insert(format!("call {mark} is recorded as done but did not run"));
             }
         }
         ToolState::Error { metadata, error, .. } => {
@@ -69,8 +69,8 @@ fn check_call(call: &ToolPart, ran: &BTreeSet<&str>, found: &mut Found) {
             match word {
                 Some("not_started") => {
                     found.not_begun.insert(mark.to_owned());
-                    if did {
-                        found.wrong.insert(format!("call {mark} ran and is recorded as never begun"));
+                    if has_run {
+                        found.wrong.insert(format!("call {mark} ran and is recorded as not started"));
                     }
                 }
                 Some("uncertain") => {

@@ -1,16 +1,16 @@
-//! What the model says while the program is killed: thought, text, and commands that leave a line each.
+//! The answers of the model in crash tests: reasoning, text, and commands that append a line to a file.
 
 use std::time::Duration;
 
 use codewright_scripted::{Request, Script, Steps, Turn};
 use serde_json::json;
 
-/// The file in which each command leaves its line.
+/// The file to which each command appends its line.
 pub(super) const EFFECTS: &str = "effects.log";
-/// How many times the model calls tools for one prompt.
+/// The number of steps with tool calls for each prompt.
 const CALLING_ROUNDS: usize = 2;
 
-/// The text of a prompt: its number names what its commands leave, its dice decide what they are.
+/// Returns the text of a prompt. The number identifies its commands, the dice choose them.
 pub(super) fn prompt(number: u64, dice: u64) -> String {
     format!("Please do task-{number}-{:x}.", dice & 0xffff)
 }
@@ -19,7 +19,7 @@ pub(super) fn script() -> Script {
     Script::new().title("Crash").default_turn(Turn::respond(answer))
 }
 
-/// What one call leaves, told by its id, which names the prompt, the round and the call.
+/// Returns the line that a call appends. The id of a call contains the prompt, the round and the call.
 pub(super) fn mark(call_id: &str) -> Option<&str> {
     call_id.strip_prefix("call_").filter(|mark| mark.starts_with("task-"))
 }
@@ -37,7 +37,7 @@ fn answer(request: &Request) -> Steps {
     let nap = (dice >> 3) % 4;
     let steps = Turn::steps()
         .reasoning("Which command comes first is not important here.")
-        .text("I run the commands of this round now, one beside the other.")
+        .text("I run the commands of this round now, one next to the other.")
         .chunk_size(7)
         .chunk_delay_ms(slow);
     let steps = bash(steps, &call(0), &format!("echo {} >> {EFFECTS}", call(0)));
@@ -51,10 +51,12 @@ fn answer(request: &Request) -> Steps {
 }
 
 fn bash(steps: Steps, mark: &str, command: &str) -> Steps {
-    steps.tool("bash", json!({"command": command, "description": "Leaves a line"})).id(format!("call_{mark}"))
+    steps
+        .tool("bash", json!({"command": command, "description": "Appends a line"}))
+        .id(format!("call_{mark}"))
 }
 
-/// `task-NUMBER-DICE` of a prompt.
+/// Returns the `task-NUMBER-DICE` of a prompt.
 fn task(prompt: &str) -> String {
     let (_, rest) = prompt.rsplit_once("task-").unwrap_or(("", "0-0"));
     let end = rest.find(|c: char| !c.is_ascii_hexdigit() && c != '-').unwrap_or(rest.len());

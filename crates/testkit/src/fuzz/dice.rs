@@ -1,9 +1,8 @@
-//! Numbers that are the same for the same seed, and nonsense made of them.
+//! Reproducible random numbers, texts and JSON values.
 
 use serde_json::{Map, Value, json};
 
-/// Texts that somebody may stumble over. None is a command that does something, nor a place of the machine's
-/// that a route may write to.
+/// Texts that are easy to handle wrongly. None is a command with an effect or a path that a route may write to.
 const TEXTS: [&str; 30] = [
     "",
     " ",
@@ -56,14 +55,14 @@ const KEYS: [&str; 16] = [
     "",
     "\u{202e}",
 ];
-/// The deepest value.
+/// The largest depth of a value.
 const DEPTH: usize = 5;
 
 pub(super) struct Dice(u64);
 
 impl Dice {
     pub(super) fn new(seed: u64) -> Self {
-        // Neighbouring seeds shall not begin alike, and 0 would stay 0.
+        // Neighbouring seeds should not start alike, and 0 would stay 0.
         Self((seed ^ 0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9) | 1)
     }
 
@@ -74,7 +73,7 @@ impl Dice {
         ((self.0 >> 11) % sides.max(1) as u64) as usize
     }
 
-    /// Whether something happens that does once in so many times.
+    /// Returns true once in `times` calls on average.
     pub(super) fn one_in(&mut self, times: usize) -> bool {
         self.roll(times) == 0
     }

@@ -1,4 +1,4 @@
-//! What the program says it can be asked, and askings made of it.
+//! The routes of the API document, and random requests to them.
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
@@ -7,14 +7,15 @@ use super::Ids;
 use super::dice::Dice;
 use super::wire::Wire;
 
-/// The deepest body that is made of a description.
+/// The largest depth of a body.
 const DEPTH: usize = 6;
-/// Queries that no description names, but some route may heed.
+/// Queries that the document does not mention for a route but that the route may read.
 const QUERIES: [&str; 8] = ["limit", "cursor", "before", "after", "search", "path", "auth_token", "ticket"];
-/// What no body has: directories could be any of the machine's, and a server without shell or providers does little.
-const LEFT_OUT: [&str; 5] = ["directory", "cwd", "shell", "enabled_providers", "disabled_providers"];
-/// Which ids stand in which place of a path.
-const PLACES: [(&str, &str); 7] = [
+/// Keys that no body has: a directory could be any of the machine, and a server without a shell or providers
+/// does little.
+const EXCLUDED: [&str; 5] = ["directory", "cwd", "shell", "enabled_providers", "disabled_providers"];
+/// The id prefixes of path parameters.
+const ID_PREFIXES: [(&str, &str); 7] = [
     ("sessionID", "ses"),
     ("messageID", "msg"),
     ("partID", "prt"),
@@ -24,20 +25,20 @@ const PLACES: [(&str, &str); 7] = [
     ("projectID", "prj"),
 ];
 
-/// A route, and what it wants.
+/// A route with its parameters.
 pub(super) struct Route {
     pub(super) method: String,
     template: String,
     queries: Vec<String>,
     schema: Option<Value>,
-    /// Where the description keeps shapes that have names.
+    /// The named schemas of the document.
     shapes: std::sync::Arc<Value>,
 }
 
-/// Every route of the program; the page and a path that is none besides.
-pub(super) fn of(wire: &Wire) -> Result<Vec<Route>> {
+/// Returns every route of the document, the web page, an unknown path and an unknown method.
+pub(super) fn read(wire: &Wire) -> Result<Vec<Route>> {
     let document = wire.get("/doc")?;
-    let paths = document["paths"].as_object().context("the description has no paths")?.clone();
+    let paths = document["paths"].as_object().context("the document has no paths")?.clone();
     let shapes = std::sync::Arc::new(document["components"]["schemas"].clone());
     let plain = |method: &str, template: &str| Route {
         method: method.to_owned(),
@@ -53,7 +54,7 @@ pub(super) fn of(wire: &Wire) -> Result<Vec<Route>> {
             let parameters = operation["parameters"].as_array().into_iter().flatten();
             let queries =
                 parameters.filter(|one| one["in"] == "query").filter_map(|one| one["name"].as_str());
-            // Some routes write into the directory, and it could be any of the machine's.
+            // Some routes write into the directory, which could be any of the machine.
             let queries =
                 queries.filter(|name| !matches!(*name, "directory" | "location") && !name.contains('['));
             let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
@@ -68,32 +69,32 @@ pub(super) fn of(wire: &Wire) -> Result<Vec<Route>> {
 }
 
 impl Route {
-    /// As it is counted.
+    /// Returns the method and the path template.
     pub(super) fn name(&self) -> String {
         format!("{} {}", self.method, self.template)
     }
 
-    /// Whether it answers only when something happens, or never ends.
+    /// Whether the route answers only after an event, or with an endless stream.
     pub(super) fn waits(&self) -> bool {
         ["/event", "/control/next", "/wait", "/connect"].iter().any(|end| self.template.ends_with(end))
     }
 
-    /// Whether it tells of every model that there is.
+    /// Whether the route returns the whole model catalog.
     pub(super) fn is_long(&self) -> bool {
         const LONG: [&str; 5] =
             ["/provider", "/config/providers", "/api/model", "/api/provider", "/provider/auth"];
         LONG.contains(&self.template.as_str()) || self.template == "/doc"
     }
 
-    /// Whether it speaks to a terminal.
+    /// Whether the route connects to a terminal.
     pub(super) fn is_socket(&self) -> bool {
         self.template.ends_with("/connect") && self.method == "GET"
     }
 
-    /// Its path with something in its places, and a query.
+    /// Returns the path with random parameters and queries.
     pub(super) fn path(&self, dice: &mut Dice, ids: &Ids) -> String {
         let parts = self.template.split('/').map(|part| match part.strip_prefix('{') {
-            Some(place) => in_place(place.trim_end_matches('}'), dice, ids),
+            Some(name) => parameter(name.trim_end_matches('}'), dice, ids),
             None => part.to_owned(),
         });
         let mut path = parts.collect::<Vec<_>>().join("/");
@@ -120,7 +121,7 @@ impl Route {
         if queries.is_empty() { path } else { format!("{path}?{}", queries.join("&")) }
     }
 
-    /// A body in the shape that is wanted, nearly that, or in none.
+    /// Returns a body that follows the schema, nearly follows it, or is random.
     pub(super) fn body(&self, dice: &mut Dice, ids: &Ids) -> Vec<u8> {
         if self.method == "GET" && !dice.one_in(20) {
             return Vec::new();
@@ -137,22 +138,22 @@ impl Route {
                 json!({"parts": vec![entry; dice.roll(3000)]}).to_string().into_bytes()
             }
             _ => match &self.schema {
-                Some(schema) => self.made(schema, (dice, ids), DEPTH).to_string().into_bytes(),
+                Some(schema) => self.value(schema, (dice, ids), DEPTH).to_string().into_bytes(),
                 None => dice.value().to_string().into_bytes(),
             },
         }
     }
 
-    fn made(&self, schema: &Value, (dice, ids): (&mut Dice, &Ids), depth: usize) -> Value {
+    fn value(&self, schema: &Value, (dice, ids): (&mut Dice, &Ids), depth: usize) -> Value {
         if depth == 0 || dice.one_in(14) {
             return dice.value();
         }
         if let Some(name) = schema["$ref"].as_str().and_then(|name| name.rsplit('/').next()) {
-            return self.made(&self.shapes[name], (dice, ids), depth - 1);
+            return self.value(&self.shapes[name], (dice, ids), depth - 1);
         }
         for choice in ["anyOf", "oneOf", "allOf"] {
             if let Some(shapes) = schema[choice].as_array().filter(|shapes| !shapes.is_empty()) {
-                return self.made(dice.pick(shapes), (dice, ids), depth);
+                return self.value(dice.pick(shapes), (dice, ids), depth);
             }
         }
         if let Some(values) = schema["enum"].as_array().filter(|values| !values.is_empty()) {
@@ -163,19 +164,19 @@ impl Route {
         }
         match schema["type"].as_str() {
             Some("object") => {
-                let mut made = Map::new();
+                let mut object = Map::new();
                 for (name, shape) in schema["properties"].as_object().into_iter().flatten() {
-                    let is_wanted =
+                    let is_required =
                         schema["required"].as_array().is_some_and(|all| all.contains(&json!(name)));
-                    if (is_wanted || dice.one_in(2)) && !LEFT_OUT.contains(&name.as_str()) {
-                        made.insert(name.clone(), self.made(shape, (&mut *dice, ids), depth - 1));
+                    if (is_required || dice.one_in(2)) && !EXCLUDED.contains(&name.as_str()) {
+                        object.insert(name.clone(), self.value(shape, (&mut *dice, ids), depth - 1));
                     }
                 }
-                Value::Object(made)
+                Value::Object(object)
             }
-            Some("array") => {
-                (0..dice.roll(4)).map(|_| self.made(&schema["items"], (&mut *dice, ids), depth - 1)).collect()
-            }
+            Some("array") => (0..dice.roll(4))
+                .map(|_| self.value(&schema["items"], (&mut *dice, ids), depth - 1))
+                .collect(),
             Some("string") => json!(text(schema, dice, ids)),
             Some("number" | "integer") => dice.number(),
             Some("boolean") => json!(dice.one_in(2)),
@@ -186,22 +187,22 @@ impl Route {
 
 fn text(schema: &Value, dice: &mut Dice, ids: &Ids) -> String {
     let prefix = schema["pattern"].as_str().map(|pattern| pattern.trim_start_matches('^'));
-    let known = prefix.and_then(|prefix| ids.any(prefix.get(..3)?, dice));
-    match (known, dice.roll(4)) {
-        (Some(known), 0..=2) => known,
+    let id = prefix.and_then(|prefix| ids.any(prefix.get(..3)?, dice));
+    match (id, dice.roll(4)) {
+        (Some(id), 0..=2) => id,
         (None, 0) => "mock".to_owned(),
         (None, 1) => "plain-model".to_owned(),
         _ => dice.text(),
     }
 }
 
-fn in_place(place: &str, dice: &mut Dice, ids: &Ids) -> String {
-    let prefix = PLACES.iter().find(|(name, _)| *name == place).map(|(_, prefix)| *prefix);
-    let known = prefix.and_then(|prefix| ids.any(prefix, dice));
-    match (known, dice.roll(8)) {
-        (Some(known), 0..=5) => known,
+fn parameter(name: &str, dice: &mut Dice, ids: &Ids) -> String {
+    let prefix = ID_PREFIXES.iter().find(|(other, _)| *other == name).map(|(_, prefix)| *prefix);
+    let id = prefix.and_then(|prefix| ids.any(prefix, dice));
+    match (id, dice.roll(8)) {
+        (Some(id), 0..=5) => id,
         (_, 6) => format!("{}_x0000", prefix.unwrap_or("zzz")),
-        // An empty one is another route.
+        // An empty parameter would match another route.
         _ => format!("x{}", escaped(&dice.text())),
     }
 }

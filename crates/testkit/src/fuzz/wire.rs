@@ -1,4 +1,4 @@
-//! Requests as clients never send them, and what comes back.
+//! Sends malformed requests and reads the answers.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,24 +11,24 @@ use serde_json::Value;
 use super::dice::Dice;
 use super::routes::Route;
 
-/// How long a stream is listened to, and an answer waited for that may never come.
+/// How long to read a stream, or to wait for an answer that may never arrive.
 const GLANCE: Duration = Duration::from_millis(60);
-/// Bytes of an answer that are read.
+/// The number of bytes to read of an answer.
 const MAX_ANSWER_BYTES: usize = 256 * 1024;
-/// Between the pieces of a request that comes slowly.
+/// The pause between the pieces of a slow request.
 const PAUSE: Duration = Duration::from_millis(30);
 
-/// What came back.
+/// The result of a request.
 pub(super) enum Answer {
-    /// Nothing, and nothing was owed.
+    /// There is no answer, and none is required.
     None,
-    /// Nothing in time.
+    /// There was no answer in time.
     Late,
-    /// An answer; the body as far as it was read.
-    Said { status: u16, body: Vec<u8> },
+    /// An answer. The body may be cut off.
+    Received { status: u16, body: Vec<u8> },
 }
 
-/// The way to the server.
+/// The address of the server and the deadline of an answer.
 pub(super) struct Wire {
     address: String,
     patience: Duration,
@@ -39,9 +39,9 @@ impl Wire {
         Self { address, patience }
     }
 
-    /// The JSON at a path.
+    /// Returns the JSON at a path.
     pub(super) fn get(&self, path: &str) -> Result<Value> {
-        let mut stream = self.connect().context("the server takes no connection")?;
+        let mut stream = self.connect().context("the server accepts no connection")?;
         write!(stream, "GET {path} HTTP/1.0\r\nHost: {}\r\n\r\n", self.address)?;
         stream.set_read_timeout(Some(self.patience))?;
         let mut answer = Vec::new();
@@ -50,8 +50,8 @@ impl Wire {
         Ok(serde_json::from_slice(&answer[at + 4..])?)
     }
 
-    /// Whether the server answers as long as it may take.
-    pub(super) fn is_well(&self, within: Duration) -> Result<()> {
+    /// Fails unless the server reports within this time that it is healthy.
+    pub(super) fn check_health(&self, within: Duration) -> Result<()> {
         let begun = Instant::now();
         let wire = Self { address: self.address.clone(), patience: within };
         let health = wire.get("/global/health")?;
@@ -68,7 +68,7 @@ impl Wire {
         Some(stream)
     }
 
-    /// Sends a request in one of many ways. A server that closes the connection owes nothing more.
+    /// Sends a request in one of many ways. If the server closes the connection, no answer is required.
     pub(super) fn send(&self, dice: &mut Dice, route: &Route, path: &str, body: &[u8]) -> Answer {
         let Some(mut stream) = self.connect() else { return Answer::Late };
         if route.is_socket() && dice.one_in(2) {
@@ -82,14 +82,14 @@ impl Wire {
             2 => self.chunked(&mut stream, dice, (route, path), body),
             3 => {
                 let garbage = dice.bytes();
-                // Whether it is taken, refused or broken off is the server's affair.
+                // The server may accept, refuse or close it.
                 stream.write_all(&garbage).ok();
                 glance(&mut stream);
                 Answer::None
             }
             4 => {
                 stream.write_all(&whole).ok();
-                // A reader that takes a byte and goes.
+                // A client that reads a byte and disconnects.
                 stream.set_read_timeout(Some(GLANCE)).ok();
                 drop(stream.read(&mut [0]));
                 thread::sleep(PAUSE);
@@ -106,14 +106,14 @@ impl Wire {
                 self.answer(&mut stream, route)
             }
             _ => {
-                // What the server does not want to read to its end, it answers all the same.
+                // The server may answer before it has read the whole request.
                 stream.write_all(&whole).ok();
                 self.answer(&mut stream, route)
             }
         }
     }
 
-    /// The head of a request, mostly a good one; whether the body is one that it promises.
+    /// Returns the head of a request, which is mostly valid, and whether the body agrees with it.
     fn head(&self, dice: &mut Dice, route: &Route, path: &str, length: usize) -> (Vec<u8>, bool) {
         const KINDS: [&str; 8] = [
             "application/json",
@@ -175,7 +175,7 @@ impl Wire {
         Answer::None
     }
 
-    /// A WebSocket, and frames that are none.
+    /// Opens a WebSocket and sends invalid frames.
     fn terminal(&self, stream: &mut TcpStream, dice: &mut Dice, path: &str) -> Answer {
         let head = format!(
             "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
@@ -183,7 +183,7 @@ impl Wire {
             self.address
         );
         stream.write_all(head.as_bytes()).ok();
-        let (said, _) = read(stream, self.patience, |bytes| bytes.windows(4).any(|end| end == b"\r\n\r\n"));
+        let (answer, _) = read(stream, self.patience, |bytes| bytes.windows(4).any(|end| end == b"\r\n\r\n"));
         for _ in 0..dice.roll(6) {
             let frame = match dice.roll(7) {
                 0 => vec![0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4],
@@ -199,7 +199,7 @@ impl Wire {
             }
         }
         glance(stream);
-        parsed(&said).unwrap_or(Answer::None)
+        parse(&answer).unwrap_or(Answer::None)
     }
 
     fn answer(&self, stream: &mut TcpStream, route: &Route) -> Answer {
@@ -208,12 +208,12 @@ impl Wire {
         if !is_over && !route.waits() {
             return Answer::Late;
         }
-        // Without an answer it was closed without a word.
-        parsed(&bytes).unwrap_or(Answer::None)
+        // Without an answer the server closed the connection.
+        parse(&bytes).unwrap_or(Answer::None)
     }
 }
 
-/// Sends a part and goes.
+/// Sends a part of a request and disconnects.
 fn cut_off(stream: &mut TcpStream, dice: &mut Dice, whole: &[u8]) -> Answer {
     let part = &whole[..dice.roll(whole.len())];
     stream.write_all(part).ok();
@@ -223,7 +223,7 @@ fn cut_off(stream: &mut TcpStream, dice: &mut Dice, whole: &[u8]) -> Answer {
     Answer::None
 }
 
-/// Sends in pieces.
+/// Sends a request in pieces.
 fn slowly(stream: &mut TcpStream, dice: &mut Dice, whole: &[u8]) -> Answer {
     for piece in whole.chunks(whole.len() / (1 + dice.roll(6)) + 1) {
         if stream.write_all(piece).is_err() {
@@ -239,7 +239,7 @@ fn glance(stream: &mut TcpStream) {
     drop(read(stream, GLANCE, |_| false));
 }
 
-/// Reads until the end, the bound, or enough; or until the time is over, and then it is not.
+/// Reads until the end, the limit or `is_enough`, and returns true. Returns false if the time is over first.
 fn read(stream: &mut TcpStream, patience: Duration, is_enough: impl Fn(&[u8]) -> bool) -> (Vec<u8>, bool) {
     let (end, mut bytes, mut piece) = (Instant::now() + patience, Vec::new(), vec![0; 16 * 1024]);
     while bytes.len() < MAX_ANSWER_BYTES && !is_enough(&bytes) {
@@ -260,9 +260,9 @@ fn read(stream: &mut TcpStream, patience: Duration, is_enough: impl Fn(&[u8]) ->
     (bytes, true)
 }
 
-fn parsed(bytes: &[u8]) -> Option<Answer> {
+fn parse(bytes: &[u8]) -> Option<Answer> {
     let at = bytes.windows(4).position(|end| end == b"\r\n\r\n")?;
     let head = String::from_utf8_lossy(&bytes[..at]);
     let status = head.strip_prefix("HTTP/1.")?.split(' ').nth(1)?.parse().ok()?;
-    Some(Answer::Said { status, body: bytes[at + 4..].to_vec() })
+    Some(Answer::Received { status, body: bytes[at + 4..].to_vec() })
 }

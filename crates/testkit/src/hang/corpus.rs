@@ -1,8 +1,8 @@
-//! Commands that a shell tool must survive: each leaves something behind, floods, waits, or does not want to end.
+//! Hostile commands for the shell tool: they leave processes, flood the output, wait, or ignore signals.
 //!
-//! `$T` is a time to sleep that only this case has, so that what it leaves can be told from all others.
+//! `$T` is a time to sleep that only this case has, so that its processes can be found.
 
-/// A kind of hostility and the command line that does it.
+/// The name of each command and its command line.
 pub(super) const LINES: [(&str, &str); 84] = [
     // Sleepers that hold the pipe, or do not.
     ("sleeper", "sleep $T"),

@@ -1,4 +1,4 @@
-//! What the tests of every room rely on; a shell stands in for the program.
+//! Tests of projects, runs and the blocking server, with a shell as the program.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,20 +8,20 @@ use anyhow::Result;
 use codewright_testkit::{BlockingServer, Kind, Outcome, Project, Run, Script, Turn};
 use serde_json::Value;
 
-/// Generous, for a loaded machine; no test waits this long unless it fails.
+/// Long enough for a loaded machine; a test waits this long only if it fails.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 fn shell(project: &Project, script: &str) -> Run {
     Run::new("/bin/sh", project).args(["-c", script]).deadline(DEADLINE)
 }
 
-/// Whether a process is gone, or only waits to be reaped.
+/// Whether a process has ended, even if it is still a zombie.
 fn is_dead(pid: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     status.is_err() || status.is_ok_and(|status| status.contains(") Z "))
 }
 
-fn dies(pid: &str) -> bool {
+fn wait_for_death(pid: &str) -> bool {
     let until = Instant::now() + DEADLINE;
     while !is_dead(pid) {
         if Instant::now() > until {
@@ -45,7 +45,7 @@ fn a_git_project_has_one_commit_and_nothing_to_commit() -> Result<()> {
 }
 
 #[test]
-fn a_plain_project_is_no_repository_and_goes_when_dropped() -> Result<()> {
+fn a_plain_project_is_not_a_repository_and_is_deleted_when_dropped() -> Result<()> {
     let project = Project::plain()?;
     assert!(!project.path(".git").exists());
     project.write("a/b.txt", "deep")?;
@@ -81,7 +81,7 @@ fn a_program_sees_the_project_and_nothing_else() -> Result<()> {
     let done = shell(&project, "pwd; env | cut -d= -f1 | sort").env("EXTRA", "1").finish()?.success()?;
     let mut lines = done.stdout.lines();
     assert_eq!(lines.next(), project.directory().to_str());
-    // The shell sets the last ones itself.
+    // The shell sets the excluded ones itself.
     let names: Vec<_> = lines.filter(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name)).collect();
     let xdg = ["XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"];
     let expected: Vec<_> = ["CODEWRIGHT_TRUST", "EXTRA", "HOME", "PATH"].into_iter().chain(xdg).collect();
@@ -96,7 +96,7 @@ fn input_output_and_exit_code_are_passed() -> Result<()> {
     assert_eq!((done.stdout.as_str(), done.stderr.as_str(), done.code), ("given", "bad\n", Some(3)));
     let error = done.success().unwrap_err().to_string();
     assert!(error.contains("exit code 3") && error.contains("bad"), "{error}");
-    // Without input, its end comes at once.
+    // Without input, stdin is empty.
     assert_eq!(shell(&project, "cat; echo over").finish()?.stdout, "over\n");
     Ok(())
 }
@@ -118,8 +118,8 @@ fn lines_are_read_while_the_program_runs() -> Result<()> {
 #[test]
 fn an_interrupt_reaches_the_program() -> Result<()> {
     let project = Project::plain()?;
-    // Not a shell: it cannot trap what was ignored when it began, as it is in background jobs.
-    // Nor by `print`: it may be interrupted while it prints.
+    // Not a shell, because it cannot trap a signal that was ignored at its start, as in background jobs.
+    // `os.write`, because `print` may be interrupted by the signal.
     let script = "import os, signal, time
 signal.signal(signal.SIGINT, lambda *_: (os.write(1, b'caught\\n'), os._exit(130)))
 print('ready', flush=True)
@@ -133,14 +133,14 @@ time.sleep(60)";
 }
 
 #[test]
-fn beyond_the_deadline_the_group_is_killed_and_the_output_shown() -> Result<()> {
+fn after_the_deadline_the_group_is_killed_and_the_error_has_the_output() -> Result<()> {
     let project = Project::plain()?;
     let script = "sleep 1000 & echo $! > pid; echo before; echo odd >&2; wait";
     let error =
         shell(&project, script).deadline(Duration::from_millis(500)).finish().unwrap_err().to_string();
     assert!(error.contains("did not end within 500ms"), "{error}");
     assert!(error.contains("before") && error.contains("odd"), "{error}");
-    assert!(dies(project.read("pid")?.trim()));
+    assert!(wait_for_death(project.read("pid")?.trim()));
     let mut running = shell(&project, "sleep 1000").deadline(Duration::from_millis(50)).start()?;
     let error = running.line().unwrap_err().to_string();
     assert!(error.contains("wrote no line within 50ms"), "{error}");
@@ -148,13 +148,13 @@ fn beyond_the_deadline_the_group_is_killed_and_the_output_shown() -> Result<()> 
 }
 
 #[test]
-fn a_dropped_program_takes_its_children_with_it() -> Result<()> {
+fn dropping_a_program_kills_its_children() -> Result<()> {
     let project = Project::plain()?;
     let mut running = shell(&project, "sleep 1000 & echo $!; wait").start()?;
     let child = running.line()?.unwrap_or_default();
     let parent = running.id().to_string();
     drop(running);
-    assert!(dies(&child) && dies(&parent));
+    assert!(wait_for_death(&child) && wait_for_death(&parent));
     Ok(())
 }
 
@@ -176,7 +176,7 @@ fn a_blocking_server_needs_no_runtime() -> Result<()> {
     let error = server.wait_for_request(2, Duration::from_millis(20)).unwrap_err().to_string();
     assert!(error.contains("request 2 did not come"), "{error}");
     drop(server);
-    // A port that is free again may be another test's at once, but not three times.
+    // Another test may get the free port at once, but not three times.
     let refuses = || {
         let server = BlockingServer::start(Script::new())?;
         let url = server.url();

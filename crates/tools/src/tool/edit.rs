@@ -1,4 +1,4 @@
-//! Replaces a piece of a file.
+//! Replaces a text in a file.
 
 mod replacer;
 
@@ -9,33 +9,41 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::replacer::{Miss, Wanted, locate};
+use super::apply_patch::prefers_patches;
 use super::write::asks;
 use crate::ask::file_patterns;
 use crate::cx::settled;
 use crate::effect::{FileEffect, missing_above};
-use crate::{Ask, Output, Tool, ToolCx, ToolError, render, tags};
+use crate::{Ask, Effect, Facts, FileEdit, Output, Tool, ToolCx, ToolError, render, tags};
 
 const DESCRIPTION: &str = include_str!("edit.txt");
 const UNCHANGED: &str = "No changes to apply: oldString and newString are identical.";
 
-/// What the model hears when others are at work on the file.
+/// The reminder about a file that others have changed.
 pub(crate) const CHANGED: &str = "\n\n<system-reminder>\nThis file has changed since you last saw it, by a command or by \
                        somebody else. Your edit is in; read the file again before you rely on the rest of it.\n\
                        </system-reminder>";
 
-/// Replaces a piece of a file.
+/// The `edit` tool.
 pub struct Edit;
 
-/// The file, the piece and what takes its place.
+/// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Input {
     file_path: String,
-    #[serde(flatten)]
-    piece: Piece,
+    old_string: String,
+    new_string: String,
+    replace_all: Option<bool>,
 }
 
-/// A piece of a file and what takes its place.
+impl Input {
+    fn piece(self) -> Piece {
+        Piece { old_string: self.old_string, new_string: self.new_string, replace_all: self.replace_all }
+    }
+}
+
+/// A text and its replacement.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Piece {
@@ -44,8 +52,21 @@ pub(crate) struct Piece {
     replace_all: Option<bool>,
 }
 
+/// The file of a replacement, from the metadata of a call.
+pub(super) fn edits(metadata: &Map<String, Value>) -> Vec<(&str, FileEdit)> {
+    let file = metadata.get("filediff").and_then(|diff| diff.get("file")?.as_str());
+    file.map(|file| (file, FileEdit::Changed)).into_iter().collect()
+}
+
 impl Tool for Edit {
     const NAME: &'static str = "edit";
+    const FACTS: &'static Facts = &Facts {
+        effect: Effect::Reported,
+        edits,
+        position: Some(6),
+        suits: |model, _| !prefers_patches(model),
+        ..Facts::PLAIN
+    };
     type Input = Input;
 
     fn description(&self) -> String {
@@ -59,8 +80,8 @@ impl Tool for Edit {
             "type": "object",
             "properties": {
                 "filePath": {"type": "string", "description": "The file, absolute or relative to the project"},
-                "oldString": {"type": "string", "description": "The piece as it is now"},
-                "newString": {"type": "string", "description": "What takes its place; not the same as oldString"},
+                "oldString": {"type": "string", "description": "The text as it is now"},
+                "newString": {"type": "string", "description": "The new text; not the same as oldString"},
                 "replaceAll": {"type": "boolean", "description": "Change every occurrence instead of the only one"},
             },
             "required": ["filePath", "oldString", "newString"],
@@ -72,7 +93,7 @@ impl Tool for Edit {
         cx.reading(move || {
             let workspace = inner.workspace()?;
             let place = workspace.resolve(Path::new(&input.file_path))?;
-            let change = change(&place, std::slice::from_ref(&input.piece))?;
+            let change = change(&place, &[input.piece()])?;
             Ok(asks(&place, file_patterns(&workspace, &place), &change.diff))
         })
         .await
@@ -80,18 +101,18 @@ impl Tool for Edit {
 
     async fn run(&self, input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
         let place = cx.workspace()?.resolve(Path::new(&input.file_path))?;
-        finish(place, cx, move |place| change(place, std::slice::from_ref(&input.piece))).await
+        finish(place, cx, move |place| change(place, &[input.piece()])).await
     }
 }
 
-/// The places of a text that an edit would replace.
+/// The ranges of a text that an edit would replace.
 #[cfg(any(test, feature = "trial"))]
 pub(crate) fn places(text: &str, old: &str, is_all: bool) -> Option<Vec<std::ops::Range<usize>>> {
     let wanted = if is_all { Wanted::All } else { Wanted::One };
     locate(text, &old.replace("\r\n", "\n"), wanted).ok().map(|found| found.ranges)
 }
 
-/// Carries a change out, beside no other of the same file.
+/// Applies a change while no other call changes the file.
 pub(super) async fn finish(
     place: Place,
     cx: &ToolCx,
@@ -132,15 +153,15 @@ fn facts(place: &Place, diff: &Diff) -> Map<String, Value> {
     ])
 }
 
-/// What edits would make of a file.
+/// The result of edits that are not written yet.
 pub(super) struct Change {
-    /// What it held, to the byte.
+    /// The content before, or `None` if the file does not exist.
     before: Option<Vec<u8>>,
     content: String,
     pub(super) diff: Diff,
 }
 
-/// What pieces, one after the other, would make of a file.
+/// Applies replacements one after another, without writing.
 pub(super) fn change(place: &Place, pieces: &[Piece]) -> Result<Change, ToolError> {
     let name = place.path.to_string_lossy();
     if pieces.iter().any(|piece| piece.old_string == piece.new_string) {
@@ -151,7 +172,7 @@ pub(super) fn change(place: &Place, pieces: &[Piece]) -> Result<Change, ToolErro
     }
     let before = match place.real.exists() {
         false => None,
-        // Opening a pipe or a device could wait forever.
+        // Opening a pipe or a device could block forever.
         true if !place.real.is_file() => return Err(ToolError::Model(format!("Not a regular file: {name}"))),
         true => Some(read_bytes(&place.real, MAX_TEXT_BYTES)?),
     };
@@ -181,7 +202,7 @@ pub(super) fn change(place: &Place, pieces: &[Piece]) -> Result<Change, ToolErro
     Ok(Change { before, content, diff })
 }
 
-/// A file's content with one piece replaced; a file that is not there begins with one.
+/// The content of a file with one text replaced. A new file starts with the replacement.
 fn replaced(content: Option<&str>, piece: &Piece, name: &str) -> Result<String, ToolError> {
     let tell = |message: &str| Err(ToolError::Model(message.to_owned()));
     let Some(content) = content else {

@@ -1,4 +1,4 @@
-//! Asks language servers. None can be set up yet, and every call says so.
+//! Queries language servers. None can be configured yet, so every call fails.
 
 use std::path::Path;
 
@@ -6,23 +6,33 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::ask::file_patterns;
-use crate::{Ask, Output, Tool, ToolCx, ToolError};
+use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("lsp.txt");
 
-/// Asks language servers.
+/// The `lsp` tool.
 pub struct Lsp;
 
-/// What is asked, and where.
+/// The arguments.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "the position and the query are for a language server, and none is started yet")]
 pub struct Input {
     operation: String,
     file_path: String,
+    line: u64,
+    character: u64,
+    query: Option<String>,
 }
 
 impl Tool for Lsp {
     const NAME: &'static str = "lsp";
+    const FACTS: &'static Facts = &Facts {
+        effect: Effect::None,
+        aliases: &["lsp-diagnostics", "lsp-hover"],
+        is_available: |setup| setup.has_language_servers,
+        ..Facts::PLAIN
+    };
     type Input = Input;
 
     fn description(&self) -> String {
@@ -44,12 +54,12 @@ impl Tool for Lsp {
                         "goToDefinition", "findReferences", "hover", "documentSymbol", "workspaceSymbol",
                         "goToImplementation", "prepareCallHierarchy", "incomingCalls", "outgoingCalls",
                     ],
-                    "description": "What is asked",
+                    "description": "The kind of query",
                 },
                 "filePath": {"type": "string", "description": "The file, absolute or relative to the project"},
                 "line": position("The line"),
-                "character": position("The place in the line"),
-                "query": {"type": "string", "description": "What workspaceSymbol looks for; everything if left out"},
+                "character": position("The column in it"),
+                "query": {"type": "string", "description": "The name for workspaceSymbol; every name if left out"},
             },
             "required": ["operation", "filePath", "line", "character"],
         })

@@ -1,4 +1,4 @@
-//! Goes over to planning, and back to building; the user decides.
+//! Switches between planning and building, if the user agrees.
 
 use std::time::Duration;
 
@@ -7,24 +7,29 @@ use serde_json::{Value, json};
 
 use super::question::{DEADLINE, DISMISSED};
 use crate::host::{Choice, Question};
-use crate::{Ask, Output, Tool, ToolCx, ToolError};
+use crate::{Ask, Effect, Facts, Output, Tool, ToolCx, ToolError};
 
 const ENTER: &str = include_str!("plan_enter.txt");
 const EXIT: &str = include_str!("plan_exit.txt");
 const YES: &str = "Yes";
 
-/// Goes over to the agent that plans.
+/// The `plan_enter` tool: switches to the agent that plans.
 pub struct PlanEnter;
 
-/// Goes over to the agent that builds.
+/// The `plan_exit` tool: switches to the agent that builds.
 pub struct PlanExit;
 
-/// Nothing has to be said.
+/// The arguments: none.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Input {}
 
 impl Tool for PlanEnter {
     const NAME: &'static str = "plan_enter";
+    const FACTS: &'static Facts = &Facts {
+        effect: Effect::Reported,
+        is_available: |setup| setup.can_ask && setup.has_plans && setup.can_propose_plans,
+        ..Facts::PLAIN
+    };
     const DEADLINE: Duration = DEADLINE;
     type Input = Input;
 
@@ -43,15 +48,20 @@ impl Tool for PlanEnter {
     async fn run(&self, _input: Input, cx: &ToolCx) -> Result<Output, ToolError> {
         let file = cx.host.plan_file().await?;
         let question = format!("Make a plan first? It would be written to {file}.");
-        agreed(cx, ("Plan", question), ("Plan first; nothing is changed", "Go on without a plan")).await?;
+        agreed(cx, ("Plan", question), ("Plan first; nothing is changed", "Continue without a plan")).await?;
         let word = format!("The user wants a plan first. Write it to `{file}` and change nothing else.");
         cx.host.switch_agent("plan", word).await?;
-        Ok(Output::new("Switching to plan agent", "The user agreed: the plan agent goes on from here."))
+        Ok(Output::new("Switching to plan agent", "The user agreed: the plan agent continues."))
     }
 }
 
 impl Tool for PlanExit {
     const NAME: &'static str = "plan_exit";
+    const FACTS: &'static Facts = &Facts {
+        effect: Effect::Reported,
+        is_available: |setup| setup.can_ask && setup.has_plans,
+        ..Facts::PLAIN
+    };
     const DEADLINE: Duration = DEADLINE;
     type Input = Input;
 
@@ -73,7 +83,7 @@ impl Tool for PlanExit {
         agreed(cx, ("Build", question), ("The build agent carries it out", "Keep planning")).await?;
         let word = format!("The plan in `{file}` is approved. Files may be changed again: carry it out.");
         cx.host.switch_agent("build", word).await?;
-        Ok(Output::new("Switching to build agent", "The user agreed: the build agent goes on from here."))
+        Ok(Output::new("Switching to build agent", "The user agreed: the build agent continues."))
     }
 }
 

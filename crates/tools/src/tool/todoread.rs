@@ -1,21 +1,23 @@
-//! Shows a session's list of things to do.
+//! Shows the session's todo list.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Ask, Output, Tool, ToolCx, ToolError};
+use crate::{Ask, Effect, Facts, Listing, Output, TodoAccess, Tool, ToolCx, ToolError};
 
 const DESCRIPTION: &str = include_str!("todoread.txt");
 
-/// Shows a session's list of things to do.
+/// The `todoread` tool.
 pub struct TodoRead;
 
-/// Nothing is asked for.
+/// The arguments: none.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Input {}
 
 impl Tool for TodoRead {
     const NAME: &'static str = "todoread";
+    const FACTS: &'static Facts =
+        &Facts { effect: Effect::None, todos: TodoAccess::Read, listing: Listing::Accepted, ..Facts::PLAIN };
     type Input = Input;
 
     fn description(&self) -> String {

@@ -1,41 +1,25 @@
-//! What every built-in tool shows.
+//! The names, descriptions and schemas of all built-in tools, and truncation.
 
 use std::collections::BTreeSet;
 
-use codewright_tools::{MAX_BYTES, MAX_LINES, Output, ToolError, builtin, conditional, trim};
+use codewright_tools::{MAX_BYTES, MAX_LINES, Output, Setup, ToolError, builtin, facts, trim};
 use serde_json::{Value, json};
 
-use crate::project::Project;
+use crate::project::{Project, tool_named};
 
 #[test]
 fn names_are_unique_and_every_tool_is_described() {
-    let names: BTreeSet<String> = builtin().iter().map(|tool| tool.name().to_owned()).collect();
-    assert_eq!(
-        names.iter().map(String::as_str).collect::<Vec<_>>(),
-        [
-            "apply_patch",
-            "bash",
-            "edit",
-            "glob",
-            "grep",
-            "plan_enter",
-            "plan_exit",
-            "question",
-            "read",
-            "skill",
-            "task",
-            "todowrite",
-            "webfetch",
-            "write"
-        ]
-    );
-    let names: BTreeSet<String> = conditional(2026).iter().map(|tool| tool.name().to_owned()).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    assert_eq!(
-        names,
-        ["background", "batch", "codesearch", "list", "lsp", "multiedit", "todoread", "websearch"]
-    );
-    for tool in builtin().into_iter().chain(conditional(2026)) {
+    let usual =
+        ["apply_patch", "bash", "batch", "codesearch", "edit", "glob", "grep", "list", "multiedit", "read"];
+    let usual =
+        usual.into_iter().chain(["skill", "task", "todoread", "todowrite", "webfetch", "websearch", "write"]);
+    let conditional = ["background", "lsp", "plan_enter", "plan_exit", "question"];
+    let names = |setup: &Setup| builtin(setup).iter().map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
+    assert_eq!(names(&Setup::default()), usual.clone().collect::<Vec<_>>());
+    let everything = Setup::everything(2026);
+    let all: BTreeSet<&str> = usual.chain(conditional).collect();
+    assert_eq!(names(&everything), all.into_iter().collect::<Vec<_>>());
+    for tool in builtin(&everything) {
         let description = tool.description();
         assert!((200..=2200).contains(&description.len()), "{}: {}", tool.name(), description.len());
         assert!(!description.contains("{{"), "{}", tool.name());
@@ -43,7 +27,20 @@ fn names_are_unique_and_every_tool_is_described() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "a table of what was recorded")]
+fn aliases_and_positions_are_unique() {
+    let (mut names, mut positions) = (BTreeSet::new(), BTreeSet::new());
+    for tool in builtin(&Setup::everything(2026)) {
+        let facts = facts(tool.name()).expect("a built-in tool");
+        let all = facts.aliases.iter().map(|alias| (*alias).to_owned()).chain([tool.name().to_owned()]);
+        for name in all {
+            assert!(names.insert(name.clone()), "{name}");
+        }
+        assert!(facts.position.is_none_or(|position| positions.insert(position)), "{}", tool.name());
+    }
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table of recorded schemas")]
 fn schemas_have_the_recorded_shape() {
     let max = 9_007_199_254_740_991_i64;
     let text = json!({"type": "string"});
@@ -133,8 +130,7 @@ fn schemas_have_the_recorded_shape() {
         ("write", json!({"content": text, "filePath": text}), json!(["content", "filePath"])),
     ];
     for (name, properties, required) in cases {
-        let mut tools = builtin().into_iter().chain(conditional(2026));
-        let tool = tools.find(|tool| tool.name() == name).expect("a tool");
+        let tool = tool_named(name);
         let mut schema = tool.parameters();
         undescribe(&mut schema);
         let expected = json!({
@@ -145,7 +141,7 @@ fn schemas_have_the_recorded_shape() {
     }
 }
 
-/// Takes the description off every property, each of which must have one.
+/// Removes the description of every property. Each must have one.
 fn undescribe(schema: &mut Value) {
     for property in schema["properties"].as_object_mut().expect("properties").values_mut() {
         let description = property.as_object_mut().expect("an object").remove("description");
@@ -157,7 +153,7 @@ fn undescribe(schema: &mut Value) {
 }
 
 #[tokio::test]
-async fn an_input_that_does_not_fit_is_told_to_the_model() {
+async fn invalid_arguments_are_reported_to_the_model() {
     let project = Project::new();
     let expected = "The read tool was called with invalid arguments: SchemaError(Missing key\n  at [\"filePath\"]).\nPlease rewrite the input so it satisfies the expected schema.";
     assert_eq!(project.error("read", json!({"file": "x"})).await, expected);
@@ -171,14 +167,14 @@ async fn an_input_that_does_not_fit_is_told_to_the_model() {
 }
 
 #[tokio::test]
-async fn a_short_output_is_kept_and_marked() {
+async fn a_short_output_is_returned_whole() {
     let project = Project::new();
     let output = trim(Output::default(), &project.cx).await.expect("trimmed");
     assert_eq!(output.metadata["truncated"], false);
 }
 
 #[tokio::test]
-async fn a_long_output_is_cut_and_kept_whole_in_a_file() {
+async fn a_long_output_is_truncated_and_saved_to_a_file() {
     let project = Project::new();
     let whole = "line\n".repeat(4000);
     let output = trim(Output::new("t", whole.clone()), &project.cx).await.expect("trimmed");
@@ -196,7 +192,7 @@ async fn a_long_output_is_cut_and_kept_whole_in_a_file() {
 }
 
 #[tokio::test]
-async fn a_cancelled_call_says_so() {
+async fn a_cancelled_call_returns_cancelled() {
     let project = Project::new();
     project.file("a.txt", "x");
     project.cx.cancel.cancel();

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use codewright_tools::{Ask, Output, Progress, ToolCx, ToolError, builtin, conditional};
+use codewright_tools::{AnyTool, Ask, Output, Progress, Setup, ToolCx, ToolError, builtin};
 use serde_json::{Map, Value};
 use tempfile::TempDir;
 
-/// What running calls showed.
+/// The progress of running calls.
 pub(crate) type Shown = Arc<Mutex<Vec<Map<String, Value>>>>;
 
-/// A directory `proj` in a directory of its own.
+/// A temporary directory `proj`.
 pub(crate) struct Project {
     _outer: TempDir,
     pub(crate) root: PathBuf,
@@ -48,7 +48,7 @@ impl Project {
         std::fs::read_to_string(self.root.join(path)).expect("read")
     }
 
-    /// Puts the project's directory where a table says `$P`.
+    /// Replaces `$P` in a table by the project's directory.
     pub(crate) fn at(&self, text: &str) -> String {
         text.replace("$P", self.root.to_str().expect("UTF-8"))
     }
@@ -58,18 +58,16 @@ impl Project {
     }
 
     pub(crate) async fn call(&self, tool: &str, input: Value) -> Result<Output, ToolError> {
-        let tool = builtin().into_iter().chain(conditional(2026)).find(|known| known.name() == tool);
-        let tool = tool.expect("a tool");
+        let tool = tool_named(tool);
         tool.run(self.input(&input), &self.cx).await
     }
 
     pub(crate) async fn asks(&self, tool: &str, input: Value) -> Result<Vec<Ask>, ToolError> {
-        let tool = builtin().into_iter().chain(conditional(2026)).find(|known| known.name() == tool);
-        let tool = tool.expect("a tool");
+        let tool = tool_named(tool);
         tool.asks(&self.input(&input), &self.cx).await
     }
 
-    /// Runs a call that is expected to fail and gives the reason.
+    /// Runs a call that must fail and returns its error.
     pub(crate) async fn error(&self, tool: &str, input: Value) -> String {
         match self.call(tool, input).await {
             Ok(output) => panic!("expected an error, got {}", output.output),
@@ -77,10 +75,16 @@ impl Project {
         }
     }
 
-    /// The output with the project's directory as `$P`.
+    /// Replaces the project's directory in an output by `$P`.
     pub(crate) fn plain(&self, output: &str) -> String {
         output.replace(self.root.to_str().expect("UTF-8"), "$P")
     }
+}
+
+/// The built-in tool of that name.
+pub(crate) fn tool_named(name: &str) -> Arc<dyn AnyTool> {
+    let tools = builtin(&Setup { has_background_tasks: false, ..Setup::everything(2026) });
+    tools.into_iter().find(|tool| tool.name() == name).expect("a tool")
 }
 
 pub(crate) fn is_outside(ask: &Ask, directory: &Path) -> bool {

@@ -19,7 +19,7 @@ fn connections() -> Connections {
     Connections::new(HeaderValue::from_static("test"), crate::Network::default())
 }
 
-/// Sources that find nothing but what the test gives them.
+/// Sources without anything but the given variables.
 fn sources(home: &Path, variables: &[(&str, &str)]) -> Sources {
     let mut all = BTreeMap::from([("AWS_EC2_METADATA_DISABLED".to_owned(), "true".to_owned())]);
     all.extend(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
@@ -45,7 +45,7 @@ async fn id(sources: Sources) -> String {
     }
 }
 
-/// A server that answers by the first line of a request; what is not listed is not found.
+/// A server that answers by the first line of a request. Other requests get a 404.
 struct Server {
     url: String,
     asked: Arc<AtomicUsize>,
@@ -72,7 +72,7 @@ impl Server {
                 let found = answers.iter().find(|(part, _)| request.contains(part));
                 let (status, body) = found.map_or(("404 Not Found", "no"), |(_, body)| ("200 OK", *body));
                 let length = body.len();
-                // A client that has gone away is the test's to notice.
+                // If the client has disconnected, the test notices.
                 drop(write!(
                     socket,
                     "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
@@ -92,7 +92,7 @@ fn is_whole(request: &str) -> bool {
 const IN_ENVIRONMENT: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "AKENV"), ("AWS_SECRET_ACCESS_KEY", "S")];
 
 #[tokio::test]
-async fn the_first_place_that_has_keys_counts() {
+async fn the_first_source_with_keys_wins() {
     let home = home(
         "[default]\nregion = eu-west-1\n[profile work]\nregion = eu-west-2\n",
         "[default]\naws_access_key_id = AKDEFAULT\naws_secret_access_key = S\n\
@@ -121,7 +121,7 @@ async fn the_first_place_that_has_keys_counts() {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_named() {
+async fn missing_settings_are_named() {
     let empty = tempfile::tempdir().unwrap();
     let nothing = id(sources(empty.path(), &[])).await;
     for name in [
@@ -148,7 +148,7 @@ async fn what_is_missing_is_named() {
 }
 
 #[tokio::test]
-async fn a_command_gives_keys_or_says_why_not() {
+async fn a_command_prints_keys_or_fails() {
     let keys = r#"{"Version":1,"AccessKeyId":"AKCMD","SecretAccessKey":"S","SessionToken":"T","Expiration":"2015-08-30T13:36:00Z"}"#;
     let mut config = format!("[default]\ncredential_process = echo '{keys}'\n");
     config +=
@@ -160,14 +160,14 @@ async fn a_command_gives_keys_or_says_why_not() {
     let error = id(sources(home.path(), &[("AWS_PROFILE", "fails")])).await;
     assert!(error.contains("`credential_process` failed (exit status: 1): `false`"), "{error}");
     let error = id(sources(home.path(), &[("AWS_PROFILE", "talks")])).await;
-    assert!(error.contains("gave out no AWS keys"), "{error}");
+    assert!(error.contains("returned no AWS keys"), "{error}");
 }
 
 const CONTAINER_KEYS: &str =
     r#"{"AccessKeyId":"AKCONTAINER","SecretAccessKey":"S","Token":"T","Expiration":"2015-08-30T18:36:00Z"}"#;
 
 #[tokio::test]
-async fn a_containers_agent_is_asked_with_its_token() {
+async fn a_containers_agent_gets_its_token() {
     let server = Server::new(&[("authorization: secret-token", CONTAINER_KEYS)]);
     let empty = tempfile::tempdir().unwrap();
     let url = format!("{}/keys", server.url);
@@ -184,7 +184,7 @@ async fn a_containers_agent_is_asked_with_its_token() {
 }
 
 #[tokio::test]
-async fn an_instances_service_is_asked_in_three_steps() {
+async fn an_instances_service_is_queried_in_three_steps() {
     let server = Server::new(&[
         ("PUT /latest/api/token", "TOKEN"),
         ("GET /latest/meta-data/iam/security-credentials/role", CONTAINER_KEYS),
@@ -204,7 +204,7 @@ const ROLE_KEYS: &str = "<AccessKeyId>AKROLE</AccessKeyId><SecretAccessKey>S</Se
                          <SessionToken>T</SessionToken><Expiration>2015-08-30T13:36:00Z</Expiration>";
 
 #[tokio::test]
-async fn roles_are_taken_on_with_a_token_or_other_keys() {
+async fn roles_are_assumed_with_a_token_or_other_keys() {
     let server = Server::new(&[
         (
             "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=web&RoleSessionName=me&WebIdentityToken=t.o.k",
@@ -233,7 +233,7 @@ async fn roles_are_taken_on_with_a_token_or_other_keys() {
 }
 
 #[tokio::test]
-async fn a_sign_in_by_browser_is_used_while_it_lasts() {
+async fn a_browser_sign_in_is_used_until_it_expires() {
     let server = Server::new(&[
         (
             "GET /federation/credentials?account_id=1&role_name=Dev ",
@@ -263,8 +263,9 @@ async fn a_sign_in_by_browser_is_used_while_it_lasts() {
     keep("2015-08-30T12:37:00Z");
     assert_eq!(id(sources(home.path(), &variables)).await, "AKSSO");
     keep("2015-08-30T12:35:00Z");
-    assert!(id(sources(home.path(), &variables)).await.contains("not signed in any more"));
-    // One that can be renewed is, as long as its client is registered, and kept for other programs.
+    assert!(id(sources(home.path(), &variables)).await.contains("has expired"));
+    // An expired sign-in is refreshed while its client is registered, and stored for other
+    // programs.
     let renewable = |registered: &str| {
         let kept = format!(
             r#"{{"startUrl":"x","accessToken":"a","expiresAt":"2015-08-30T12:35:00Z","clientId":"c","clientSecret":"s","refreshToken":"r","registrationExpiresAt":"{registered}"}}"#
@@ -272,7 +273,7 @@ async fn a_sign_in_by_browser_is_used_while_it_lasts() {
         std::fs::write(cache.join(format!("{name}.json")), kept).unwrap();
     };
     renewable("2015-08-30T12:30:00Z");
-    assert!(id(sources(home.path(), &variables)).await.contains("not signed in any more"));
+    assert!(id(sources(home.path(), &variables)).await.contains("has expired"));
     renewable("2015-09-30T12:30:00Z");
     assert_eq!(id(sources(home.path(), &variables)).await, "AKSSO");
     let kept = std::fs::read_to_string(cache.join(format!("{name}.json"))).unwrap();
@@ -287,7 +288,7 @@ async fn a_sign_in_by_browser_is_used_while_it_lasts() {
 }
 
 #[tokio::test]
-async fn found_keys_are_shared_and_replaced_before_they_expire() {
+async fn keys_are_shared_and_replaced_before_they_expire() {
     // The keys are good from 12:36 to 18:36; every look at the clock is an hour later.
     let server = Server::new(&[("GET /keys", CONTAINER_KEYS)]);
     let empty = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! The body and headers of an Anthropic message.
+//! The body and the headers of an Anthropic message.
 
 use serde_json::{Map, Value, json};
 
-use crate::options::{joined, merge};
+use crate::options::{join, merge};
 use crate::protocol::NO_OUTPUT;
 use crate::protocol::openai_chat::request::{left_out, number, plain_text};
 use crate::{
@@ -12,15 +12,15 @@ use crate::{
 const VERSION: &str = "2023-06-01";
 const VERTEX_VERSION: &str = "vertex-2023-10-16";
 const TOOLS_BETA: &str = "structured-outputs-2025-11-13";
-/// The protocol demands a limit; this one is asked for when the caller names none.
+/// The limit that is sent if the caller sets none, because the protocol requires one.
 const OUTPUT_LIMIT_TOKENS: u64 = 4096;
-/// How many messages from the end carry a cache mark: the provider reads back
-/// what the last request wrote, and writes what this one adds.
+/// The number of messages with a cache mark, counted from the end: the provider reads the entry of
+/// the previous request and writes one for this request.
 const MARKED_MESSAGES: usize = 2;
 
-/// The headers the protocol asks for.
+/// Returns the headers that the protocol needs.
 pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, String)> {
-    // Vertex takes the version in the body, and refuses trials it does not know.
+    // Vertex expects the version in the body and rejects unknown beta features.
     if model.endpoint == Endpoint::Vertex {
         return Vec::new();
     }
@@ -31,9 +31,9 @@ pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, St
     headers
 }
 
-/// The body. Fields always come in the same order, so equal requests are equal bytes.
+/// Returns the body. The order of fields is fixed, so equal requests are equal bytes.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
-    let options = wire_options(joined(&model.options, &request.options, wire_name));
+    let options = wire_options(join(&model.options, &request.options, wire_name));
     let thinking = options.get("thinking").filter(|thinking| thinking["type"] == "enabled");
     let mut body = Map::new();
     if model.endpoint == Endpoint::Vertex {
@@ -42,7 +42,7 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
         body.insert("model".into(), json!(model.api_id));
     }
     body.insert("max_tokens".into(), json!(limit(request, model, thinking)));
-    // The server refuses sampling settings beside a thinking budget.
+    // The server rejects sampling settings together with a reasoning budget.
     if thinking.is_none() {
         if let Some(temperature) = request.temperature {
             body.insert("temperature".into(), number(temperature));
@@ -51,11 +51,11 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
             body.insert("top_p".into(), number(top_p));
         }
     }
-    // Options stand before the conversation, so that a reader finds all settings
-    // together; they are laid over the finished body once more because they win.
+    // Options come before the conversation, so that all settings are together. They are merged
+    // again at the end, because they win over the other fields.
     merge(&mut body, options.clone());
     if !request.system.is_empty() {
-        body.insert("system".into(), json!([marked(json!({"type": "text", "text": request.system}))]));
+        body.insert("system".into(), json!([with_mark(json!({"type": "text", "text": request.system}))]));
     }
     body.insert("messages".into(), Value::Array(messages(request, model)));
     if !request.tools.is_empty() {
@@ -67,14 +67,16 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     Value::Object(body)
 }
 
-/// A thinking budget comes on top of the answer's tokens, up to what the model can put out.
+/// Returns the output limit. A reasoning budget is added to the answer's limit, up to the model's
+/// limit.
 fn limit(request: &Request, model: &Model, thinking: Option<&Value>) -> u64 {
     let budget = thinking.and_then(|thinking| thinking["budget_tokens"].as_u64()).unwrap_or(0);
-    let asked = if request.max_output_tokens > 0 { request.max_output_tokens } else { OUTPUT_LIMIT_TOKENS };
-    let sum = asked.saturating_add(budget);
+    let requested =
+        if request.max_output_tokens > 0 { request.max_output_tokens } else { OUTPUT_LIMIT_TOKENS };
+    let sum = requested.saturating_add(budget);
     match model.limits.output {
-        output if output > budget => sum.min(output.max(asked)),
-        // Unknown, or no room beside the budget: the server knows better.
+        output if output > budget => sum.min(output.max(requested)),
+        // The limit is unknown or leaves no room for the answer. The server decides.
         _ => sum,
     }
 }
@@ -85,7 +87,7 @@ fn wire_name(name: &str) -> Option<&str> {
         "stopSequences" => "stop_sequences",
         "serviceTier" => "service_tier",
         "outputConfig" => "output_config",
-        // The library's own switches.
+        // Switches of the JavaScript library.
         "sendReasoning"
         | "structuredOutputMode"
         | "toolStreaming"
@@ -95,7 +97,7 @@ fn wire_name(name: &str) -> Option<&str> {
     })
 }
 
-/// Spells the budget as the wire does, and puts `effort` where it belongs.
+/// Converts the budget's spelling and moves `effort` to its place.
 fn wire_options(mut options: Map<String, Value>) -> Map<String, Value> {
     if let Some(thinking) = options.get_mut("thinking").and_then(Value::as_object_mut)
         && let Some(budget) = thinking.remove("budgetTokens")
@@ -112,7 +114,7 @@ fn tools(request: &Request, model: &Model) -> Value {
     let tool = |tool: &crate::ToolSpec| {
         let mut tool =
             json!({"name": tool.name, "description": tool.description, "input_schema": tool.parameters});
-        // Vertex does not know the field.
+        // Vertex rejects this field.
         if model.endpoint != Endpoint::Vertex {
             tool["eager_input_streaming"] = json!(true);
         }
@@ -129,15 +131,16 @@ fn tool_choice(choice: ToolChoice) -> &'static str {
     }
 }
 
-/// The conversation: empty messages dropped, the last ones marked, neighbours of one role joined.
+/// Returns the conversation. Drops empty messages, marks the last ones and joins neighbors with the
+/// same role.
 fn messages(request: &Request, model: &Model) -> Vec<Value> {
     let mut turns: Vec<(&str, Vec<Value>)> =
         request.messages.iter().map(|message| turn(message, model)).collect();
-    turns.retain(|(_, blocks)| !blocks.iter().all(is_thought));
+    turns.retain(|(_, blocks)| !blocks.iter().all(is_reasoning));
     trim_last(&mut turns);
     for (_, blocks) in turns.iter_mut().rev().take(MARKED_MESSAGES) {
-        if let Some(block) = blocks.iter_mut().rfind(|block| !is_thought(block)) {
-            *block = marked(block.take());
+        if let Some(block) = blocks.iter_mut().rfind(|block| !is_reasoning(block)) {
+            *block = with_mark(block.take());
         }
     }
     let mut joined: Vec<(&str, Vec<Value>)> = Vec::with_capacity(turns.len());
@@ -162,7 +165,7 @@ fn turn(message: &Message, model: &Model) -> (&'static str, Vec<Value>) {
     }
 }
 
-/// The server refuses an answer to be continued that ends in white space.
+/// The server rejects an unfinished answer that ends in white space.
 fn trim_last(turns: &mut Vec<(&str, Vec<Value>)>) {
     let Some(("assistant", blocks)) = turns.last_mut() else { return };
     let Some(block) = blocks.last_mut().filter(|block| block["type"] == "text") else { return };
@@ -172,17 +175,18 @@ fn trim_last(turns: &mut Vec<(&str, Vec<Value>)>) {
         return;
     }
     blocks.pop();
-    if blocks.iter().all(is_thought) {
+    if blocks.iter().all(is_reasoning) {
         turns.pop();
     }
 }
 
-/// Thought can carry no mark, and no message may consist of it.
-fn is_thought(block: &Value) -> bool {
+/// Returns whether a block is reasoning, which cannot be marked and cannot be the only content of a
+/// message.
+fn is_reasoning(block: &Value) -> bool {
     matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"))
 }
 
-fn marked(mut block: Value) -> Value {
+fn with_mark(mut block: Value) -> Value {
     block["cache_control"] = json!({"type": "ephemeral"});
     block
 }
@@ -194,7 +198,7 @@ fn user_block(part: &UserContent, model: &Model) -> Option<Value> {
     }
 }
 
-/// The server refuses text that is nothing but white space.
+/// The server rejects text that consists of white space.
 fn text_block(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
 }
@@ -229,21 +233,21 @@ fn assistant_block(part: &AssistantContent) -> Option<Value> {
             if let Some(data) = mine.get("redactedData") {
                 return Some(json!({"type": "redacted_thinking", "data": data}));
             }
-            // Thought of another provider has no signature, and the server would refuse it.
+            // Reasoning of other providers has no signature, and the server would reject it.
             let signature = mine.get("signature")?;
             Some(json!({"type": "thinking", "thinking": text, "signature": signature}))
         }
         AssistantContent::ToolCall { id, name, input } => {
             let input = if input.is_object() { input.clone() } else { json!({}) };
-            Some(json!({"type": "tool_use", "id": clean_id(id), "name": name, "input": input}))
+            Some(json!({"type": "tool_use", "id": sanitize_id(id), "name": name, "input": input}))
         }
-        // This provider gives none, and knows none of the others'.
+        // Anthropic sends no metadata, and other providers' metadata is useless to it.
         AssistantContent::Metadata(_) => None,
     }
 }
 
-/// Ids made by other providers may have characters this one refuses.
-fn clean_id(id: &str) -> String {
+/// Replaces characters that Anthropic rejects in the ids of other providers.
+fn sanitize_id(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect()
 }
 
@@ -255,7 +259,7 @@ fn result_block(result: &ToolResult, model: &Model) -> Value {
         text_block(&result.output).into_iter().chain(files).collect()
     };
     let mut block =
-        json!({"type": "tool_result", "tool_use_id": clean_id(&result.call_id), "content": content});
+        json!({"type": "tool_result", "tool_use_id": sanitize_id(&result.call_id), "content": content});
     if result.is_error {
         block["is_error"] = json!(true);
     }

@@ -1,7 +1,7 @@
-//! What the events of an Anthropic message mean.
+//! Decodes the events of an Anthropic message.
 //!
-//! The server numbers content blocks and sends them one after another. Blocks
-//! of kinds unknown here, such as the server's own tools, are passed over.
+//! The server numbers content blocks and sends one after another. Blocks of unknown types, such as
+//! the server's own tools, are skipped.
 
 use std::borrow::Cow;
 
@@ -12,15 +12,15 @@ use serde_json::{Value, json};
 use super::error;
 use crate::loose::Loose;
 use crate::protocol::repeat::Repeat;
-use crate::protocol::{ARGUMENTS_LIMIT_BYTES, CALLS_LIMIT, cut_short, malformed, too_much};
+use crate::protocol::{check_block, count_call, cut_short, malformed};
 use crate::{Error, FinishReason, ModelEvent, Usage};
 
-/// Reads one answer, event by event.
+/// The decoder of one answer.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
-    /// Blocks that have begun and not ended, with their numbers.
+    /// The open blocks, with their numbers.
     open: Vec<(u64, Block)>,
-    /// The last event, if it was text; another one makes it void, as blocks may have ended.
+    /// The previous event, if it was text. Other events reset it, because a block may have ended.
     repeat: Repeat,
     calls: usize,
     reason: Option<FinishReason>,
@@ -43,11 +43,11 @@ enum Block {
         arguments: String,
         given: Option<Value>,
     },
-    /// Nothing the caller could use.
+    /// A block of an unknown type.
     Other,
 }
 
-/// Tokens as reported so far; a later report replaces what it names.
+/// The tokens reported so far. Later reports replace earlier ones.
 #[derive(Debug, Default)]
 struct Counts {
     seen: bool,
@@ -90,7 +90,7 @@ struct Delta<'a> {
 }
 
 impl Stream {
-    /// Reads the data of one event.
+    /// Decodes the data of one event.
     pub(crate) fn push(&mut self, data: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         let data = data.trim();
         if self.done || data.is_empty() {
@@ -101,7 +101,7 @@ impl Stream {
             return Ok(());
         }
         self.repeat.forget();
-        // Relays that also speak the chat protocol end every stream its way.
+        // Relays that also support the chat protocol end their streams in its format.
         if data == "[DONE]" {
             return self.finish(out);
         }
@@ -132,7 +132,7 @@ impl Stream {
             "message_start" => {
                 let message: Value =
                     event.message.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-                self.counts.take(&message["usage"]);
+                self.counts.update(&message["usage"]);
                 Ok(())
             }
             "message_delta" => {
@@ -140,7 +140,7 @@ impl Stream {
                     self.reason = Some(reason_of(reason));
                 }
                 if let Some(usage) = event.usage.and_then(|raw| serde_json::from_str(raw.get()).ok()) {
-                    self.counts.take(&usage);
+                    self.counts.update(&usage);
                 }
                 Ok(())
             }
@@ -148,14 +148,14 @@ impl Stream {
                 self.close(out);
                 Ok(())
             }
-            "error" => Err(refused(data)),
-            // `ping`, and whatever comes to be.
-            _ if event.error.is_some() => Err(refused(data)),
+            "error" => Err(event_error(data)),
+            // `ping`, and events that are added in the future.
+            _ if event.error.is_some() => Err(event_error(data)),
             _ => Ok(()),
         }
     }
 
-    /// Reads a message that was not streamed.
+    /// Decodes a message that was not streamed.
     pub(crate) fn push_whole(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         let message: Value = serde_json::from_str(body.trim()).map_err(|why| malformed(body, &why))?;
         if message.get("error").is_some_and(|error| !error.is_null()) {
@@ -163,7 +163,7 @@ impl Stream {
         }
         let Some(content) = message.get("content").and_then(Value::as_array) else {
             return Err(Error::rejected(format!(
-                "the server answered with JSON that is no message: {}",
+                "the server answered with JSON that is not a message: {}",
                 crate::error::cut(body.trim(), 300)
             )));
         };
@@ -171,13 +171,13 @@ impl Stream {
             self.start(index, block, out)?;
             self.end_all(out);
         }
-        self.counts.take(&message["usage"]);
+        self.counts.update(&message["usage"]);
         self.reason = message["stop_reason"].as_str().map(reason_of);
         self.close(out);
         Ok(())
     }
 
-    /// The connection has ended.
+    /// Completes the answer after the connection has ended.
     pub(crate) fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         match (self.done, &self.reason) {
             (true, _) => {}
@@ -196,7 +196,7 @@ impl Stream {
     }
 
     fn start(&mut self, index: u64, block: &Value, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
-        // A block that was never ended ends here, so that blocks stay in a row.
+        // A block that was not ended ends here, because blocks must not overlap.
         self.end_all(out);
         let text = |name: &str| block[name].as_str().unwrap_or_default();
         let begun = match text("type") {
@@ -215,10 +215,7 @@ impl Stream {
                 Block::Redacted { data: text("data").to_owned() }
             }
             "tool_use" => {
-                self.calls += 1;
-                if self.calls > CALLS_LIMIT {
-                    return Err(too_much(&format!("more than {CALLS_LIMIT} tool calls")));
-                }
+                count_call(&mut self.calls)?;
                 let (id, name) = (text("id").to_owned(), text("name").to_owned());
                 out.push(ModelEvent::ToolStart { id: id.clone(), name: name.clone() });
                 let given = block.get("input").cloned();
@@ -239,13 +236,13 @@ impl Stream {
             Block::Thinking { signature } => {
                 push_source(delta.thinking, out, ModelEvent::ReasoningDelta);
                 if let Some(more) = delta.signature.text() {
-                    bounded(signature.len() + more.len())?;
+                    check_block(signature.len() + more.len())?;
                     signature.push_str(more);
                 }
             }
             Block::Call { id, arguments, .. } => {
                 if let Some(text) = delta.partial_json.source() {
-                    bounded(arguments.len() + text.len())?;
+                    check_block(arguments.len() + text.len())?;
                     arguments.push_str(&text);
                     out.push(ModelEvent::ToolDelta { id: id.clone(), text: text.into_owned() });
                 }
@@ -263,18 +260,14 @@ impl Stream {
 
     fn close(&mut self, out: &mut Vec<ModelEvent>) {
         self.end_all(out);
-        let reason = match self.reason.take().unwrap_or(FinishReason::Unknown) {
-            FinishReason::Stop | FinishReason::Unknown if self.calls > 0 => FinishReason::ToolCalls,
-            FinishReason::ToolCalls if self.calls == 0 => FinishReason::Stop,
-            reason => reason,
-        };
+        let reason = self.reason.take().unwrap_or(FinishReason::Unknown).with_calls(self.calls);
         self.done = true;
         out.push(ModelEvent::Finish { reason, usage: self.counts.usage() });
     }
 }
 
 impl Counts {
-    fn take(&mut self, usage: &Value) {
+    fn update(&mut self, usage: &Value) {
         self.seen |= usage.is_object();
         for (name, count) in [
             ("input_tokens", &mut self.input),
@@ -335,14 +328,7 @@ fn push_source(text: Loose, out: &mut Vec<ModelEvent>, event: fn(String) -> Mode
     }
 }
 
-fn bounded(bytes: usize) -> Result<(), Error> {
-    if bytes > ARGUMENTS_LIMIT_BYTES {
-        return Err(too_much(&format!("more than {ARGUMENTS_LIMIT_BYTES} bytes in one block")));
-    }
-    Ok(())
-}
-
-fn refused(data: &str) -> Error {
+fn event_error(data: &str) -> Error {
     match serde_json::from_str(data) {
         Ok(body) => error::in_band(&body),
         Err(why) => malformed(data, &why),

@@ -1,52 +1,52 @@
-//! What Bedrock says when something is wrong.
+//! Errors of Bedrock.
 //!
-//! An exception has a name, in a header of the answer or of a frame, and a
-//! message. The same names come with a status and inside a stream.
+//! An exception has a name, in a header of the answer or of a frame, and a message. Error answers
+//! and streams use the same names.
 
 use serde_json::Value;
 
 use crate::Error;
-use crate::classify::{self, Answer, Said};
+use crate::classify::{self, Answer, ErrorDetails};
 
-/// The header that names the exception of an error answer.
+/// The header with the name of an error answer's exception.
 const NAME: &str = "x-amzn-errortype";
 
-/// What to do about an answer with an error status.
+/// Returns the error for an answer with an error status.
 pub(crate) fn classify(answer: &Answer) -> Error {
     let body: Value = serde_json::from_str(answer.body).unwrap_or_default();
     let name = answer.headers.get(NAME).map(String::as_str).or_else(|| body["__type"].as_str());
-    let mut said = said(name.unwrap_or_default(), &body);
-    // A status of the exception's own adds nothing to the answer's.
-    said.status = None;
-    classify::answer(answer, said)
+    let mut details = parse_details(name.unwrap_or_default(), &body);
+    // The status of the answer is more precise.
+    details.status = None;
+    classify::answer(answer, details)
 }
 
-/// What to do about an exception inside a stream.
+/// Returns the error for an exception inside a stream.
 pub(crate) fn in_band(name: &str, body: &Value, source: &str) -> Error {
-    let said = said(name, body);
+    let details = parse_details(name, body);
     let message =
-        said.message.clone().unwrap_or_else(|| format!("the provider ended the answer with `{name}`"));
-    classify::in_band(message, &said, source)
+        details.message.clone().unwrap_or_else(|| format!("the provider ended the answer with `{name}`"));
+    classify::in_band(message, &details, source)
 }
 
-fn said(name: &str, body: &Value) -> Said {
-    // The header may carry the address of a schema behind the name, and the body one before it.
+fn parse_details(name: &str, body: &Value) -> ErrorDetails {
+    // In the header, a schema's URL may follow the name; in the body, one may precede it.
     let name = name.split([':', ',']).next().unwrap_or_default();
     let name = name.rsplit('#').next().unwrap_or_default().trim();
     let text = |field: &str| body[field].as_str().map(str::to_owned);
     let (code, status) = meaning(&name.to_ascii_lowercase());
-    Said {
+    ErrorDetails {
         message: text("message").or_else(|| text("Message")).or_else(|| text("originalMessage")),
         codes: code.map(str::to_owned).into_iter().collect(),
         status,
     }
 }
 
-/// An exception in the words all providers share, and the status it would come with.
+/// Returns the error code that corresponds to an exception, and its usual status.
 fn meaning(name: &str) -> (Option<&'static str>, Option<u16>) {
     match name {
         "throttlingexception" | "toomanyrequestsexception" => (Some("rate_limit_exceeded"), Some(429)),
-        // A quota of tokens a minute comes back by itself.
+        // A quota of tokens per minute recovers by itself.
         "servicequotaexceededexception" => (Some("rate_limit_exceeded"), Some(429)),
         "serviceunavailableexception" | "modelnotreadyexception" => (Some("unavailable"), Some(503)),
         "internalserverexception" | "internalfailure" => (Some("server_error"), Some(500)),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_may_stand_in_the_body() {
+    fn the_name_may_be_in_the_body() {
         let body = r##"{"__type":"com.amazon.coral.service#ThrottlingException","Message":"slow down"}"##;
         let error = classify(&Answer { status: 400, headers: &BTreeMap::new(), body });
         assert_eq!((kind(&error), error.to_string()), ("busy", "slow down".to_owned()));

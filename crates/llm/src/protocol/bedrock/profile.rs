@@ -1,12 +1,13 @@
-//! Which inference profile stands for a model in a region.
+//! The inference profile of a model in a region.
 //!
-//! Many models cannot be asked by their plain id; the same id behind a
-//! geography's prefix can. People write the plain id and mean that.
+//! Many models cannot be used with their plain id, but with a geography's prefix before it. Users
+//! write the plain id.
 
-/// Prefixes of profiles; an id that has one is left alone.
+/// Prefixes of profiles. An id with a prefix is not changed.
 const PREFIXES: &[&str] = &["global.", "us.", "us-gov.", "eu.", "apac.", "jp.", "au.", "ca.", "sa."];
 
-/// A geography: its prefix, its regions and the models that need it there. The first that fits counts.
+/// A geography: its prefix, its regions, and the models that need the prefix there. The first match
+/// is used.
 struct Geography {
     prefix: &'static str,
     regions: fn(&str) -> bool,
@@ -50,16 +51,18 @@ const GEOGRAPHIES: &[Geography] = &[
     },
 ];
 
-/// The id to ask for in `region`: as it is where it has a prefix, is an ARN, or needs none.
+/// Returns the id to use in `region`. Ids with a prefix, ARNs, and models without profiles are not
+/// changed.
 pub(crate) fn id(id: &str, region: &str) -> String {
     let is_plain =
         !id.contains('/') && !id.starts_with("arn:") && !PREFIXES.iter().any(|prefix| id.starts_with(prefix));
-    // These are older than profiles.
+    // These models are older than profiles.
     let is_old = id.contains("claude-v2") || id.contains("claude-instant");
-    let fits =
-        |place: &&Geography| (place.regions)(region) && place.models.iter().any(|model| id.contains(model));
+    let fits = |geography: &&Geography| {
+        (geography.regions)(region) && geography.models.iter().any(|model| id.contains(model))
+    };
     match GEOGRAPHIES.iter().find(fits).filter(|_| is_plain && !is_old) {
-        Some(place) => format!("{}{id}", place.prefix),
+        Some(geography) => format!("{}{id}", geography.prefix),
         None => id.to_owned(),
     }
 }

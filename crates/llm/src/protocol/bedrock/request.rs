@@ -1,35 +1,35 @@
 //! The body of a ConverseStream request.
 //!
-//! The server is strict about shape: roles alternate and begin with the user,
-//! no text is blank, ids are short, and tools are declared whenever the
-//! conversation has calls. Everything here bends a conversation to that.
+//! The server is strict: roles must alternate and begin with the user, text must not be blank, ids
+//! must be short, and tools must be declared if the conversation contains calls. This module
+//! converts a conversation accordingly.
 
 use serde_json::{Map, Value, json};
 
 use crate::aws::sign::sha256_hex;
-use crate::options::{joined, merge};
+use crate::options::{join, merge};
 use crate::protocol::NO_OUTPUT;
 use crate::protocol::openai_chat::request::{left_out, number, plain_text};
 use crate::{AssistantContent, File, FileData, Message, Model, Request, ToolChoice, ToolResult, UserContent};
 
-/// How many messages from the end carry a cache mark.
+/// The number of messages with a cache mark, counted from the end.
 const MARKED_MESSAGES: usize = 2;
-/// Stands where the server demands a message of the user and there is none.
+/// The text of a user message that is added where the server requires one.
 const CONTINUE: &str = "Continue.";
-/// A document may not be all a message has.
+/// The text of a message that would otherwise contain only documents, which the server rejects.
 const DOCUMENT_LEAD_IN: &str = "See the attached document.";
-/// Declared where calls were made earlier and no tool is offered any more.
+/// A tool that is declared if the conversation contains calls but no tools are offered.
 const STAND_IN_TOOL: &str = "_noop";
-/// Characters an id of a call may have, and a Mistral model's exactly.
+/// The length limit of a call's id, and the exact length for Mistral models.
 const ID_LENGTH: usize = 64;
 const MISTRAL_ID_LENGTH: usize = 9;
-/// Characters of a document's name that are kept.
+/// The length limit of a document's name.
 const NAME_LENGTH: usize = 100;
 
-/// Where settings go that only a model's family knows.
+/// The field for settings that belong to a model's family.
 const FIELDS: &str = "additionalModelRequestFields";
 
-/// Families of models, as far as requests to them differ.
+/// Families of models whose requests differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Family {
     Claude,
@@ -41,7 +41,7 @@ enum Family {
 
 impl Family {
     fn of(model: &Model) -> Self {
-        // An ARN need not name the model; the configured name often does.
+        // An ARN may not contain the model's name, but the configured id often does.
         let name = format!("{} {}", model.api_id, model.id).to_lowercase();
         [
             ("claude", Self::Claude),
@@ -56,11 +56,11 @@ impl Family {
     }
 }
 
-/// The body. Fields always come in the same order, so equal requests are equal bytes.
+/// Returns the body. The order of fields is fixed, so equal requests are equal bytes.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     let family = Family::of(model);
-    let marks = takes_marks(model, family);
-    let options = wire_options(joined(&model.options, &request.options, wire_name), family);
+    let marks = supports_marks(model, family);
+    let options = wire_options(join(&model.options, &request.options, wire_name), family);
     let thinking = &options[FIELDS]["thinking"];
     let mut body = Map::new();
     let inference = inference(request, model, thinking);
@@ -95,7 +95,7 @@ fn inference(request: &Request, model: &Model, thinking: &Value) -> Map<String, 
         };
         config.insert("maxTokens".into(), json!(limit));
     }
-    // The server refuses sampling settings beside thought.
+    // The server rejects sampling settings together with reasoning.
     if thinking.is_null() {
         if let Some(temperature) = request.temperature {
             config.insert("temperature".into(), number(temperature.clamp(0.0, 1.0)));
@@ -107,8 +107,9 @@ fn inference(request: &Request, model: &Model, thinking: &Value) -> Map<String, 
     config
 }
 
-/// Claude before 3.5 and most other families refuse marks.
-fn takes_marks(model: &Model, family: Family) -> bool {
+/// Returns whether a model supports cache marks. Claude models before 3.5 and most other families
+/// do not.
+fn supports_marks(model: &Model, family: Family) -> bool {
     const OLD: &[&str] = &[
         "claude-v2",
         "claude-instant",
@@ -131,7 +132,7 @@ fn mark() -> Value {
 fn wire_name(name: &str) -> Option<&str> {
     Some(match name {
         "topK" => "top_k",
-        // Settings of the connection, which people keep beside real options.
+        // Settings of the connection, which users write next to real options.
         "region" | "profile" | "endpoint" | "accessKeyId" | "secretAccessKey" | "sessionToken" => {
             return None;
         }
@@ -139,7 +140,7 @@ fn wire_name(name: &str) -> Option<&str> {
     })
 }
 
-/// Puts each option where it belongs; what Converse has no field for is the model's own.
+/// Moves each option to its field. Options that Converse does not have belong to the model.
 fn wire_options(options: Map<String, Value>, family: Family) -> Value {
     const OF_CONVERSE: &[&str] = &[
         "additionalModelResponseFieldPaths",
@@ -154,18 +155,20 @@ fn wire_options(options: Map<String, Value>, family: Family) -> Value {
     let (mut body, mut fields) = (Map::new(), Map::new());
     for (name, value) in options {
         match name.as_str() {
-            FIELDS => lay(&mut fields, value.as_object().cloned().unwrap_or_default()),
-            "stopSequences" => lay(&mut body, one("inferenceConfig", json!({"stopSequences": value}))),
-            // Whoever forbids thought means it in every spelling.
+            FIELDS => merge_options(&mut fields, value.as_object().cloned().unwrap_or_default()),
+            "stopSequences" => {
+                merge_options(&mut body, one("inferenceConfig", json!({"stopSequences": value})));
+            }
+            // `null` disables reasoning, in all spellings.
             "reasoningConfig" | "thinking" if value.is_null() => {
                 for field in ["thinking", "output_config", "reasoningConfig"] {
                     fields.shift_remove(field);
                 }
             }
-            "reasoningConfig" | "thinking" => lay(&mut fields, reasoning(value, family)),
-            "anthropicBeta" => lay(&mut fields, one("anthropic_beta", value)),
-            name if OF_CONVERSE.contains(&name) => lay(&mut body, one(name, value)),
-            name => lay(&mut fields, one(name, value)),
+            "reasoningConfig" | "thinking" => merge_options(&mut fields, reasoning(value, family)),
+            "anthropicBeta" => merge_options(&mut fields, one("anthropic_beta", value)),
+            name if OF_CONVERSE.contains(&name) => merge_options(&mut body, one(name, value)),
+            name => merge_options(&mut fields, one(name, value)),
         }
     }
     if !fields.is_empty() {
@@ -174,11 +177,11 @@ fn wire_options(options: Map<String, Value>, family: Family) -> Value {
     Value::Object(body)
 }
 
-/// Lays options over others; `null` stays, because it removes something of the body later.
-fn lay(into: &mut Map<String, Value>, options: Map<String, Value>) {
+/// Merges options. Keeps `null`, because it removes a field of the body later.
+fn merge_options(into: &mut Map<String, Value>, options: Map<String, Value>) {
     for (name, value) in options {
         match (into.get_mut(&name), value) {
-            (Some(Value::Object(old)), Value::Object(new)) => lay(old, new),
+            (Some(Value::Object(old)), Value::Object(new)) => merge_options(old, new),
             (_, value) => drop(into.insert(name, value)),
         }
     }
@@ -188,7 +191,7 @@ fn one(name: &str, value: Value) -> Map<String, Value> {
     Map::from_iter([(name.to_owned(), value)])
 }
 
-/// A setting for thought in the words of the model's family.
+/// Returns a reasoning setting in the format of the model's family.
 fn reasoning(mut config: Value, family: Family) -> Map<String, Value> {
     let Some(given) = config.as_object_mut() else { return Map::new() };
     let effort = given.shift_remove("maxReasoningEffort");
@@ -208,7 +211,7 @@ fn reasoning(mut config: Value, family: Family) -> Map<String, Value> {
         }
         Family::Nova | Family::Mistral | Family::Other => {
             given.shift_remove("budget_tokens");
-            // A word of Claude's; these know thought only as on or off.
+            // Only Claude supports `adaptive`; these families turn reasoning on or off.
             if given.get("type").is_some_and(|kind| kind == "adaptive") {
                 given.insert("type".into(), json!("enabled"));
             }
@@ -219,7 +222,7 @@ fn reasoning(mut config: Value, family: Family) -> Map<String, Value> {
     fields
 }
 
-/// The tools, or a stand-in where only the conversation needs one.
+/// Returns the tools, or a placeholder if only the conversation needs one.
 fn tools(request: &Request, family: Family, messages: &[Value]) -> Option<Value> {
     let is_call = |block: &Value| block.get("toolUse").is_some() || block.get("toolResult").is_some();
     let has_calls =
@@ -243,24 +246,24 @@ fn tools(request: &Request, family: Family, messages: &[Value]) -> Option<Value>
     match request.tool_choice {
         ToolChoice::Auto => Some(json!({"tools": tools, "toolChoice": {"auto": {}}})),
         ToolChoice::Required => Some(json!({"tools": tools, "toolChoice": {"any": {}}})),
-        // The protocol cannot forbid a call; leaving the tools out does, where that is allowed.
+        // The protocol cannot forbid calls. Omitting the tools does, if that is allowed.
         ToolChoice::None => has_calls.then(|| json!({"tools": tools})),
     }
 }
 
-/// Nova refuses a schema that says more than this at its top.
+/// Nova rejects other keywords at the top of a schema.
 fn plain_schema(schema: &Value) -> Value {
     let all = schema.as_object().into_iter().flatten();
     let kept = all.filter(|(name, _)| matches!(name.as_str(), "type" | "properties" | "required"));
     Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// The state of writing one conversation down.
+/// The state while a conversation is converted.
 struct Conversation<'a> {
     model: &'a Model,
     family: Family,
     marks: bool,
-    /// Documents so far: no two may have the same name.
+    /// The number of documents so far, because their names must be unique.
     documents: usize,
 }
 
@@ -268,18 +271,18 @@ impl Conversation<'_> {
     fn messages(mut self, request: &Request) -> Vec<Value> {
         let mut turns: Vec<(&str, Vec<Value>)> =
             request.messages.iter().map(|message| self.turn(message)).collect();
-        turns.retain(|(_, blocks)| !blocks.iter().all(is_thought));
+        turns.retain(|(_, blocks)| !blocks.iter().all(is_reasoning));
         trim_last(&mut turns);
         if turns.first().is_some_and(|(role, _)| *role == "assistant") {
             turns.insert(0, ("user", vec![json!({"text": CONTINUE})]));
         }
-        // Only Claude goes on with an answer that was begun for it.
+        // Only Claude can continue an unfinished answer.
         if self.family != Family::Claude && turns.last().is_some_and(|(role, _)| *role == "assistant") {
             turns.push(("user", vec![json!({"text": CONTINUE})]));
         }
         if self.marks {
             for (_, blocks) in turns.iter_mut().rev().take(MARKED_MESSAGES) {
-                if blocks.last().is_some_and(|block| !is_thought(block)) {
+                if blocks.last().is_some_and(|block| !is_reasoning(block)) {
                     blocks.push(mark());
                 }
             }
@@ -329,15 +332,15 @@ impl Conversation<'_> {
                 if let Some(data) = mine.get("redactedData") {
                     return Some(json!({"reasoningContent": {"redactedContent": data}}));
                 }
-                // Thought that carries no signature is refused when it is sent back.
+                // The server rejects reasoning without a signature.
                 let signature = mine.get("signature")?;
                 Some(json!({"reasoningContent": {"reasoningText": {"text": text, "signature": signature}}}))
             }
-            // What another provider said beside its words.
+            // Metadata of other providers.
             AssistantContent::Metadata(_) => None,
             AssistantContent::ToolCall { id, name, input } => {
                 let input = if input.is_object() { input.clone() } else { json!({}) };
-                Some(json!({"toolUse": {"toolUseId": self.clean_id(id), "name": name, "input": input}}))
+                Some(json!({"toolUse": {"toolUseId": self.sanitize_id(id), "name": name, "input": input}}))
             }
         }
     }
@@ -349,14 +352,14 @@ impl Conversation<'_> {
             content.push(json!({"text": NO_OUTPUT}));
         }
         let status = if result.is_error { "error" } else { "success" };
-        json!({"toolResult": {"toolUseId": self.clean_id(&result.call_id), "content": content, "status": status}})
+        json!({"toolResult": {"toolUseId": self.sanitize_id(&result.call_id), "content": content, "status": status}})
     }
 
     fn file_block(&mut self, file: &File) -> Value {
         let input = self.model.capabilities.input;
         let source = match &file.data {
             FileData::Base64(data) => json!({"bytes": data}),
-            // The one kind of address the server fetches itself.
+            // The server downloads only this type of URL.
             FileData::Url(url) if url.starts_with("s3://") => json!({"s3Location": {"uri": url}}),
             FileData::Url(_) => return omitted(file),
         };
@@ -378,7 +381,7 @@ impl Conversation<'_> {
         text.and_then(|text| text_block(&text)).unwrap_or_else(|| omitted(file))
     }
 
-    fn clean_id(&self, id: &str) -> String {
+    fn sanitize_id(&self, id: &str) -> String {
         if self.family == Family::Mistral {
             let is_mistral =
                 id.len() == MISTRAL_ID_LENGTH && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -393,13 +396,13 @@ impl Conversation<'_> {
         match clean.len() {
             0 => "_".to_owned(),
             1..=ID_LENGTH => clean,
-            // Two long ids may begin alike.
+            // Two long ids may have the same start.
             _ => format!("{}_{}", &clean[..ID_LENGTH - 17], &sha256_hex(id.as_bytes())[..16]),
         }
     }
 }
 
-/// The server refuses an answer to be continued that ends in white space.
+/// The server rejects an unfinished answer that ends in white space.
 fn trim_last(turns: &mut Vec<(&str, Vec<Value>)>) {
     let Some(("assistant", blocks)) = turns.last_mut() else { return };
     let Some(block) = blocks.last_mut() else { return };
@@ -407,17 +410,18 @@ fn trim_last(turns: &mut Vec<(&str, Vec<Value>)>) {
     *block = json!({"text": text.trim_end()});
 }
 
-/// Thought can carry no mark, and no message may consist of it.
-fn is_thought(block: &Value) -> bool {
+/// Returns whether a block is reasoning, which cannot be marked and cannot be the only content of a
+/// message.
+fn is_reasoning(block: &Value) -> bool {
     block.get("reasoningContent").is_some()
 }
 
-/// The model is told what it cannot see.
+/// Returns a text that names a file the model cannot read.
 fn omitted(file: &File) -> Value {
     json!({"text": left_out(file)["text"]})
 }
 
-/// The server refuses text that is nothing but white space.
+/// The server rejects text that consists of white space.
 fn text_block(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({"text": text}))
 }
@@ -447,7 +451,8 @@ fn document_format(mime: &str) -> Option<&'static str> {
     })
 }
 
-/// A name the server takes: letters, digits, single spaces and few signs; the number keeps it unique.
+/// Returns a valid name of a document: letters, digits, single spaces and a few symbols. The number
+/// makes it unique.
 fn document_name(filename: Option<&str>, number: usize) -> String {
     let stem = filename.map_or("document", |name| name.rsplit_once('.').map_or(name, |(stem, _)| stem));
     let kept: String = stem

@@ -1,9 +1,8 @@
-//! What the events of a ConverseStream answer mean.
+//! Decodes the events of a ConverseStream answer.
 //!
-//! An event is one JSON object whose only field names it, such as
-//! `{"contentBlockDelta": {…}}`; an exception looks the same. Blocks are
-//! numbered, and only those of calls are announced. The numbers of tokens
-//! come after the reason to stop.
+//! An event is a JSON object whose only field names it, such as `{"contentBlockDelta": {…}}`.
+//! Exceptions have the same format. Blocks are numbered, and only blocks of calls are announced.
+//! The usage comes after the reason to stop.
 
 use std::borrow::Cow;
 
@@ -15,16 +14,16 @@ use serde_json::{Map, Value, json};
 
 use super::error;
 use crate::loose::Loose;
-use crate::protocol::{ARGUMENTS_LIMIT_BYTES, CALLS_LIMIT, cut_short, malformed, too_much};
+use crate::protocol::{arguments_or_empty, check_block, count_call, cut_short, malformed};
 use crate::{Error, FinishReason, ModelEvent, Usage};
 
-/// How the events begin that bring the pieces of an answer.
+/// The start of events with a piece of the answer.
 const DELTA_HEAD: &str = "{\"contentBlockDelta\":";
 
-/// Reads one answer, event by event.
+/// The decoder of one answer.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
-    /// The block that has begun and not ended, with its number.
+    /// The open block, with its number.
     open: Option<(u64, Block)>,
     calls: usize,
     reason: Option<FinishReason>,
@@ -57,12 +56,12 @@ struct Event<'a> {
 #[serde(rename_all = "camelCase")]
 struct Start<'a> {
     #[serde(borrow, default)]
-    tool_use: Option<Begun<'a>>,
+    tool_use: Option<CallStart<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Begun<'a> {
+struct CallStart<'a> {
     #[serde(borrow, default)]
     tool_use_id: Loose<'a>,
     #[serde(borrow, default)]
@@ -97,7 +96,7 @@ struct Thought<'a> {
     redacted_content: Loose<'a>,
 }
 
-/// Tokens as the server counts them: input is what no cache held.
+/// The tokens in the server's format: input excludes cached tokens.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Counts {
@@ -109,37 +108,37 @@ struct Counts {
 }
 
 impl Stream {
-    /// Reads one event.
+    /// Decodes one event.
     pub(crate) fn push(&mut self, data: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         let data = data.trim();
         if self.done || data.is_empty() {
             return Ok(());
         }
-        // By far most events; to look for their name first would be to read them twice.
+        // By far the most frequent event. Looking for its name first would parse it twice.
         if let Some(body) = data.strip_prefix(DELTA_HEAD).and_then(|rest| rest.strip_suffix('}'))
             && let Ok(event) = serde_json::from_str(body)
         {
-            return self.take("contentBlockDelta", event, out);
+            return self.event("contentBlockDelta", event, out);
         }
         let named: Named = serde_json::from_str(data).map_err(|why| malformed(data, &why))?;
         let Some((name, body)) = named.0 else { return Ok(()) };
         match &*name {
             "contentBlockDelta" | "contentBlockStart" | "contentBlockStop" | "messageStop" | "metadata" => {
                 let event: Event = serde_json::from_str(body.get()).map_err(|why| malformed(data, &why))?;
-                self.take(&name, event, out)
+                self.event(&name, event, out)
             }
             name if name.ends_with("Exception") || name == "error" => {
                 let body: Value = serde_json::from_str(body.get()).unwrap_or_default();
-                // An error frame brings a code where an exception has its name.
+                // An error frame has a code instead of an exception's name.
                 let name = body["code"].as_str().filter(|_| name == "error").unwrap_or(name);
                 Err(error::in_band(name, &body, data))
             }
-            // `messageStart`, and whatever comes to be.
+            // `messageStart`, and events that are added in the future.
             _ => Ok(()),
         }
     }
 
-    /// The connection has ended.
+    /// Completes the answer after the connection has ended.
     pub(crate) fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         match (self.done, &self.reason) {
             (true, _) => Ok(()),
@@ -159,7 +158,7 @@ impl Stream {
         self.done
     }
 
-    fn take(&mut self, name: &str, event: Event, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+    fn event(&mut self, name: &str, event: Event, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         let index = event.content_block_index;
         match name {
             "contentBlockDelta" => {
@@ -168,8 +167,8 @@ impl Stream {
                 }
             }
             "contentBlockStart" => {
-                if let Some(begun) = event.start.and_then(|start| start.tool_use) {
-                    self.call(index, &begun, out)?;
+                if let Some(start) = event.start.and_then(|start| start.tool_use) {
+                    self.call(index, &start, out)?;
                 }
             }
             "contentBlockStop" => {
@@ -181,7 +180,8 @@ impl Stream {
                 self.end(out);
                 self.reason = Some(reason_of(event.stop_reason.text().unwrap_or_default()));
             }
-            // `metadata`, the last event; before the reason it would mean a cut answer.
+            // `metadata` is the last event. Before the reason to stop, it would mean that the
+            // answer was cut off.
             _ => {
                 if self.reason.is_some() {
                     self.close(event.usage, out);
@@ -191,14 +191,11 @@ impl Stream {
         Ok(())
     }
 
-    fn call(&mut self, index: u64, begun: &Begun, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
+    fn call(&mut self, index: u64, start: &CallStart, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         self.end(out);
-        self.calls += 1;
-        if self.calls > CALLS_LIMIT {
-            return Err(too_much(&format!("more than {CALLS_LIMIT} tool calls")));
-        }
+        count_call(&mut self.calls)?;
         let text = |loose: &Loose| loose.text().unwrap_or_default().to_owned();
-        let (id, name) = (text(&begun.tool_use_id), text(&begun.name));
+        let (id, name) = (text(&start.tool_use_id), text(&start.name));
         out.push(ModelEvent::ToolStart { id: id.clone(), name: name.clone() });
         self.open = Some((index, Block::Call { id, name, arguments: String::new() }));
         Ok(())
@@ -220,7 +217,7 @@ impl Stream {
             && let Some((open, Block::Call { id, arguments, .. })) = &mut self.open
             && *open == index
         {
-            bounded(arguments.len() + text.len())?;
+            check_block(arguments.len() + text.len())?;
             arguments.push_str(&text);
             out.push(ModelEvent::ToolDelta { id: id.clone(), text: text.into_owned() });
         }
@@ -238,11 +235,11 @@ impl Stream {
             out.push(ModelEvent::ReasoningDelta(Cow::into_owned(text)));
         }
         if let Some(more) = thought.signature.text() {
-            bounded(signature.len() + more.len())?;
+            check_block(signature.len() + more.len())?;
             signature.push_str(more);
         }
         if let Some(more) = thought.redacted_content.text() {
-            bounded(redacted.iter().map(String::len).sum::<usize>() + more.len())?;
+            check_block(redacted.iter().map(String::len).sum::<usize>() + more.len())?;
             redacted.push(more.to_owned());
         }
         Ok(())
@@ -258,25 +255,20 @@ impl Stream {
                     mine.insert("signature".into(), json!(signature));
                 }
                 if !redacted.is_empty() {
-                    mine.insert("redactedData".into(), json!(joined(redacted)));
+                    mine.insert("redactedData".into(), json!(join_base64(redacted)));
                 }
                 let metadata = (!mine.is_empty()).then(|| json!({"bedrock": mine}));
                 out.push(ModelEvent::ReasoningEnd { metadata });
             }
             Some((_, Block::Call { id, name, arguments })) => {
-                let arguments = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
-                out.push(ModelEvent::ToolCall { id, name, arguments });
+                out.push(ModelEvent::ToolCall { id, name, arguments: arguments_or_empty(arguments) });
             }
         }
     }
 
     fn close(&mut self, counts: Option<Counts>, out: &mut Vec<ModelEvent>) {
         self.end(out);
-        let reason = match self.reason.clone().unwrap_or(FinishReason::Unknown) {
-            FinishReason::Stop | FinishReason::Unknown if self.calls > 0 => FinishReason::ToolCalls,
-            FinishReason::ToolCalls if self.calls == 0 => FinishReason::Stop,
-            reason => reason,
-        };
+        let reason = self.reason.clone().unwrap_or(FinishReason::Unknown).with_calls(self.calls);
         self.done = true;
         out.push(ModelEvent::Finish { reason, usage: counts.map(Counts::usage).unwrap_or_default() });
     }
@@ -299,7 +291,8 @@ impl Counts {
     }
 }
 
-/// The only field of an object, its value unread; padding fields have short names and no objects.
+/// The only field of an object, with its value unparsed. Padding fields have short names and no
+/// objects.
 struct Named<'a>(Option<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Named<'a> {
@@ -322,20 +315,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for Named<'a> {
     }
 }
 
-/// One piece is kept byte for byte; several are pieces of the bytes behind their base64.
-fn joined(mut pieces: Vec<String>) -> String {
+/// Joins pieces of base64. A single piece is kept unchanged; several are pieces of the decoded
+/// bytes.
+fn join_base64(mut pieces: Vec<String>) -> String {
     if pieces.len() == 1 {
         return pieces.remove(0);
     }
     let bytes: Result<Vec<Vec<u8>>, _> = pieces.iter().map(|piece| STANDARD.decode(piece)).collect();
     bytes.map_or_else(|_| pieces.concat(), |bytes| STANDARD.encode(bytes.concat()))
-}
-
-fn bounded(bytes: usize) -> Result<(), Error> {
-    if bytes > ARGUMENTS_LIMIT_BYTES {
-        return Err(too_much(&format!("more than {ARGUMENTS_LIMIT_BYTES} bytes in one block")));
-    }
-    Ok(())
 }
 
 fn reason_of(text: &str) -> FinishReason {

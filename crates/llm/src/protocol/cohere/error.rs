@@ -1,31 +1,32 @@
-//! What Cohere says when something is wrong.
+//! Errors of Cohere.
 
 use serde_json::Value;
 
 use crate::Error;
-use crate::classify::{self, Answer, Said};
+use crate::classify::{self, Answer, ErrorDetails};
 
-/// What to do about an answer with an error status; its body is `{"message": "…"}`.
+/// Returns the error for an answer with an error status; its body is `{"message": "…"}`.
 pub(crate) fn classify(answer: &Answer) -> Error {
-    let said = serde_json::from_str::<Value>(answer.body).ok().map(|body| said(&body)).unwrap_or_default();
-    // A number of Cohere's own, for a key that is no longer good.
+    let details =
+        serde_json::from_str::<Value>(answer.body).ok().map(|body| parse_details(&body)).unwrap_or_default();
+    // Cohere's own status for an invalid key.
     if answer.status == 498 {
         let answer = Answer { status: 401, ..*answer };
-        return classify::answer(&answer, said);
+        return classify::answer(&answer, details);
     }
-    classify::answer(answer, said)
+    classify::answer(answer, details)
 }
 
-/// What to do about an answer that ended in an error.
+/// Returns the error for an answer that ended with an error.
 pub(crate) fn in_band(reason: &str, body: &Value, source: &str) -> Error {
-    let said = said(body);
+    let details = parse_details(body);
     let message =
-        said.message.clone().unwrap_or_else(|| format!("the provider ended the answer with `{reason}`"));
-    classify::in_band(message, &said, source)
+        details.message.clone().unwrap_or_else(|| format!("the provider ended the answer with `{reason}`"));
+    classify::in_band(message, &details, source)
 }
 
-fn said(body: &Value) -> Said {
-    Said::of(body.get("error").unwrap_or(body))
+fn parse_details(body: &Value) -> ErrorDetails {
+    ErrorDetails::from_json(body.get("error").unwrap_or(body))
 }
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
-//! The body of a Cohere chat.
+//! The body of a Cohere chat request.
 
 use serde_json::{Map, Value, json};
 
-use crate::options::{joined, merge};
+use crate::options::{join, merge};
 use crate::protocol::NO_OUTPUT;
 use crate::protocol::openai_chat::request::{left_out, number, plain_text};
 use crate::{AssistantContent, File, FileData, Message, Model, Request, ToolChoice, ToolResult, UserContent};
 
 const MEDIA_LEAD_IN: &str = "Attached media from tool result:";
 
-/// The body. Fields always come in the same order, so equal requests are equal bytes.
+/// Returns the body. The order of fields is fixed, so equal requests are equal bytes.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
-    let options = wire_options(joined(&model.options, &request.options, wire_name));
+    let options = wire_options(join(&model.options, &request.options, wire_name));
     let mut body = Map::new();
     body.insert("model".into(), json!(model.api_id));
     if request.max_output_tokens > 0 {
@@ -23,8 +23,8 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     if let Some(top_p) = request.top_p {
         body.insert("p".into(), number(top_p));
     }
-    // Options stand before the conversation, so that a reader finds all settings
-    // together; they are laid over the finished body once more because they win.
+    // Options come before the conversation, so that all settings are together. They are merged
+    // again at the end, because they win over the other fields.
     merge(&mut body, options.clone());
     body.insert("messages".into(), Value::Array(messages(request, model)));
     if !request.tools.is_empty() {
@@ -35,7 +35,7 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
         });
         body.insert("tools".into(), tools.collect());
         match request.tool_choice {
-            // Not to say anything is how the model is left to decide.
+            // Without a choice, the model decides.
             ToolChoice::Auto => {}
             ToolChoice::Required => drop(body.insert("tool_choice".into(), json!("REQUIRED"))),
             ToolChoice::None => drop(body.insert("tool_choice".into(), json!("NONE"))),
@@ -98,7 +98,7 @@ fn user(content: &[UserContent], model: &Model) -> Option<Value> {
     Some(json!({"role": "user", "content": simplest(parts)?}))
 }
 
-/// One text alone is written as such; no part at all is no content.
+/// Returns a single text as a string, other parts as a list, and `None` without parts.
 fn simplest(mut parts: Vec<Value>) -> Option<Value> {
     match parts.as_mut_slice() {
         [] => None,
@@ -126,7 +126,8 @@ fn file_part(file: &File, model: &Model) -> Value {
     text.and_then(|text| text_part(&text)).unwrap_or_else(|| left_out(file))
 }
 
-/// Thought goes back only where it came from: the plan beside the calls, the rest as content.
+/// Returns an answer's message. Reasoning is sent back in its original field: the plan next to the
+/// calls, the rest as content.
 fn assistant(content: &[AssistantContent]) -> Option<Value> {
     let (mut parts, mut plan, mut calls) = (Vec::new(), String::new(), Vec::new());
     for part in content {
@@ -142,7 +143,7 @@ fn assistant(content: &[AssistantContent]) -> Option<Value> {
                     Some(_) | None => {}
                 }
             }
-            // What another provider said beside its words.
+            // Metadata of other providers.
             AssistantContent::Metadata(_) => {}
             AssistantContent::ToolCall { id, name, input } => {
                 let arguments = if input.is_object() { input.to_string() } else { "{}".to_owned() };
@@ -173,7 +174,7 @@ fn tool_result(result: &ToolResult) -> Value {
     json!({"role": "tool", "tool_call_id": result.call_id, "content": content})
 }
 
-/// Files of tool results, which a `tool` message cannot hold, as one message from the user.
+/// Returns a user message with the files of tool results, which a `tool` message cannot contain.
 fn media(results: &[ToolResult], model: &Model) -> Option<Value> {
     let files = results.iter().flat_map(|result| &result.attachments).map(|file| file_part(file, model));
     let mut parts = vec![json!({"type": "text", "text": MEDIA_LEAD_IN})];

@@ -1,7 +1,7 @@
-//! What the events of a Cohere chat mean.
+//! Decodes the events of a Cohere chat.
 //!
-//! Blocks of content are numbered and announced, and so are calls. The plan
-//! that goes before calls is thought without a number.
+//! Content blocks and calls are numbered and announced. The plan before calls is reasoning without
+//! a number.
 
 use std::borrow::Cow;
 
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 
 use super::error;
 use crate::loose::Loose;
-use crate::protocol::{ARGUMENTS_LIMIT_BYTES, CALLS_LIMIT, cut_short, malformed, too_much};
+use crate::protocol::{arguments_or_empty, check_arguments, count_call, cut_short, malformed};
 use crate::{Error, FinishReason, ModelEvent, Usage};
 
-/// How the events begin that bring the pieces of an answer.
+/// The start of events with a piece of the answer.
 const DELTA_HEAD: &str = "{\"type\":\"content-delta\"";
 
-/// Reads one answer, event by event.
+/// The decoder of one answer.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     open: Option<Block>,
@@ -41,7 +41,7 @@ struct Event<'a> {
     delta: Option<&'a RawValue>,
 }
 
-/// An event that brings a piece of an answer.
+/// An event with a piece of the answer.
 #[derive(Deserialize)]
 struct Plain<'a> {
     #[serde(borrow)]
@@ -91,7 +91,7 @@ struct Function<'a> {
 }
 
 impl Stream {
-    /// Reads the data of one event.
+    /// Decodes the data of one event.
     pub(crate) fn push(&mut self, data: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         let data = data.trim();
         if self.done || data.is_empty() {
@@ -100,7 +100,7 @@ impl Stream {
         if data == "[DONE]" {
             return self.finish(out);
         }
-        // By far most events; what they are is known before they are read.
+        // By far the most frequent events, recognized before they are parsed.
         if data.starts_with(DELTA_HEAD)
             && let Ok(Plain { r#type: Cow::Borrowed("content-delta"), delta }) = serde_json::from_str(data)
         {
@@ -123,19 +123,19 @@ impl Stream {
                     event.delta.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
                 self.close(&delta, data, out)
             }
-            // A gateway's error, or one of theirs that came without a status.
+            // An error of a gateway, or one of Cohere's that came without a status.
             "" | "error" => {
                 let body: Value = serde_json::from_str(data).unwrap_or_default();
                 let is_error =
                     body.get("message").is_some_and(Value::is_string) || body.get("error").is_some();
                 if is_error { Err(error::in_band("error", &body, data)) } else { Ok(()) }
             }
-            // `message-start`, citations, and whatever comes to be.
+            // `message-start`, citations, and events that are added in the future.
             _ => Ok(()),
         }
     }
 
-    /// Reads a message that was not streamed.
+    /// Decodes a message that was not streamed.
     pub(crate) fn push_whole(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         let answer: Value = serde_json::from_str(body.trim()).map_err(|why| malformed(body, &why))?;
         let message = &answer["message"];
@@ -144,7 +144,7 @@ impl Stream {
                 return Err(error::in_band("error", &answer, body));
             }
             return Err(Error::rejected(format!(
-                "the server answered with JSON that is no message: {}",
+                "the server answered with JSON that is not a message: {}",
                 crate::error::cut(body.trim(), 300)
             )));
         }
@@ -170,7 +170,7 @@ impl Stream {
         self.close(&end, body, out)
     }
 
-    /// The connection has ended.
+    /// Completes the answer after the connection has ended.
     pub(crate) fn finish(&mut self, _out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         if self.done { Ok(()) } else { Err(cut_short()) }
     }
@@ -201,7 +201,7 @@ impl Stream {
         self.arguments(call, out)
     }
 
-    /// More words of `block`, which begins here unless it is open.
+    /// Emits text of `block`. Starts the block unless it is open.
     fn words(&mut self, block: Block, text: Cow<str>, out: &mut Vec<ModelEvent>) {
         let is_text = block == Block::Text;
         if self.open.as_ref() != Some(&block) {
@@ -215,10 +215,7 @@ impl Stream {
 
     fn call(&mut self, call: &Call, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         self.end(out);
-        self.calls += 1;
-        if self.calls > CALLS_LIMIT {
-            return Err(too_much(&format!("more than {CALLS_LIMIT} tool calls")));
-        }
+        count_call(&mut self.calls)?;
         let id = call.id.text().unwrap_or_default().to_owned();
         let name = call.function.as_ref().and_then(|function| function.name.text()).unwrap_or_default();
         out.push(ModelEvent::ToolStart { id: id.clone(), name: name.to_owned() });
@@ -231,11 +228,7 @@ impl Stream {
         let Some(text) = call.function.and_then(|function| function.arguments.source()) else {
             return Ok(());
         };
-        if arguments.len() + text.len() > ARGUMENTS_LIMIT_BYTES {
-            return Err(too_much(&format!(
-                "more than {ARGUMENTS_LIMIT_BYTES} bytes of arguments in one call"
-            )));
-        }
+        check_arguments(arguments.len() + text.len())?;
         arguments.push_str(&text);
         out.push(ModelEvent::ToolDelta { id: id.clone(), text: text.into_owned() });
         Ok(())
@@ -250,8 +243,7 @@ impl Stream {
             Some(Block::Thinking) => out.push(thought("thinking")),
             Some(Block::Plan) => out.push(thought("tool_plan")),
             Some(Block::Call { id, name, arguments }) => {
-                let arguments = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
-                out.push(ModelEvent::ToolCall { id, name, arguments });
+                out.push(ModelEvent::ToolCall { id, name, arguments: arguments_or_empty(arguments) });
             }
         }
     }
@@ -277,10 +269,10 @@ impl Stream {
     }
 }
 
-/// Tokens as the model saw them; what is billed leaves some out.
+/// Returns the tokens that the model used. Billed tokens exclude some of them.
 fn usage(usage: &Value) -> Usage {
     let tokens = if usage["tokens"].is_object() { &usage["tokens"] } else { &usage["billed_units"] };
-    // Numbers come with a fraction of zero.
+    // The numbers have a fraction of zero.
     let count = |value: &Value| {
         value.as_u64().or_else(|| value.as_f64().filter(|number| *number >= 0.0).map(|number| number as u64))
     };

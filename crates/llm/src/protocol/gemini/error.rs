@@ -1,42 +1,42 @@
-//! What Google says when something is wrong.
+//! Errors of Google's servers.
 
 use serde_json::Value;
 
 use crate::Error;
-use crate::classify::{self, Answer, Said};
+use crate::classify::{self, Answer, ErrorDetails};
 
-/// What to do about an answer with an error status.
+/// Returns the error for an answer with an error status.
 pub(crate) fn classify(answer: &Answer) -> Error {
     let body: Option<Value> = serde_json::from_str(answer.body).ok();
     let Some(error) = body.as_ref().and_then(inner) else {
-        return classify::answer(answer, Said::default());
+        return classify::answer(answer, ErrorDetails::default());
     };
-    let found = classify::answer(answer, said(error));
-    // An invalid key comes with the status of a bad request.
+    let found = classify::answer(answer, parse_details(error));
+    // An invalid key has the status of a bad request.
     if has_reason(error, &["API_KEY_INVALID", "API_KEY_EXPIRED", "ACCESS_TOKEN_EXPIRED"]) {
         return Error::Auth { failure: Box::new(found.failure().clone()) };
     }
     found
 }
 
-/// What to do about an event that is an error, or `None` if it is none.
+/// Returns the error of an event, or `None` if the event is not an error.
 pub(crate) fn in_band(body: &Value) -> Option<Error> {
     let error = inner(body)?;
-    let said = said(error);
-    let message = said.message.clone().filter(|text| !text.trim().is_empty());
-    Some(classify::in_band(message.unwrap_or_else(|| error.to_string()), &said, &body.to_string()))
+    let details = parse_details(error);
+    let message = details.message.clone().filter(|text| !text.trim().is_empty());
+    Some(classify::in_band(message.unwrap_or_else(|| error.to_string()), &details, &body.to_string()))
 }
 
-/// The error object, which some answers put into a list of one.
+/// Returns the error object, which some answers put into a list.
 fn inner(body: &Value) -> Option<&Value> {
     let body = body.as_array().and_then(|list| list.first()).unwrap_or(body);
     body.get("error").filter(|error| !error.is_null())
 }
 
-/// Google's `status` is a name such as `RESOURCE_EXHAUSTED`, and its `code` the HTTP status.
-fn said(error: &Value) -> Said {
-    let mut said = Said::of(error);
-    let code = said.codes.iter().find_map(|code| match code.as_str() {
+/// Google's `status` is a name such as `RESOURCE_EXHAUSTED`, and its `code` is the HTTP status.
+fn parse_details(error: &Value) -> ErrorDetails {
+    let mut details = ErrorDetails::from_json(error);
+    let code = details.codes.iter().find_map(|code| match code.as_str() {
         "resource_exhausted" => Some("rate_limit_exceeded"),
         "internal" | "unknown" | "aborted" | "cancelled" => Some("server_error"),
         "deadline_exceeded" => Some("timeout_error"),
@@ -45,16 +45,16 @@ fn said(error: &Value) -> Said {
         "invalid_argument" | "failed_precondition" | "out_of_range" => Some("invalid_request"),
         _ => None,
     });
-    said.codes.extend(code.map(str::to_owned));
-    said
+    details.codes.extend(code.map(str::to_owned));
+    details
 }
 
-fn details(error: &Value) -> impl Iterator<Item = &Value> {
+fn detail_list(error: &Value) -> impl Iterator<Item = &Value> {
     error.get("details").and_then(Value::as_array).into_iter().flatten()
 }
 
 fn has_reason(error: &Value, reasons: &[&str]) -> bool {
-    details(error).filter_map(|detail| detail["reason"].as_str()).any(|reason| reasons.contains(&reason))
+    detail_list(error).filter_map(|detail| detail["reason"].as_str()).any(|reason| reasons.contains(&reason))
 }
 
 #[cfg(test)]
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_and_names_are_told_apart() {
+    fn statuses_and_names_are_classified() {
         for (status, name, text, expected) in [
             (400, "INVALID_ARGUMENT", "m", "rejected"),
             (
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_stands_among_the_details() {
+    fn the_retry_delay_is_in_the_details() {
         let body = r#"[{"error":{"code":429,"message":"Quota exceeded.","status":"RESOURCE_EXHAUSTED","details":[
             {"@type":"type.googleapis.com/google.rpc.Help"},
             {"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}]}}]"#;
@@ -131,12 +131,12 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_summed_up() {
+    fn an_html_page_is_summarized() {
         check(502, "<html>", "busy", "the server answered with an HTML page (502 Bad Gateway)");
     }
 
     #[test]
-    fn errors_in_the_stream_are_told_apart() {
+    fn errors_in_the_stream_are_classified() {
         for (body, expected) in [
             (r#"{"error":{"code":503,"message":"m","status":"UNAVAILABLE"}}"#, "busy"),
             (r#"{"error":{"code":429,"message":"m","status":"RESOURCE_EXHAUSTED"}}"#, "busy"),

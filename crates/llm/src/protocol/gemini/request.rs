@@ -3,26 +3,26 @@
 use serde_json::{Map, Value, json};
 
 use super::schema;
-use crate::options::{joined, merge};
+use crate::options::{join, merge};
 use crate::protocol::NO_OUTPUT;
 use crate::protocol::openai_chat::request::{MEDIA_LEAD_IN, left_out, number, plain_text};
 use crate::{AssistantContent, File, FileData, Message, Model, Request, ToolChoice, ToolResult, UserContent};
 
-/// How many likely tokens the models of the family choose from.
+/// The `topK` of Gemini models before version 3.
 const TOP_K: u64 = 64;
-/// Stands for a signature that is not there: Gemini 3 refuses a call of the
-/// running turn without one, and this is the word its makers give for that case.
+/// A placeholder for a missing signature: Gemini 3 rejects a call of the current turn without one,
+/// and Google documents this value for that case.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// The body. Fields always come in the same order, so equal requests are equal bytes.
+/// Returns the body. The order of fields is fixed, so equal requests are equal bytes.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
-    let mut options = joined(&model.options, &request.options, wire_name);
+    let mut options = join(&model.options, &request.options, wire_name);
     let mut body = Map::new();
     let generation = generation(request, model, &mut options);
     if !generation.is_empty() {
         body.insert("generationConfig".into(), Value::Object(generation));
     }
-    // The small open models of the family have no place for a system text.
+    // Gemma models have no system prompt.
     let (system, lead) =
         if is_gemma(model) { ("", request.system.as_str()) } else { (request.system.as_str(), "") };
     body.insert("contents".into(), Value::Array(contents(request, model, lead)));
@@ -38,7 +38,7 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     Value::Object(body)
 }
 
-/// Limits, sampling and thinking; takes what belongs here out of the options.
+/// Returns limits, sampling and reasoning settings. Removes the options that belong here.
 fn generation(request: &Request, model: &Model, options: &mut Map<String, Value>) -> Map<String, Value> {
     let mut generation = Map::new();
     if request.max_output_tokens > 0 {
@@ -47,7 +47,7 @@ fn generation(request: &Request, model: &Model, options: &mut Map<String, Value>
     if let Some(temperature) = request.temperature {
         generation.insert("temperature".into(), number(temperature));
     }
-    if samples_widely(&model.api_id) {
+    if needs_top_k(&model.api_id) {
         generation.insert("topK".into(), json!(TOP_K));
     }
     if let Some(top_p) = request.top_p {
@@ -63,13 +63,13 @@ fn generation(request: &Request, model: &Model, options: &mut Map<String, Value>
         merge(&mut generation, whole);
     }
     if let Some(thinking) = generation.get_mut("thinkingConfig").and_then(Value::as_object_mut) {
-        settle(thinking);
+        fix_thinking(thinking);
     }
     generation
 }
 
-/// Thinking has a budget or a level, and thoughts are shown only where there are some.
-fn settle(thinking: &mut Map<String, Value>) {
+/// Reasoning has either a budget or a level. A budget of zero excludes thoughts.
+fn fix_thinking(thinking: &mut Map<String, Value>) {
     if thinking.contains_key("thinkingBudget") {
         thinking.shift_remove("thinkingLevel");
     }
@@ -78,8 +78,8 @@ fn settle(thinking: &mut Map<String, Value>) {
     }
 }
 
-/// Newer models of the family are asked without, as their makers advise.
-pub(super) fn samples_widely(id: &str) -> bool {
+/// Google advises against these settings for newer Gemini models.
+pub(super) fn needs_top_k(id: &str) -> bool {
     let id = id.to_lowercase();
     id.contains("gemini") && !is_gemini_3(&id)
 }
@@ -92,7 +92,7 @@ fn is_gemma(model: &Model) -> bool {
     model.api_id.starts_with("gemma-")
 }
 
-/// The server refuses fields it does not know, so only those it does pass.
+/// Returns a known field's name. The server rejects unknown fields.
 fn wire_name(name: &str) -> Option<&str> {
     let name = match name {
         "top_k" => "topK",
@@ -146,8 +146,8 @@ fn mode(choice: ToolChoice) -> &'static str {
     }
 }
 
-/// Whose turn it is. Results have the user's role on the wire, but the server
-/// counts them against the calls before, so nothing else stands among them.
+/// The sender of a turn. Results have the user's role on the wire, but the server matches them with
+/// the calls before, so they must not be mixed with other parts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     User,
@@ -155,11 +155,11 @@ enum Turn {
     Results,
 }
 
-/// The conversation: empty turns dropped, neighbours of one kind joined.
+/// Returns the conversation. Drops empty turns and joins neighbors of one sender.
 fn contents(request: &Request, model: &Model, lead: &str) -> Vec<Value> {
     let mut turns: Vec<(Turn, Vec<Value>)> = Vec::with_capacity(request.messages.len());
     let mut add = |turn: Turn, parts: Vec<Value>| match turns.last_mut() {
-        _ if parts.iter().all(is_thought) => {}
+        _ if parts.iter().all(is_reasoning) => {}
         Some((last, into)) if *last == turn => into.extend(parts),
         _ => turns.push((turn, parts)),
     };
@@ -189,12 +189,12 @@ fn contents(request: &Request, model: &Model, lead: &str) -> Vec<Value> {
     turns.into_iter().map(content).collect()
 }
 
-/// Vouches for calls that came without a signature, such as those of another
-/// provider's model or of a stream that died. Only the running turn needs it,
-/// but a turn that is over must stay the bytes it was for the server's cache.
+/// Adds a placeholder to calls without a signature, such as calls of another provider's model or of
+/// an aborted stream. Only the current turn needs it, but a previous turn must keep its bytes for
+/// the server's cache.
 fn sign_calls(turns: &mut [(Turn, Vec<Value>)]) {
     for (_, parts) in turns {
-        // Of parallel calls only the first carries one.
+        // Of parallel calls, only the first has a signature.
         if let Some(call) = parts.iter_mut().find(|part| part.get("functionCall").is_some())
             && call.get("thoughtSignature").is_none()
         {
@@ -203,8 +203,8 @@ fn sign_calls(turns: &mut [(Turn, Vec<Value>)]) {
     }
 }
 
-/// No turn may consist of thought.
-fn is_thought(part: &Value) -> bool {
+/// Returns whether a part is reasoning, which cannot be the only content of a turn.
+fn is_reasoning(part: &Value) -> bool {
     part["thought"] == true
 }
 
@@ -269,7 +269,7 @@ fn assistant(content: &[AssistantContent]) -> Vec<Value> {
     parts
 }
 
-/// Puts the signature back where it was.
+/// Restores the signature of a part.
 fn sign(part: &mut Value, metadata: Option<&Value>) {
     let mine = metadata.and_then(|metadata| metadata.get("google").or_else(|| metadata.get("vertex")));
     if let Some(signature) = mine.and_then(|mine| mine.get("thoughtSignature")) {
@@ -283,7 +283,7 @@ fn response(result: &ToolResult, model: &Model) -> Value {
     let files: Vec<Value> = result
         .attachments
         .iter()
-        .filter(|file| goes_inside(file, model))
+        .filter(|file| is_allowed_in_result(file, model))
         .map(|file| file_part(file, model))
         .collect();
     if !files.is_empty() {
@@ -292,8 +292,8 @@ fn response(result: &ToolResult, model: &Model) -> Value {
     json!({"functionResponse": response})
 }
 
-/// Whether a file can be part of a result; older models take text alone there.
-fn goes_inside(file: &File, model: &Model) -> bool {
+/// Returns whether a file can be part of a result. Older models accept only text there.
+fn is_allowed_in_result(file: &File, model: &Model) -> bool {
     const KINDS: &[&str] = &["application/pdf", "image/jpeg", "image/png", "image/webp"];
     let is_inline = matches!(file.data, FileData::Base64(_));
     let input = model.capabilities.input;
@@ -301,11 +301,11 @@ fn goes_inside(file: &File, model: &Model) -> bool {
     is_gemini_3(&model.api_id) && is_inline && is_seen && KINDS.contains(&file.mime.as_str())
 }
 
-/// Files of results that cannot stand among them, said by the user.
+/// Returns user parts with the files that cannot be part of a result.
 fn media(results: &[ToolResult], model: &Model) -> Vec<Value> {
     let files = results.iter().flat_map(|result| &result.attachments);
     let files: Vec<Value> =
-        files.filter(|file| !goes_inside(file, model)).map(|file| file_part(file, model)).collect();
+        files.filter(|file| !is_allowed_in_result(file, model)).map(|file| file_part(file, model)).collect();
     if files.is_empty() {
         return files;
     }

@@ -1,29 +1,28 @@
-//! The part of JSON Schema that Gemini takes.
+//! Converts JSON Schema to the subset that Gemini accepts.
 //!
-//! Tools bring whatever schema their authors wrote, and the server refuses a
-//! request for one keyword it does not know. So keywords are chosen, not
-//! filtered: what is not listed here is left out, and what the server has no
-//! word for is said in the nearest one it has.
+//! The schemas of tools may contain anything, and the server rejects a request with an unknown
+//! keyword. Therefore known keywords are copied instead of unknown ones removed. Keywords that
+//! Gemini lacks are replaced by similar ones.
 
 use serde_json::{Map, Value, json};
 
-/// Schemas nest to this depth at most; deeper ones take any value. References
-/// to themselves would otherwise never end.
+/// Limit of nesting. Deeper schemas accept any value. Without a limit, schemas that refer to
+/// themselves would never end.
 const DEPTH_LIMIT: usize = 32;
-/// Schemas one declaration may become: references to references multiply.
+/// Limit of the schemas in one declaration, because references to references multiply.
 const NODES_LIMIT: usize = 4096;
 
-/// The schema of a tool's arguments, or `None` for a tool that takes none.
+/// Returns the schema of a tool's arguments, or `None` for a tool without arguments.
 pub(super) fn parameters(schema: &Value) -> Option<Value> {
     let mut lowering = Lowering { root: schema, nodes: 0 };
     let mut lowered = lowering.schema(schema, 0);
-    // Arguments are an object, whatever else was written.
+    // Arguments are always an object.
     if lowered["type"] != "object" {
         return None;
     }
     let properties = lowered["properties"].as_object();
     if properties.is_none_or(Map::is_empty) {
-        // An object without properties is refused at the top, where leaving it out says the same.
+        // The server rejects an object without properties here. Omitting it means the same.
         return None;
     }
     if let Some(object) = lowered.as_object_mut() {
@@ -43,7 +42,8 @@ impl Lowering<'_> {
         if depth > DEPTH_LIMIT || self.nodes > NODES_LIMIT {
             return json!({"type": "string"});
         }
-        // `true` and `{}` take anything; the server wants a type, and text can say anything.
+        // `true` and `{}` accept anything. The server requires a type, and text can express
+        // anything.
         let Some(given) = schema.as_object() else { return json!({"type": "string"}) };
         if let Some(target) = given.get("$ref").and_then(Value::as_str).and_then(|to| self.target(to)) {
             let mut lowered = self.schema(&target, depth + 1);
@@ -71,7 +71,7 @@ impl Lowering<'_> {
             [kind] => {
                 out.insert("type".into(), json!(kind));
             }
-            // Several kinds are several schemas.
+            // Several types become several schemas.
             several => {
                 let each = several.iter().map(|kind| {
                     let mut one = given.clone();
@@ -80,27 +80,27 @@ impl Lowering<'_> {
                     self.schema(&Value::Object(one), depth + 1)
                 });
                 out.insert("anyOf".into(), Value::Array(each.collect()));
-                return finished(out, nullable);
+                return with_nullable(out, nullable);
             }
         }
         if let Some(values) = values(given) {
-            // Only text can be one of a list.
+            // The server supports lists of values only for text.
             nullable |= listed(given).any(Value::is_null);
             out.insert("type".into(), json!("string"));
             out.insert("enum".into(), values);
-            return finished(out, nullable);
+            return with_nullable(out, nullable);
         }
         if let Some(choices) = ["anyOf", "oneOf"].iter().find_map(|name| given.get(*name)?.as_array()) {
-            let (nothing, rest): (Vec<&Value>, Vec<&Value>) =
-                choices.iter().partition(|choice| is_nothing(choice));
-            nullable |= !nothing.is_empty();
+            let (nulls, rest): (Vec<&Value>, Vec<&Value>) =
+                choices.iter().partition(|choice| is_null(choice));
+            nullable |= !nulls.is_empty();
             return self.choices(out, rest, nullable, depth);
         }
         self.contents(given, &mut out, depth);
-        finished(out, nullable)
+        with_nullable(out, nullable)
     }
 
-    /// One choice is no choice: it is taken into the schema itself.
+    /// Adds alternatives. A single one is merged into the schema.
     fn choices(
         &mut self,
         mut out: Map<String, Value>,
@@ -114,17 +114,17 @@ impl Lowering<'_> {
             out.shift_remove("type");
             out.shift_remove("required");
             out.insert("anyOf".into(), Value::Array(lowered));
-            return finished(out, nullable);
+            return with_nullable(out, nullable);
         }
         if let Some(Value::Object(only)) = lowered.pop() {
             for (name, value) in only {
                 out.entry(name).or_insert(value);
             }
         }
-        finished(out, nullable)
+        with_nullable(out, nullable)
     }
 
-    /// What an object holds, and a list.
+    /// Adds the properties of an object and the items of a list.
     fn contents(&mut self, given: &Map<String, Value>, out: &mut Map<String, Value>, depth: usize) {
         let is = |out: &Map<String, Value>, kind: &str| out.get("type").is_some_and(|found| found == kind);
         if let Some(properties) = given.get("properties").and_then(Value::as_object) {
@@ -148,7 +148,7 @@ impl Lowering<'_> {
                         if items.is_array() { first(items).unwrap_or(Value::Null) } else { items.clone() }
                     },
                 );
-            // A list must say what it is of.
+            // The server requires the type of a list's items.
             out.insert("items".into(), self.schema(&items.unwrap_or(Value::Null), depth + 1));
         }
         if is(out, "string")
@@ -161,19 +161,19 @@ impl Lowering<'_> {
         prune(out);
     }
 
-    /// What a reference within the document points at.
+    /// Returns the target of a reference within the document.
     fn target(&self, reference: &str) -> Option<Value> {
         let pointer = reference.strip_prefix('#')?;
         self.root.pointer(pointer).cloned()
     }
 }
 
-/// Whether a choice is the one for nothing.
-fn is_nothing(choice: &Value) -> bool {
+/// Returns whether an alternative is `null`.
+fn is_null(choice: &Value) -> bool {
     choice["type"] == "null" || choice.get("const").is_some_and(Value::is_null)
 }
 
-/// Demands only what is there: the server refuses a name without a property.
+/// Removes required names without a property, because the server rejects them.
 fn prune(out: &mut Map<String, Value>) {
     let Some(required) = out.get("required").and_then(Value::as_array) else { return };
     let properties = out.get("properties").and_then(Value::as_object);
@@ -189,7 +189,7 @@ fn prune(out: &mut Map<String, Value>) {
     }
 }
 
-fn finished(mut out: Map<String, Value>, nullable: bool) -> Value {
+fn with_nullable(mut out: Map<String, Value>, nullable: bool) -> Value {
     if nullable {
         out.insert("nullable".into(), json!(true));
     }
@@ -202,7 +202,7 @@ fn copy_text(given: &Map<String, Value>, lowered: &mut Value) {
     }
 }
 
-/// The schemas of an `allOf` laid over each other and over the one that holds it.
+/// Merges the schemas of an `allOf` with the schema that contains it.
 fn all_of(given: &Map<String, Value>) -> Option<Value> {
     let parts = given.get("allOf")?.as_array()?;
     let mut merged = given.clone();
@@ -222,7 +222,7 @@ fn all_of(given: &Map<String, Value>) -> Option<Value> {
     Some(Value::Object(merged))
 }
 
-/// The kinds a schema names, and whether nothing is one of them.
+/// Returns the types of a schema, and whether `null` is one of them.
 fn kinds(given: &Map<String, Value>) -> (Vec<String>, bool) {
     const KNOWN: [&str; 6] = ["string", "number", "integer", "boolean", "array", "object"];
     let named: Vec<&str> = match given.get("type") {
@@ -246,13 +246,13 @@ fn required(given: &Map<String, Value>) -> Option<Value> {
     (!names.is_empty()).then(|| json!(names))
 }
 
-/// The values of an `enum` or a `const`.
+/// Returns the values of an `enum` or a `const`.
 fn listed(given: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     let list = given.get("enum").and_then(Value::as_array).into_iter().flatten();
     list.chain(given.get("const"))
 }
 
-/// The same as text, each once; the server refuses empty ones.
+/// Returns these values as unique texts. The server rejects empty ones.
 fn values(given: &Map<String, Value>) -> Option<Value> {
     let mut texts: Vec<String> = Vec::new();
     for value in listed(given) {
@@ -272,7 +272,7 @@ fn values(given: &Map<String, Value>) -> Option<Value> {
 mod tests {
     use super::*;
 
-    /// Lowers a property; the order of fields counts.
+    /// Converts a property. The order of fields matters.
     #[track_caller]
     fn check(given: Value, expected: Value) {
         let schema = json!({"type": "object", "properties": {"p": given}});
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_is_declared_as_recorded() {
+    fn a_declaration_matches_the_recorded_one() {
         let given = json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "type": "object",
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_missing_is_nullable() {
+    fn null_types_become_nullable() {
         check(json!({"type": ["string", "null"]}), json!({"type": "string", "nullable": true}));
         check(
             json!({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}], "description": "d"}),
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn only_text_can_be_one_of_a_list() {
+    fn enum_values_become_text() {
         check(json!({"type": "integer", "enum": [1, 2, 2]}), json!({"type": "string", "enum": ["1", "2"]}));
         check(json!({"const": true}), json!({"type": "string", "enum": ["true"]}));
         check(json!({"type": "string", "enum": ["", "a"]}), json!({"type": "string", "enum": ["a"]}));
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_says_what_it_is_of() {
+    fn a_list_has_an_item_type() {
         check(json!({"type": "array"}), json!({"type": "array", "items": {"type": "string"}}));
         check(
             json!({"items": {"type": "integer"}, "uniqueItems": true}),
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_inside_may_be_empty_and_demands_only_what_it_has() {
+    fn a_nested_object_may_be_empty_and_requires_only_its_properties() {
         check(
             json!({"type": "object", "additionalProperties": {"type": "string"}}),
             json!({"type": "object"}),
@@ -376,14 +376,14 @@ mod tests {
     }
 
     #[test]
-    fn anything_is_text() {
+    fn a_schema_without_a_type_becomes_text() {
         check(json!({}), json!({"type": "string"}));
         check(json!(true), json!({"type": "string"}));
         check(json!({"description": "d"}), json!({"description": "d", "type": "string"}));
     }
 
     #[test]
-    fn unknown_words_are_left_out() {
+    fn unknown_keywords_are_dropped() {
         check(
             json!({"type": "string", "format": "uri", "pattern": "^a", "minLength": 1, "title": "T", "examples": []}),
             json!({"type": "string"}),
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_one_schema_are_joined() {
+    fn the_parts_of_all_of_are_merged() {
         check(
             json!({"allOf": [{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
                 {"properties": {"b": {"type": "integer"}}, "required": ["b"]}]}),

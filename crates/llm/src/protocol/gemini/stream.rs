@@ -1,9 +1,8 @@
-//! What the chunks of a Gemini answer mean.
+//! Decodes the chunks of a Gemini answer.
 //!
-//! A chunk holds parts, each whole: text, thought or a call. There is no mark
-//! for the end, so the connection's end is the answer's, if a reason to stop
-//! came before. Parts of kinds unknown here, such as what the server's own
-//! search and code running leave behind, are passed over.
+//! A chunk contains complete parts: text, reasoning or a call. There is no end mark, so the answer
+//! ends with the connection, if a reason to stop came before. Parts of unknown types, such as
+//! results of the server's own search, are skipped.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,18 +11,19 @@ use serde_json::{Value, json};
 use super::error;
 use crate::loose::Loose;
 use crate::protocol::repeat::Repeat;
-use crate::protocol::{CALLS_LIMIT, cut_short, made_up_id, malformed, too_much};
+use crate::protocol::{count_call, cut_short, malformed, random_call_id};
 use crate::{Error, FinishReason, ModelEvent, Usage};
 
-/// Reads one answer, event by event.
+/// The decoder of one answer.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     open: Block,
     calls: usize,
     reason: Option<FinishReason>,
-    /// The newest counts as they came; every chunk brings them, and only the last ones matter.
+    /// The latest usage as JSON. Every chunk contains it, and only the last one is needed.
     usage: String,
-    /// The last chunk, if it was text like one before; its counts are read only when no other follows.
+    /// The previous chunk, if it was handled by `repeat`. Its usage is parsed only if no other
+    /// chunk follows.
     latest: String,
     repeat: Repeat,
     done: bool,
@@ -93,7 +93,7 @@ struct Call<'a> {
 }
 
 impl Stream {
-    /// Reads the data of one event.
+    /// Decodes the data of one event.
     pub(crate) fn push(&mut self, data: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         let data = data.trim();
         if self.done || data.is_empty() {
@@ -110,7 +110,7 @@ impl Stream {
         self.count_latest();
         self.repeat.forget();
         let (was_text, begun) = (self.open == Block::Text, out.len());
-        // Relays that also speak the chat protocol end every stream its way.
+        // Relays that also support the chat protocol end their streams in its format.
         if data == "[DONE]" {
             return self.finish(out);
         }
@@ -125,8 +125,8 @@ impl Stream {
                 }
                 Ok(())
             }
-            Ok(_) => Err(refused(data)),
-            // An error may come in a list of one.
+            Ok(_) => Err(event_error(data)),
+            // An error may come in a list.
             Err(why) if data.starts_with('[') => match serde_json::from_str(data) {
                 Ok(body) => Err(error::in_band(&body).unwrap_or_else(|| malformed(data, &why))),
                 Err(why) => Err(malformed(data, &why)),
@@ -135,8 +135,8 @@ impl Stream {
         }
     }
 
-    /// Reads an answer that was not streamed: a chunk, or the list of them that
-    /// the server sends to those who do not ask for events.
+    /// Decodes an answer that was not streamed: a chunk, or the list of chunks that the server
+    /// sends to clients that do not request events.
     pub(crate) fn push_whole(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         let body = body.trim();
         if body.starts_with('[') {
@@ -149,7 +149,7 @@ impl Stream {
         }
         if self.reason.is_none() {
             return Err(Error::rejected(format!(
-                "the server answered with JSON that is no content: {}",
+                "the server answered with JSON that is not an answer: {}",
                 crate::error::cut(body, 300)
             )));
         }
@@ -157,7 +157,7 @@ impl Stream {
         Ok(())
     }
 
-    /// The connection has ended.
+    /// Completes the answer after the connection has ended.
     pub(crate) fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         match (self.done, &self.reason) {
             (true, _) => {}
@@ -175,7 +175,7 @@ impl Stream {
         self.done
     }
 
-    /// Takes the counts of the last chunk that was only compared.
+    /// Updates the usage from the previous chunk, if it was not parsed.
     fn count_latest(&mut self) {
         if let Ok(Chunk { usage_metadata: Some(usage), .. }) = serde_json::from_str(&self.latest) {
             self.usage.clear();
@@ -200,11 +200,11 @@ impl Stream {
         }
         match candidate.finish_reason.text() {
             None | Some("FINISH_REASON_UNSPECIFIED") => {}
-            // The model slipped, and mostly does not a second time.
+            // The model made a mistake, which it rarely repeats.
             Some(slip @ ("MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE")) if self.calls == 0 => {
                 let detail = candidate.finish_message.text().map(|text| format!(": {text}"));
                 let detail = detail.unwrap_or_default();
-                return Err(Error::busy(format!("the model's answer cannot be read ({slip}){detail}")));
+                return Err(Error::busy(format!("the model's answer is malformed ({slip}){detail}")));
             }
             Some(reason) => self.reason = Some(reason_of(reason)),
         }
@@ -234,9 +234,9 @@ impl Stream {
             }
             out.push(ModelEvent::TextDelta(text.into_owned()));
         }
-        // The signature of a text may come behind it, on a text that is empty.
+        // The signature of a text may follow it in an empty part.
         if let (Block::Text, Some(signature)) = (&self.open, signature) {
-            out.push(ModelEvent::Metadata { call: None, metadata: signed(signature) });
+            out.push(ModelEvent::Metadata { call: None, metadata: signature_metadata(signature) });
         }
         Ok(())
     }
@@ -250,25 +250,25 @@ impl Stream {
         let call: Call = serde_json::from_str(call.get()).map_err(|why| malformed(call.get(), &why))?;
         let Some(name) = call.name.text() else { return Ok(()) };
         self.enter(Block::None, out);
-        self.calls += 1;
-        if self.calls > CALLS_LIMIT {
-            return Err(too_much(&format!("more than {CALLS_LIMIT} tool calls")));
-        }
-        let id = call.id.text().map_or_else(|| made_up_id(self.calls), str::to_owned);
+        count_call(&mut self.calls)?;
+        let id = call.id.text().map_or_else(|| random_call_id(self.calls), str::to_owned);
         let arguments = match call.args.map(RawValue::get) {
             None | Some("null") => "{}".to_owned(),
             Some(args) => args.to_owned(),
         };
         out.push(ModelEvent::ToolStart { id: id.clone(), name: name.to_owned() });
         if let Some(signature) = signature {
-            out.push(ModelEvent::Metadata { call: Some(id.clone()), metadata: signed(signature) });
+            out.push(ModelEvent::Metadata {
+                call: Some(id.clone()),
+                metadata: signature_metadata(signature),
+            });
         }
         out.push(ModelEvent::ToolDelta { id: id.clone(), text: arguments.clone() });
         out.push(ModelEvent::ToolCall { id, name: name.to_owned(), arguments });
         Ok(())
     }
 
-    /// Ends the open block and begins the next.
+    /// Ends the open block and starts the next one.
     fn enter(&mut self, next: Block, out: &mut Vec<ModelEvent>) {
         match &next {
             Block::None => {}
@@ -278,7 +278,7 @@ impl Stream {
             Block::None => {}
             Block::Text => out.push(ModelEvent::TextEnd),
             Block::Thought { signature } => {
-                out.push(ModelEvent::ReasoningEnd { metadata: signature.as_deref().map(signed) });
+                out.push(ModelEvent::ReasoningEnd { metadata: signature.as_deref().map(signature_metadata) });
             }
         }
         match &self.open {
@@ -302,12 +302,12 @@ impl Stream {
     }
 }
 
-/// What is kept of a signature, to be sent back byte for byte.
-fn signed(signature: &str) -> Value {
+/// Returns a signature as metadata, to be sent back unchanged.
+fn signature_metadata(signature: &str) -> Value {
     json!({"google": {"thoughtSignature": signature}})
 }
 
-/// Thoughts are counted beside the answer, cached input within the prompt.
+/// Parses the usage. Reasoning is counted separately, and cached input as part of the prompt.
 fn usage(source: &str) -> Usage {
     let Ok(counts) = serde_json::from_str::<Value>(source) else { return Usage::default() };
     let count = |name: &str| counts[name].as_u64().unwrap_or(0);
@@ -325,7 +325,7 @@ fn usage(source: &str) -> Usage {
     }
 }
 
-/// The error for a prompt that was not let through to the model.
+/// Returns the error for a prompt that the provider blocked.
 fn blocked(feedback: &RawValue) -> Option<Error> {
     let feedback: Value = serde_json::from_str(feedback.get()).ok()?;
     let reason = feedback["blockReason"].as_str().filter(|reason| *reason != "BLOCK_REASON_UNSPECIFIED")?;
@@ -333,7 +333,7 @@ fn blocked(feedback: &RawValue) -> Option<Error> {
     Some(Error::rejected(format!("the provider blocked the prompt ({reason}){detail}")))
 }
 
-fn refused(data: &str) -> Error {
+fn event_error(data: &str) -> Error {
     match serde_json::from_str(data) {
         Ok(body) => error::in_band(&body).unwrap_or_else(cut_short),
         Err(why) => malformed(data, &why),

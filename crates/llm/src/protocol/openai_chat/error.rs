@@ -1,17 +1,18 @@
-//! What chat servers say when something is wrong.
+//! Errors of chat servers.
 
 use serde_json::Value;
 
 use crate::Error;
-use crate::classify::{self, Answer, Said};
+use crate::classify::{self, Answer, ErrorDetails};
 
-/// What to do about an answer with an error status.
+/// Returns the error for an answer with an error status.
 pub(crate) fn classify(answer: &Answer) -> Error {
-    let said = serde_json::from_str::<Value>(answer.body).ok().map(|body| said(&body)).unwrap_or_default();
-    classify::answer(answer, said)
+    let details =
+        serde_json::from_str::<Value>(answer.body).ok().map(|body| parse_details(&body)).unwrap_or_default();
+    classify::answer(answer, details)
 }
 
-/// What to do about an event that is an error, or `None` if it is none.
+/// Returns the error of an event, or `None` if the event is not an error.
 pub(crate) fn in_band(body: &Value) -> Option<Error> {
     let inner = body.get("error").filter(|error| !error.is_null());
     let is_error = inner.is_some()
@@ -20,17 +21,17 @@ pub(crate) fn in_band(body: &Value) -> Option<Error> {
     if !is_error {
         return None;
     }
-    let said = said(body);
+    let details = parse_details(body);
     let source = body.to_string();
-    let message = said.message.clone().filter(|text| !text.trim().is_empty());
-    Some(classify::in_band(message.unwrap_or_else(|| inner.unwrap_or(body).to_string()), &said, &source))
+    let message = details.message.clone().filter(|text| !text.trim().is_empty());
+    Some(classify::in_band(message.unwrap_or_else(|| inner.unwrap_or(body).to_string()), &details, &source))
 }
 
-/// The error object stands under `error`, or is the body itself; some servers put it in a list.
-fn said(body: &Value) -> Said {
+/// The error object is in `error` or is the body itself. Some servers put it into a list.
+fn parse_details(body: &Value) -> ErrorDetails {
     let body = body.as_array().and_then(|list| list.first()).unwrap_or(body);
     match body.get("error") {
-        Some(error) if !error.is_null() => Said::of(error),
-        Some(_) | None => Said::of(body),
+        Some(error) if !error.is_null() => ErrorDetails::from_json(error),
+        Some(_) | None => ErrorDetails::from_json(body),
     }
 }

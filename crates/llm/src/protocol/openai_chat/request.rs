@@ -1,24 +1,24 @@
-//! The body and headers of a chat completion.
+//! The body of a chat completion request.
 
 use base64::Engine as _;
 use serde_json::{Map, Value, json};
 
-use crate::options::{joined, merge};
+use crate::options::{join, merge};
 use crate::protocol::NO_OUTPUT;
 use crate::quirk;
 use crate::{
     AssistantContent, File, FileData, Message, Model, Quirk, Request, ToolChoice, ToolResult, UserContent,
 };
 
-/// Clients recognise this line, so its wording is fixed.
+/// Clients match on this line, so its text must not change.
 pub(crate) const MEDIA_LEAD_IN: &str = "Attached media from tool result:";
 
-/// The field of what stands beside a thought, signatures among it.
+/// The field for the details of reasoning, such as signatures.
 const DETAILS: &str = "reasoning_details";
 
-/// The body. Fields always come in the same order, so equal requests are equal bytes.
+/// Returns the body. The order of fields is fixed, so equal requests are equal bytes.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
-    let options = joined(&model.options, &request.options, wire_name);
+    let options = join(&model.options, &request.options, wire_name);
     let mut body = Map::new();
     body.insert("model".into(), json!(model.api_id));
     if request.max_output_tokens > 0 {
@@ -30,8 +30,8 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     if let Some(top_p) = request.top_p {
         body.insert("top_p".into(), number(top_p));
     }
-    // Options stand before the conversation, so that a reader finds all settings
-    // together; they are laid over the finished body once more because they win.
+    // Options come before the conversation, so that all settings are together. They are merged
+    // again at the end, because they win over the other fields.
     merge(&mut body, options.clone());
     body.insert("messages".into(), Value::Array(messages(request, model)));
     if !request.tools.is_empty() {
@@ -40,7 +40,7 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     }
     body.insert("stream".into(), json!(true));
     body.insert("stream_options".into(), json!({"include_usage": true}));
-    if wants_cache_key(model, request)
+    if needs_cache_key(model, request)
         && let Some(session) = request.session()
     {
         body.insert("prompt_cache_key".into(), json!(session));
@@ -49,13 +49,15 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     quirk::body(&model.quirks, Value::Object(body))
 }
 
-/// Compatible servers are told a cache key only where the user asks for it; not all of them know it.
-fn wants_cache_key(model: &Model, request: &Request) -> bool {
-    let asked = request.options.get("setCacheKey").or_else(|| model.options.get("setCacheKey"));
-    asked == Some(&Value::Bool(true))
+/// Returns whether to send a cache key. The user must enable it, because not all compatible servers
+/// support it.
+fn needs_cache_key(model: &Model, request: &Request) -> bool {
+    let setting = request.options.get("setCacheKey").or_else(|| model.options.get("setCacheKey"));
+    setting == Some(&Value::Bool(true))
 }
 
-/// OpenAI's own reasoning models refuse the older name; most imitators know only that one.
+/// Returns the name of the output limit. OpenAI's reasoning models reject the older name, and most
+/// imitations support only that.
 fn limit_field(model: &Model) -> &'static str {
     if model.base_url.starts_with("https://api.openai.com/")
         || model.base_url.ends_with("/proxy/openai/v1")
@@ -67,7 +69,7 @@ fn limit_field(model: &Model) -> &'static str {
     }
 }
 
-/// Whole numbers are written without a fraction, as JavaScript writes them.
+/// Writes whole numbers without a fraction, like JavaScript.
 pub(crate) fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 1e15 { json!(value as i64) } else { json!(value) }
 }
@@ -83,7 +85,7 @@ fn wire_name(name: &str) -> Option<&str> {
         "parallelToolCalls" => "parallel_tool_calls",
         "logitBias" => "logit_bias",
         "maxCompletionTokens" => "max_completion_tokens",
-        // Only the Responses protocol and the library itself know these.
+        // Only the Responses protocol and the JavaScript library have these.
         "reasoningSummary" | "include" | "forceReasoning" | "strictJsonSchema" => return None,
         name => name,
     })
@@ -103,7 +105,7 @@ fn tools(request: &Request) -> Value {
     request.tools.iter().map(tool).collect()
 }
 
-/// How this protocol and its successor name a choice.
+/// Returns the name of a tool choice, for this protocol and for Responses.
 pub(crate) fn tool_choice(choice: ToolChoice) -> &'static str {
     match choice {
         ToolChoice::Auto => "auto",
@@ -177,13 +179,13 @@ fn file_part(file: &File, model: &Model) -> Value {
     }
 }
 
-/// The text of a file sent as base64, unless it is empty or not text.
+/// Returns the text of a base64 file, unless it is empty or not text.
 pub(crate) fn plain_text(data: &str) -> Option<String> {
     let bytes = base64::engine::general_purpose::STANDARD.decode(data).ok()?;
     String::from_utf8(bytes).ok().filter(|text| !text.is_empty())
 }
 
-/// The model is told what it cannot see, so that it can tell the user.
+/// Returns a text part that names a file the model cannot read, so that the model can report it.
 pub(crate) fn left_out(file: &File) -> Value {
     let name = file.filename.as_deref().unwrap_or("a file");
     json!({"type": "text", "text": format!("[{name} ({}) is left out: this model cannot read it. Say so to the user.]", file.mime)})
@@ -206,7 +208,7 @@ fn assistant(content: &[AssistantContent], model: &Model) -> Option<Value> {
                 "type": "function",
                 "function": {"name": name, "arguments": arguments(input)},
             })),
-            // Only the providers that gave it know it.
+            // Only the provider that sent it can use it.
             AssistantContent::Metadata(_) => {}
         }
     }
@@ -216,7 +218,7 @@ fn assistant(content: &[AssistantContent], model: &Model) -> Option<Value> {
     let mut message = Map::new();
     message.insert("role".into(), json!("assistant"));
     message.insert("content".into(), json!(text));
-    // Details are no text, so the text beside them keeps its usual name.
+    // Details are not text, so the text next to them keeps its usual name.
     let named = model.thought_field.as_deref();
     let field = named.filter(|name| *name != DETAILS).unwrap_or("reasoning_content");
     if !thought.is_empty() {
@@ -232,7 +234,7 @@ fn assistant(content: &[AssistantContent], model: &Model) -> Option<Value> {
     Some(Value::Object(message))
 }
 
-/// Arguments as text; a call without any has an empty object.
+/// Returns arguments as text. Missing arguments become an empty object.
 pub(crate) fn arguments(input: &Value) -> String {
     if input.is_null() { "{}".to_owned() } else { input.to_string() }
 }
@@ -242,7 +244,7 @@ fn tool_result(result: &ToolResult) -> Value {
     json!({"role": "tool", "tool_call_id": result.call_id, "content": content})
 }
 
-/// Files of tool results, which a `tool` message cannot hold, as one message from the user.
+/// Returns a user message with the files of tool results, which a `tool` message cannot contain.
 fn media(results: &[ToolResult], model: &Model) -> Option<Value> {
     let files = results.iter().flat_map(|result| &result.attachments).map(|file| file_part(file, model));
     let mut parts = vec![json!({"type": "text", "text": MEDIA_LEAD_IN})];

@@ -1,9 +1,9 @@
-//! What the chunks of a chat completion mean.
+//! Decodes the chunks of a chat completion.
 //!
-//! Chunks are read into borrowed text, because an answer may have tens of
-//! thousands of them. What servers get wrong is forgiven where the meaning is
-//! plain: calls without index or id, whole calls in one chunk, arguments as
-//! objects, a missing `[DONE]`, and a reason to stop that contradicts the calls.
+//! Chunks are parsed into borrowed text, because an answer may have tens of thousands of them. The
+//! decoder tolerates mistakes of servers if the meaning is clear: calls without index or id, whole
+//! calls in one chunk, arguments as objects, a missing `[DONE]`, and a reason to stop that
+//! contradicts the calls.
 
 use std::borrow::Cow;
 
@@ -23,13 +23,13 @@ mod chunk;
 mod details;
 mod prose;
 
-/// Reads one answer, event by event.
+/// The decoder of one answer.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     open: Block,
     repeat: Repeat,
     prose: Prose,
-    /// Kept between chunks only for its allocation.
+    /// Empty between chunks; only the allocation is kept.
     pieces: Vec<Piece>,
     details: Details,
     calls: Calls,
@@ -47,12 +47,12 @@ enum Block {
 }
 
 impl Stream {
-    /// Calls of these tools may come printed as text.
-    pub(crate) fn offer(&mut self, tools: &[ToolSpec]) {
-        self.prose.offer(tools);
+    /// Sets the tools whose calls the model may print as text.
+    pub(crate) fn set_tools(&mut self, tools: &[ToolSpec]) {
+        self.prose.set_tools(tools);
     }
 
-    /// Reads the data of one event.
+    /// Decodes the data of one event.
     pub(crate) fn push(&mut self, data: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         let data = data.trim();
         if self.done || data.is_empty() {
@@ -78,19 +78,19 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads a completion that was not streamed.
+    /// Decodes a completion that was not streamed.
     pub(crate) fn push_whole(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         self.push(body, out)?;
         match self.reason {
             Some(_) => self.close(out),
             None => Err(Error::rejected(format!(
-                "the server answered with JSON that is no completion: {}",
+                "the server answered with JSON that is not a completion: {}",
                 crate::error::cut(body.trim(), 300)
             ))),
         }
     }
 
-    /// The connection has ended.
+    /// Completes the answer after the connection has ended.
     pub(crate) fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         match (self.done, &self.reason) {
             (true, _) => Ok(()),
@@ -135,7 +135,7 @@ impl Stream {
     }
 
     fn delta(&mut self, delta: Delta, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
-        // Some servers send the same thought under several names.
+        // Some servers send the same reasoning in several fields.
         let thought = delta.reasoning_content.source().or_else(|| delta.reasoning.source());
         let thought = thought.or_else(|| delta.reasoning_text.source());
         let details = match delta.reasoning_details {
@@ -143,59 +143,59 @@ impl Stream {
             None => None,
         };
         if let Some(thought) = thought.map(Cow::into_owned).or(details) {
-            self.think(thought, out);
+            self.reasoning(thought, out);
         }
         let (thought, text) = content(delta.content);
         if let Some(thought) = thought {
-            self.think(thought, out);
+            self.reasoning(thought, out);
         }
         if let Some(text) = text.or_else(|| delta.refusal.source()) {
-            self.say(text, out);
+            self.text(text, out);
         }
         for call in delta.tool_calls.into_iter().flatten() {
             self.prose.interrupt(&mut self.pieces);
-            self.give(out);
+            self.emit_pieces(out);
             self.enter(Block::None, out);
             self.calls.push(call, out)?;
         }
         Ok(())
     }
 
-    fn think(&mut self, thought: String, out: &mut Vec<ModelEvent>) {
+    fn reasoning(&mut self, thought: String, out: &mut Vec<ModelEvent>) {
         self.enter(Block::Reasoning, out);
         out.push(ModelEvent::ReasoningDelta(thought));
     }
 
-    fn say(&mut self, text: Cow<'_, str>, out: &mut Vec<ModelEvent>) {
+    fn text(&mut self, text: Cow<'_, str>, out: &mut Vec<ModelEvent>) {
         if self.prose.is_plain() {
             self.enter(Block::Text, out);
             out.push(ModelEvent::TextDelta(text.into_owned()));
             return;
         }
         self.prose.push(&text, &mut self.pieces);
-        self.give(out);
+        self.emit_pieces(out);
     }
 
-    /// Gives out what has become of text.
-    fn give(&mut self, out: &mut Vec<ModelEvent>) {
+    /// Emits the parsed pieces of text.
+    fn emit_pieces(&mut self, out: &mut Vec<ModelEvent>) {
         let mut pieces = std::mem::take(&mut self.pieces);
         for piece in pieces.drain(..) {
             match piece {
-                Piece::Thought(thought) => self.think(thought, out),
+                Piece::Thought(thought) => self.reasoning(thought, out),
                 Piece::Text(text) => {
                     self.enter(Block::Text, out);
                     out.push(ModelEvent::TextDelta(text));
                 }
                 Piece::Call((name, arguments)) => {
                     self.enter(Block::None, out);
-                    self.calls.printed(name, arguments, out);
+                    self.calls.push_printed(name, arguments, out);
                 }
             }
         }
         self.pieces = pieces;
     }
 
-    /// Ends the open block if `next` is another one, and begins it.
+    /// Ends the open block and starts `next`, unless it is already open.
     fn enter(&mut self, next: Block, out: &mut Vec<ModelEvent>) {
         if self.open == next {
             return;
@@ -214,20 +214,15 @@ impl Stream {
     }
 
     fn close(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
-        self.prose.close(self.calls.any(), &mut self.pieces);
-        self.give(out);
-        // Details may come without any thought in words, or after it has ended.
-        if self.details.any() {
+        self.prose.close(self.calls.count() > 0, &mut self.pieces);
+        self.emit_pieces(out);
+        // Details may come without reasoning text, or after its end.
+        if self.details.has_any() {
             self.enter(Block::Reasoning, out);
         }
         self.enter(Block::None, out);
         self.calls.close(out);
-        let reason = match self.reason.take().unwrap_or(FinishReason::Unknown) {
-            FinishReason::Stop | FinishReason::Unknown if self.calls.any() => FinishReason::ToolCalls,
-            // Without a call there is nothing to run, and waiting for results would be for ever.
-            FinishReason::ToolCalls if !self.calls.any() => FinishReason::Stop,
-            reason => reason,
-        };
+        let reason = self.reason.take().unwrap_or(FinishReason::Unknown).with_calls(self.calls.count());
         self.done = true;
         out.push(ModelEvent::Finish { reason, usage: self.usage });
         Ok(())

@@ -1,23 +1,24 @@
-//! The body and headers of a response.
+//! The body and the headers of a Responses request.
 //!
-//! Nothing is stored at the provider: every request carries the whole
-//! conversation, and thought travels encrypted inside it.
+//! The provider stores nothing: every request contains the whole conversation with encrypted
+//! reasoning.
 
 use serde_json::{Map, Value, json};
 
-use crate::options::{joined, merge};
+use crate::options::{join, merge};
 use crate::protocol::NO_OUTPUT;
 use crate::protocol::openai_chat::request::{arguments, left_out, number, plain_text, tool_choice};
 use crate::{AssistantContent, File, FileData, Message, Model, Request, ToolResult, UserContent};
 
 mod schema;
 
-/// What asks the official provider; requests of one session name it so that they meet the same cache.
+/// The name of this program at OpenAI.
 const ORIGINATOR: &str = "codewright";
-/// Thought as the provider can read it again.
+/// Reasoning in a form that the provider can decrypt again.
 const ENCRYPTED_THOUGHT: &str = "reasoning.encrypted_content";
 
-/// The headers the protocol asks for.
+/// Returns the headers that the protocol needs. The session's id lets its requests reach the same
+/// cache.
 pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, String)> {
     if !is_official(model) {
         return Vec::new();
@@ -26,16 +27,16 @@ pub(crate) fn headers(request: &Request, model: &Model) -> Vec<(&'static str, St
     [("originator", ORIGINATOR.to_owned())].into_iter().chain(session).collect()
 }
 
-/// The body. Fields always come in the same order, so equal requests are equal bytes.
+/// Returns the body. The order of fields is fixed, so equal requests are equal bytes.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
-    let options = nested(joined(&model.options, &request.options, wire_name));
+    let options = nest(join(&model.options, &request.options, wire_name));
     let mut body = Map::new();
     body.insert("model".into(), json!(model.api_id));
     if model.is_codex() {
         body.insert("instructions".into(), json!(request.system));
     }
     body.insert("input".into(), Value::Array(input(request, model)));
-    if takes_sampling(model, &options) {
+    if accepts_sampling(model, &options) {
         if let Some(temperature) = request.temperature {
             body.insert("temperature".into(), number(temperature));
         }
@@ -48,10 +49,10 @@ pub(crate) fn lower(request: &Request, model: &Model) -> Value {
     }
     body.insert("store".into(), json!(false));
     let is_stored = options.get("store").is_some_and(|store| *store == json!(true));
-    if !is_stored && (is_thinker(model) || model.capabilities.reasoning) {
+    if !is_stored && (is_reasoning_model(model) || model.capabilities.reasoning) {
         body.insert("include".into(), json!([ENCRYPTED_THOUGHT]));
     }
-    // Without tools a request stands alone, and there is no cache to meet again.
+    // A request without tools is not part of a session's conversation, so it has no cache entry.
     if let Some(session) = request.session().filter(|_| !request.tools.is_empty()) {
         body.insert("prompt_cache_key".into(), json!(session));
     }
@@ -69,18 +70,19 @@ fn is_official(model: &Model) -> bool {
     model.provider_id == "openai" || model.is_codex()
 }
 
-/// Models that think, by the names the provider gives them. They are told
-/// things by a `developer` instead of a `system`.
-fn is_thinker(model: &Model) -> bool {
+/// Returns whether a model reasons, by OpenAI's names. Such models have a `developer` role instead
+/// of `system`.
+fn is_reasoning_model(model: &Model) -> bool {
     let id = model.api_id.as_str();
     ["o1", "o3", "o4-mini", "gpt-5"].iter().any(|family| id.starts_with(family))
         && !id.starts_with("gpt-5-chat")
 }
 
-/// A model that thinks refuses sampling settings, but the newer ones can be told not to think.
-fn takes_sampling(model: &Model, options: &Map<String, Value>) -> bool {
+/// Returns whether a model accepts sampling settings. Reasoning models reject them, unless the
+/// effort is `none`, which newer ones support.
+fn accepts_sampling(model: &Model, options: &Map<String, Value>) -> bool {
     let effort = options.get("reasoning").and_then(|reasoning| reasoning.get("effort"));
-    !is_thinker(model)
+    !is_reasoning_model(model)
         || (model.api_id.starts_with("gpt-5.") && effort.is_some_and(|effort| effort == "none"))
 }
 
@@ -97,14 +99,14 @@ fn wire_name(name: &str) -> Option<&str> {
         "maxToolCalls" => "max_tool_calls",
         "maxOutputTokens" | "max_tokens" | "max_completion_tokens" => "max_output_tokens",
         "previousResponseId" => "previous_response_id",
-        // The library's own switches.
+        // Switches of the JavaScript library.
         "forceReasoning" | "strictJsonSchema" | "systemMessageMode" | "logprobs" => return None,
         name => name,
     })
 }
 
-/// Puts the options that this protocol keeps in objects where they belong.
-fn nested(mut options: Map<String, Value>) -> Map<String, Value> {
+/// Moves options into the objects of this protocol.
+fn nest(mut options: Map<String, Value>) -> Map<String, Value> {
     for (flat, object, field) in [
         ("verbosity", "text", "verbosity"),
         ("reasoning_effort", "reasoning", "effort"),
@@ -138,7 +140,7 @@ fn tools(request: &Request) -> Value {
 fn input(request: &Request, model: &Model) -> Vec<Value> {
     let mut input = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.is_empty() && !model.is_codex() {
-        let role = if is_thinker(model) { "developer" } else { "system" };
+        let role = if is_reasoning_model(model) { "developer" } else { "system" };
         input.push(json!({"role": role, "content": request.system}));
     }
     for message in &request.messages {
@@ -190,7 +192,7 @@ fn file_part(file: &File, model: &Model) -> Value {
     json!({"type": "input_text", "text": text})
 }
 
-/// What the model said, each piece an item of its own, in the order it was said.
+/// Converts an assistant's message. Each part becomes an item.
 fn assistant(content: &[AssistantContent], input: &mut Vec<Value>) {
     let is_thought = |part: &AssistantContent| {
         matches!(part, AssistantContent::Reasoning { .. } | AssistantContent::Metadata(_))
@@ -199,13 +201,13 @@ fn assistant(content: &[AssistantContent], input: &mut Vec<Value>) {
         .iter()
         .all(|part| is_thought(part) || matches!(part, AssistantContent::Text(text) if text.is_empty()))
     {
-        // The server refuses thought that nothing follows.
+        // The server rejects reasoning without a following item.
         return;
     }
     let mut thinking: Option<Thought> = None;
     for part in content {
         if let AssistantContent::Reasoning { text, metadata } = part {
-            let next = metadata.as_ref().and_then(Thought::of).map(|thought| thought.saying(text));
+            let next = metadata.as_ref().and_then(Thought::of).map(|thought| thought.with_text(text));
             match (&mut thinking, next) {
                 (Some(open), Some(next)) if open.id == next.id => open.join(next),
                 (_, next) => {
@@ -223,7 +225,7 @@ fn assistant(content: &[AssistantContent], input: &mut Vec<Value>) {
             AssistantContent::ToolCall { id, name, input: given } => input.push(
                 json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments(given)}),
             ),
-            // Only the provider that gave what belongs to a part knows it.
+            // Only the provider that sent the metadata can use it.
             AssistantContent::Text(_)
             | AssistantContent::Reasoning { .. }
             | AssistantContent::Metadata(_) => {}
@@ -232,7 +234,7 @@ fn assistant(content: &[AssistantContent], input: &mut Vec<Value>) {
     input.extend(thinking.take().and_then(Thought::item));
 }
 
-/// One thought, whose pieces were kept one by one.
+/// A reasoning item, assembled from its parts.
 struct Thought {
     id: Option<String>,
     encrypted: Option<Value>,
@@ -240,7 +242,8 @@ struct Thought {
 }
 
 impl Thought {
-    /// A thought of this protocol's; thought of another one the server would refuse.
+    /// Returns the reasoning of this protocol. The server would reject reasoning of other
+    /// protocols.
     fn of(metadata: &Value) -> Option<Self> {
         let mine = ["openai", "azure", "xai"].iter().find_map(|name| metadata.get(name))?;
         Some(Self {
@@ -250,7 +253,7 @@ impl Thought {
         })
     }
 
-    fn saying(mut self, text: &str) -> Self {
+    fn with_text(mut self, text: &str) -> Self {
         if !text.is_empty() {
             self.summary.push(json!({"type": "summary_text", "text": text}));
         }
@@ -262,7 +265,8 @@ impl Thought {
         self.summary.extend(next.summary);
     }
 
-    /// The item, unless the server could not read it again. Its id is not sent: nothing is stored under it.
+    /// Returns the item, unless it is not encrypted. Its id is not sent, because nothing is stored
+    /// under it.
     fn item(self) -> Option<Value> {
         let encrypted = self.encrypted?;
         Some(json!({"type": "reasoning", "encrypted_content": encrypted, "summary": self.summary}))

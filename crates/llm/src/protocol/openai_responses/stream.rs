@@ -1,9 +1,8 @@
-//! What the events of a response mean.
+//! Decodes the events of a response.
 //!
-//! The server numbers output items and sends them one after another. Items of
-//! kinds unknown here, such as the server's own searches, are passed over.
-//! Text, thought and calls are read from their deltas; what a server sends
-//! only in the finished item is taken from there.
+//! The server numbers output items and sends one after another. Items of unknown types, such as the
+//! server's own searches, are skipped. Text, reasoning and calls are decoded from their deltas, or
+//! from the finished item if there were none.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,40 +11,42 @@ use serde_json::{Value, json};
 use super::error;
 use crate::loose::Loose;
 use crate::protocol::repeat::Repeat;
-use crate::protocol::{ARGUMENTS_LIMIT_BYTES, CALLS_LIMIT, cut_short, malformed, too_much, usage};
+use crate::protocol::{
+    CALLS_LIMIT, arguments_or_empty, check_arguments, cut_short, malformed, too_much, usage,
+};
 use crate::{Error, FinishReason, ModelEvent};
 
-/// Reads one answer, event by event.
+/// The decoder of one answer.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
     open: Block,
     items: Vec<Item>,
-    /// The last event, if it was text; another one makes it void, as items may have ended.
+    /// The previous event, if it was text. Other events reset it, because an item may have ended.
     repeat: Repeat,
     calls: usize,
-    /// Text has been given out, and some of it belonged to no item that had begun.
+    /// Text was emitted, and some of it belonged to no known item.
     has_text: bool,
     has_stray_text: bool,
     done: bool,
 }
 
-/// The block being given out.
+/// The open block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Block {
     #[default]
     None,
     Text,
-    /// Thought of the item at this place.
+    /// Reasoning of the item at this index.
     Reasoning(usize),
 }
 
-/// One output item.
+/// An output item.
 #[derive(Debug, Default)]
 struct Item {
     index: Option<u64>,
     id: String,
     kind: Kind,
-    /// Something of it has been given out.
+    /// Some of its content was emitted.
     is_filled: bool,
     is_done: bool,
 }
@@ -59,7 +60,7 @@ enum Kind {
         name: String,
         arguments: String,
     },
-    /// Nothing the caller could use.
+    /// An item of an unknown type.
     #[default]
     Other,
 }
@@ -85,7 +86,7 @@ struct Event<'a> {
 }
 
 impl Stream {
-    /// Reads the data of one event.
+    /// Decodes the data of one event.
     pub(crate) fn push(&mut self, data: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         let data = data.trim();
         if self.done || data.is_empty() {
@@ -119,15 +120,15 @@ impl Stream {
             "response.completed" | "response.incomplete" | "response.done" => {
                 return self.close(&event, data, out);
             }
-            "response.failed" | "error" => return Err(refused(data)),
-            // A relay's word for an error; all else is told again by what is read above.
-            _ if event.error.is_some_and(|error| error.get() != "null") => return Err(refused(data)),
+            "response.failed" | "error" => return Err(event_error(data)),
+            // A relay's error. Other events repeat content that is decoded above.
+            _ if event.error.is_some_and(|error| error.get() != "null") => return Err(event_error(data)),
             _ => {}
         }
         Ok(())
     }
 
-    /// Reads a response that was not streamed.
+    /// Decodes a response that was not streamed.
     pub(crate) fn push_whole(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         let response: Value = serde_json::from_str(body.trim()).map_err(|why| malformed(body, &why))?;
         if response.get("error").is_some_and(|error| !error.is_null()) {
@@ -135,19 +136,19 @@ impl Stream {
         }
         if response.get("output").is_none_or(|output| !output.is_array()) {
             return Err(Error::rejected(format!(
-                "the server answered with JSON that is no response: {}",
+                "the server answered with JSON that is not a response: {}",
                 crate::error::cut(body.trim(), 300)
             )));
         }
         self.complete(&response, out)
     }
 
-    /// The connection has ended.
+    /// Completes the answer after the connection has ended.
     pub(crate) fn finish(&mut self, _out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         if self.done { Ok(()) } else { Err(cut_short()) }
     }
 
-    /// The last event of the model is the last of the answer.
+    /// The model's last event is also the last event of the answer.
     pub(crate) fn is_stopped(&self) -> bool {
         self.done
     }
@@ -179,7 +180,7 @@ impl Stream {
         out.push(ModelEvent::ReasoningDelta(text.into_owned()));
     }
 
-    /// Every further part of a summary is a block of its own.
+    /// Each further part of a summary is a separate block.
     fn next_thought(&mut self, event: &Event, out: &mut Vec<ModelEvent>) {
         let Some(at) = self.position(event.output_index, event.item_id.text()) else { return };
         if event.summary_index.is_some_and(|index| index > 0) && self.open == Block::Reasoning(at) {
@@ -193,7 +194,7 @@ impl Stream {
         let item = &mut self.items[at];
         let (Kind::Call { id, arguments, .. }, false) = (&mut item.kind, item.is_done) else { return Ok(()) };
         let Some(text) = event.delta.source() else { return Ok(()) };
-        bounded(arguments.len() + text.len())?;
+        check_arguments(arguments.len() + text.len())?;
         arguments.push_str(&text);
         item.is_filled = true;
         out.push(ModelEvent::ToolDelta { id: id.clone(), text: text.into_owned() });
@@ -233,7 +234,7 @@ impl Stream {
         Ok(at)
     }
 
-    /// Reads a finished item, which holds all of it once more.
+    /// Decodes a finished item, which repeats its whole content.
     fn end(&mut self, event: &Event, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         let item = read(event.item);
         self.end_item(event.output_index, &item, out)
@@ -252,10 +253,10 @@ impl Stream {
             return Ok(());
         }
         let is_filled = self.items[at].is_filled;
-        let is_said = is_filled || self.has_stray_text;
+        let has_text = is_filled || self.has_stray_text;
         match &mut self.items[at].kind {
             Kind::Message => {
-                let text = if is_said { String::new() } else { texts(&item["content"]) };
+                let text = if has_text { String::new() } else { texts(&item["content"]) };
                 if !text.is_empty() {
                     self.enter_text(Some(at), out);
                     out.push(ModelEvent::TextDelta(text));
@@ -263,8 +264,8 @@ impl Stream {
                 self.enter(Block::None, None, out);
             }
             Kind::Reasoning => {
-                // Another item may have begun meanwhile and closed the block; what
-                // recognises the thought must not be lost with it.
+                // Another item may have closed the block in the meantime. Reopen it, because the
+                // encrypted content must not be lost.
                 if self.open != Block::Reasoning(at) && item["encrypted_content"].is_string() {
                     self.enter(Block::Reasoning(at), None, out);
                 }
@@ -286,10 +287,10 @@ impl Stream {
                     .map(str::to_owned)
                     .or_else(|| item["arguments"].is_object().then(|| item["arguments"].to_string()));
                 let arguments = given.unwrap_or_else(|| std::mem::take(arguments));
-                bounded(arguments.len())?;
-                let arguments = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
+                check_arguments(arguments.len())?;
+                let arguments = arguments_or_empty(arguments);
                 let (id, name) = (id.clone(), name.clone());
-                if let Some(metadata) = named(&self.items[at].id) {
+                if let Some(metadata) = item_metadata(&self.items[at].id) {
                     out.push(ModelEvent::Metadata { call: Some(id.clone()), metadata });
                 }
                 out.push(ModelEvent::ToolCall { id, name, arguments });
@@ -305,15 +306,15 @@ impl Stream {
             None => Value::Null,
         };
         if response.get("error").is_some_and(|error| !error.is_null()) {
-            return Err(refused(data));
+            return Err(event_error(data));
         }
         self.complete(&response, out)
     }
 
-    /// Gives out what the stream has left open or never said, and the end.
+    /// Emits the content that is still open or was never streamed, and the end.
     fn complete(&mut self, response: &Value, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         for item in response["output"].as_array().into_iter().flatten() {
-            if !self.is_known(item) {
+            if !self.was_streamed(item) {
                 self.end_item(None, item, out)?;
             }
         }
@@ -336,45 +337,45 @@ impl Stream {
         Ok(())
     }
 
-    /// Whether the stream has told what an item of the finished response tells again.
-    /// Some servers give it another id and number than before.
-    fn is_known(&self, item: &Value) -> bool {
+    /// Returns whether an item of the finished response was streamed before. Some servers change
+    /// its id and number.
+    fn was_streamed(&self, item: &Value) -> bool {
         match item["type"].as_str().unwrap_or_default() {
             "message" => self.has_text,
             "reasoning" => self.items.iter().any(|known| matches!(known.kind, Kind::Reasoning)),
             "function_call" => {
                 let ids = [item["call_id"].as_str(), item["id"].as_str()];
-                let is_it = |known: &Item| match &known.kind {
+                let is_same_call = |known: &Item| match &known.kind {
                     Kind::Call { id, .. } => ids.contains(&Some(id)) && known.is_done,
                     Kind::Message | Kind::Reasoning | Kind::Other => false,
                 };
-                self.items.iter().any(is_it)
+                self.items.iter().any(is_same_call)
             }
             _ => true,
         }
     }
 
-    /// Which item an event belongs to; servers that forget its number still give its id, and the other way round.
+    /// Returns the item of an event. Some servers send only its number, others only its id.
     fn position(&self, index: Option<u64>, id: Option<&str>) -> Option<usize> {
         let by_id = id.and_then(|id| self.items.iter().rposition(|item| item.id == id && !id.is_empty()));
         by_id.or_else(|| self.items.iter().rposition(|item| index.is_some() && item.index == index))
     }
 
-    /// The call that a finished item is about, by the id its answer will carry.
+    /// Returns the call of a finished item, by the id that its result refers to.
     fn call(&self, item: &Value) -> Option<usize> {
         let wanted = item["call_id"].as_str()?;
         self.items.iter().rposition(|known| matches!(&known.kind, Kind::Call { id, .. } if id == wanted))
     }
 
-    /// Goes on with text, and says of a block that begins which item it belongs to.
+    /// Opens a block of text if needed, with the id of its item as metadata.
     fn enter_text(&mut self, at: Option<usize>, out: &mut Vec<ModelEvent>) {
         let begins = self.open != Block::Text;
         self.enter(Block::Text, None, out);
-        let metadata = at.filter(|_| begins).and_then(|at| named(&self.items[at].id));
+        let metadata = at.filter(|_| begins).and_then(|at| item_metadata(&self.items[at].id));
         out.extend(metadata.map(|metadata| ModelEvent::Metadata { call: None, metadata }));
     }
 
-    /// Ends the open block if `next` is another one, and begins it.
+    /// Ends the open block and starts `next`, unless it is already open.
     fn enter(&mut self, next: Block, encrypted: Option<&Value>, out: &mut Vec<ModelEvent>) {
         if self.open == next {
             return;
@@ -398,12 +399,12 @@ impl Stream {
     }
 }
 
-/// What clients are told of the item that something belongs to.
-fn named(id: &str) -> Option<Value> {
+/// Returns the item's id as metadata for clients.
+fn item_metadata(id: &str) -> Option<Value> {
     (!id.is_empty()).then(|| json!({"openai": {"itemId": id}}))
 }
 
-/// All text of an item's parts.
+/// Returns the text of an item's parts.
 fn texts(parts: &Value) -> String {
     let part = |part: &Value| {
         let text = part.get("text").or_else(|| part.get("refusal")).and_then(Value::as_str);
@@ -416,14 +417,7 @@ fn read(raw: Option<&RawValue>) -> Value {
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
-fn bounded(bytes: usize) -> Result<(), Error> {
-    if bytes > ARGUMENTS_LIMIT_BYTES {
-        return Err(too_much(&format!("more than {ARGUMENTS_LIMIT_BYTES} bytes of arguments in one call")));
-    }
-    Ok(())
-}
-
-fn refused(data: &str) -> Error {
+fn event_error(data: &str) -> Error {
     match serde_json::from_str(data) {
         Ok(body) => error::in_band(&body),
         Err(why) => malformed(data, &why),

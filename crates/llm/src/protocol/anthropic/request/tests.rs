@@ -11,7 +11,7 @@ fn text(text: &str) -> Message {
     Message::User(vec![UserContent::Text(text.into())])
 }
 
-fn said(text: &str) -> AssistantContent {
+fn assistant_text(text: &str) -> AssistantContent {
     AssistantContent::Text(text.into())
 }
 
@@ -31,7 +31,7 @@ fn mark() -> Value {
     json!({"type": "ephemeral"})
 }
 
-/// Compares the bytes, so the order of fields counts.
+/// Compares bytes, because the order of fields matters.
 #[track_caller]
 fn check_messages(messages: Vec<Message>, expected: &Value) {
     let body = lower(&Request { messages, ..Request::default() }, &model());
@@ -39,7 +39,7 @@ fn check_messages(messages: Vec<Message>, expected: &Value) {
 }
 
 #[test]
-fn a_title_is_asked_for_as_recorded() {
+fn a_title_request_matches_the_recorded_one() {
     let mut model = model();
     model.limits.output = 64_000;
     let thinking = json!({"type": "enabled", "budgetTokens": 16_000});
@@ -67,7 +67,7 @@ fn a_title_is_asked_for_as_recorded() {
 }
 
 #[test]
-fn a_turn_with_tools_is_asked_for_as_recorded() {
+fn a_request_with_tools_matches_the_recorded_one() {
     let tool =
         ToolSpec { name: "bash".into(), description: "Runs".into(), parameters: json!({"type": "object"}) };
     let signature = json!({"anthropic": {"signature": "c2lnbmF0dXJl"}});
@@ -77,7 +77,7 @@ fn a_turn_with_tools_is_asked_for_as_recorded() {
             text("Please look"),
             Message::Assistant(vec![
                 thought("Thinking first.", signature),
-                said("Looking."),
+                assistant_text("Looking."),
                 call("toolu_1", json!({"filePath": "a"})),
                 call("toolu_2", json!({"filePath": "b"})),
             ]),
@@ -163,14 +163,14 @@ fn neighbours_of_one_role_are_joined_after_marking() {
 }
 
 #[test]
-fn thought_goes_back_only_to_where_it_came_from() {
+fn reasoning_is_sent_only_to_its_provider() {
     check_messages(
         vec![
             Message::Assistant(vec![
                 thought("", json!({"anthropic": {"redactedData": "eHg="}})),
                 thought("of another", json!({"openai": {"itemId": "rs"}})),
                 AssistantContent::Reasoning { text: "unsigned".into(), metadata: None },
-                said("a"),
+                assistant_text("a"),
             ]),
             Message::Assistant(vec![thought("alone", json!({"anthropic": {"signature": "c2ln"}}))]),
             text("b"),
@@ -186,14 +186,14 @@ fn thought_goes_back_only_to_where_it_came_from() {
 }
 
 #[test]
-fn nothing_empty_is_sent() {
+fn empty_content_is_not_sent() {
     check_messages(
         vec![
             text("a"),
             text(" \n"),
             Message::User(Vec::new()),
-            Message::Assistant(vec![said("b \n")]),
-            Message::Assistant(vec![said(" ")]),
+            Message::Assistant(vec![assistant_text("b \n")]),
+            Message::Assistant(vec![assistant_text(" ")]),
         ],
         &json!([
             {"role": "user", "content": [{"type": "text", "text": "a", "cache_control": mark()}]},
@@ -203,7 +203,7 @@ fn nothing_empty_is_sent() {
 }
 
 #[test]
-fn a_budget_comes_on_top_within_what_the_model_can_put_out() {
+fn a_budget_is_added_up_to_the_models_limit() {
     let thinking = json!({"type": "enabled", "budget_tokens": 16_000});
     for (asked, output, expected) in [
         (32_000, 0, 48_000),
@@ -220,7 +220,7 @@ fn a_budget_comes_on_top_within_what_the_model_can_put_out() {
 }
 
 #[test]
-fn documents_and_addresses_are_sources() {
+fn documents_and_urls_are_sources() {
     let mut model = model();
     model.capabilities.input.pdf = true;
     let pdf = File {

@@ -16,7 +16,7 @@ fn finish(reason: FinishReason) -> ModelEvent {
 const END: &str = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#;
 
 #[test]
-fn a_signature_and_hidden_thought_come_back_as_they_went() {
+fn signatures_and_redacted_reasoning_are_kept() {
     let events = play(&[
         r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#,
         r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"hm"}}"#,
@@ -42,7 +42,7 @@ fn a_signature_and_hidden_thought_come_back_as_they_went() {
 }
 
 #[test]
-fn calls_are_put_together() {
+fn calls_are_assembled_from_pieces() {
     let events = play(&[
         r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"read","input":{}}}"#,
         r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":""}}"#,
@@ -62,7 +62,7 @@ fn calls_are_put_together() {
 }
 
 #[test]
-fn the_servers_own_tools_are_passed_over() {
+fn the_servers_own_tools_are_skipped() {
     let events = play(&[
         r#"{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}}"#,
         r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}"#,
@@ -99,7 +99,7 @@ fn a_block_that_never_ended_ends_before_the_next() {
 }
 
 #[test]
-fn overload_in_the_stream_is_told_as_it_came() {
+fn an_overload_error_in_the_stream_keeps_its_message() {
     let error = play(&[r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#])
         .unwrap_err();
     assert!(matches!(error, Error::Busy { .. }), "{error:?}");
@@ -107,7 +107,7 @@ fn overload_in_the_stream_is_told_as_it_came() {
 }
 
 #[test]
-fn errors_in_the_stream_are_told_apart() {
+fn errors_in_the_stream_are_classified() {
     for (kind, message, expected) in [
         ("rate_limit_error", "m", "busy"),
         ("api_error", "m", "busy"),
@@ -139,13 +139,13 @@ fn tokens_are_summed_without_counting_twice() {
 }
 
 #[test]
-fn an_answer_without_a_reason_was_cut_short() {
+fn an_answer_without_a_stop_reason_is_incomplete() {
     let error = play(&[r#"{"type":"message_start","message":{}}"#]).unwrap_err();
     assert_eq!(error.to_string(), "connection closed before the answer was complete");
 }
 
 #[test]
-fn a_message_in_one_piece_is_read() {
+fn a_message_in_one_piece_is_decoded() {
     let (mut stream, mut out) = (Stream::default(), Vec::new());
     let body = r#"{"type":"message","content":[{"type":"text","text":"hi"},{"type":"tool_use","id":"a","name":"x","input":{"k":1}}],
         "stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":2}}"#;

@@ -15,7 +15,7 @@ fn text(text: &str) -> Message {
     Message::User(vec![UserContent::Text(text.into())])
 }
 
-fn said(text: &str) -> AssistantContent {
+fn assistant_text(text: &str) -> AssistantContent {
     AssistantContent::Text(text.into())
 }
 
@@ -43,7 +43,7 @@ fn options(value: Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
-/// Compares the bytes, so the order of fields counts.
+/// Compares bytes, because the order of fields matters.
 #[track_caller]
 fn check_messages(id: &str, messages: Vec<Message>, expected: &Value) {
     let body = lower(&Request { messages, ..Request::default() }, &model(id));
@@ -51,13 +51,18 @@ fn check_messages(id: &str, messages: Vec<Message>, expected: &Value) {
 }
 
 #[test]
-fn a_turn_with_tools_is_whole() {
+fn a_request_with_tools_is_complete() {
     let signature = json!({"bedrock": {"signature": "c2ln"}});
     let request = Request {
         system: "You are".into(),
         messages: vec![
             text("Look"),
-            Message::Assistant(vec![thought("Hm.", signature), said("Looking."), call("t1"), call("t2")]),
+            Message::Assistant(vec![
+                thought("Hm.", signature),
+                assistant_text("Looking."),
+                call("t1"),
+                call("t2"),
+            ]),
             Message::Tool(vec![
                 result("t1", "one"),
                 ToolResult { is_error: true, ..result("t2", "no such file") },
@@ -98,7 +103,7 @@ fn a_turn_with_tools_is_whole() {
 }
 
 #[test]
-fn only_families_that_know_marks_get_them() {
+fn only_families_that_support_marks_get_them() {
     for (id, expected) in [
         (CLAUDE, true),
         ("anthropic.claude-3-haiku-20240307-v1:0", false),
@@ -115,14 +120,14 @@ fn only_families_that_know_marks_get_them() {
 }
 
 #[test]
-fn thought_goes_back_only_as_it_came() {
+fn reasoning_is_sent_back_unchanged() {
     let hidden = json!({"bedrock": {"redactedData": "eHg+/w=="}});
     let foreign = json!({"anthropic": {"signature": "x"}});
     check_messages(
         LLAMA,
         vec![
             text("a"),
-            Message::Assistant(vec![thought("", hidden), thought("f", foreign), said("b")]),
+            Message::Assistant(vec![thought("", hidden), thought("f", foreign), assistant_text("b")]),
             text("c"),
         ],
         &json!([
@@ -134,16 +139,16 @@ fn thought_goes_back_only_as_it_came() {
 }
 
 #[test]
-fn roles_alternate_and_begin_and_end_as_the_server_wants() {
+fn roles_alternate_and_begin_and_end_with_the_user() {
     let messages = || {
         vec![
-            Message::Assistant(vec![said("hello")]),
+            Message::Assistant(vec![assistant_text("hello")]),
             text("  "),
             text("a"),
             text("b"),
             Message::Assistant(vec![AssistantContent::Reasoning { text: "t".into(), metadata: None }]),
             text("c"),
-            Message::Assistant(vec![said("go on ")]),
+            Message::Assistant(vec![assistant_text("go on ")]),
         ]
     };
     let mut expected = vec![
@@ -158,7 +163,7 @@ fn roles_alternate_and_begin_and_end_as_the_server_wants() {
 }
 
 #[test]
-fn files_are_sent_in_the_form_their_type_has() {
+fn files_are_sent_in_the_format_of_their_type() {
     let base64 = || FileData::Base64("aGk=".into());
     let content = vec![
         UserContent::File(file("image/png", None, base64())),
@@ -183,7 +188,7 @@ fn files_are_sent_in_the_form_their_type_has() {
 }
 
 #[test]
-fn a_document_never_stands_alone_and_results_may_hold_files() {
+fn a_document_needs_text_and_results_may_contain_files() {
     let pdf = file("application/pdf", None, FileData::Base64("aGk=".into()));
     let document = |number: u8| json!({"document": {"format": "pdf", "name": format!("document {number}"), "source": {"bytes": "aGk="}}});
     check_messages(
@@ -204,10 +209,10 @@ fn a_document_never_stands_alone_and_results_may_hold_files() {
 }
 
 #[test]
-fn ids_are_bent_to_what_the_model_takes() {
+fn ids_are_converted_for_the_model() {
     let id = |model_id: &str, id: &str| {
         let model = model(model_id);
-        Conversation { model: &model, family: Family::of(&model), marks: false, documents: 0 }.clean_id(id)
+        Conversation { model: &model, family: Family::of(&model), marks: false, documents: 0 }.sanitize_id(id)
     };
     assert_eq!(id(LLAMA, "call_1-a"), "call_1-a");
     assert_eq!(id(LLAMA, "functions.read:0"), "functions_read_0");
@@ -226,7 +231,7 @@ fn ids_are_bent_to_what_the_model_takes() {
 }
 
 #[test]
-fn earlier_calls_need_a_declared_tool() {
+fn calls_in_the_conversation_need_a_declared_tool() {
     let conversation =
         vec![text("a"), Message::Assistant(vec![call("t")]), Message::Tool(vec![result("t", "x")])];
     let request = |messages: &[Message], tools: Vec<ToolSpec>, tool_choice: ToolChoice| {
@@ -243,7 +248,7 @@ fn earlier_calls_need_a_declared_tool() {
 }
 
 #[test]
-fn thought_is_asked_for_in_the_words_of_the_family() {
+fn reasoning_options_use_the_familys_spelling() {
     let lowered = |id: &str, given: Value| {
         let request = Request {
             messages: vec![text("a")],
@@ -297,7 +302,7 @@ fn thought_is_asked_for_in_the_words_of_the_family() {
 }
 
 #[test]
-fn options_go_where_they_belong_and_settings_of_the_connection_nowhere() {
+fn options_get_their_field_and_connection_settings_are_dropped() {
     let request = Request {
         messages: vec![text("a")],
         max_output_tokens: 10,
@@ -319,7 +324,7 @@ fn options_go_where_they_belong_and_settings_of_the_connection_nowhere() {
 }
 
 #[test]
-fn nova_is_told_the_plain_schema() {
+fn nova_gets_a_plain_schema() {
     let schema =
         json!({"$schema": "s", "type": "object", "properties": {"a": {"minLength": 1}}, "required": ["a"]});
     let lowered = |id: &str| {

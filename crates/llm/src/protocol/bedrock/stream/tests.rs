@@ -17,7 +17,7 @@ fn finish(reason: FinishReason) -> ModelEvent {
 }
 
 #[test]
-fn thought_text_and_calls_follow_one_another() {
+fn reasoning_text_and_calls_follow_one_another() {
     let events = play(&[
         START,
         r#"{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":"Hm"}},"p":"x"}}"#,
@@ -75,7 +75,7 @@ fn thought_text_and_calls_follow_one_another() {
 }
 
 #[test]
-fn hidden_thought_is_kept_byte_for_byte() {
+fn redacted_reasoning_is_kept_unchanged() {
     for (pieces, expected) in
         [(&["eHg+/w=="][..], "eHg+/w=="), (&["YQ==", "Yg=="], "YWI="), (&["?", "!"], "?!")]
     {
@@ -98,7 +98,7 @@ fn hidden_thought_is_kept_byte_for_byte() {
 }
 
 #[test]
-fn every_reason_to_stop_is_known() {
+fn every_stop_reason_is_decoded() {
     for (reason, expected) in [
         ("end_turn", FinishReason::Stop),
         ("stop_sequence", FinishReason::Stop),
@@ -114,12 +114,12 @@ fn every_reason_to_stop_is_known() {
 }
 
 #[test]
-fn an_answer_without_an_end_was_cut() {
+fn an_answer_without_an_end_is_incomplete() {
     let delta = r#"{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"a"}}}"#;
     for events in [&[][..], &[START], &[START, delta]] {
         assert!(matches!(play(events), Err(Error::Busy { .. })), "{events:?}");
     }
-    // A block that was never ended does not keep the answer from ending.
+    // A block that was not ended does not block the end of the answer.
     let events = play(&[START, delta, STOP]).unwrap();
     assert_eq!(events[2..], [ModelEvent::TextEnd, finish(FinishReason::Stop)]);
 }
@@ -147,7 +147,7 @@ fn exceptions_end_the_answer() {
 }
 
 #[test]
-fn what_is_unknown_is_passed_over_and_what_is_no_json_is_named() {
+fn unknown_events_are_skipped_and_invalid_json_is_an_error() {
     assert_eq!(
         play(&[START, r#"{"somethingNew":{"x":1}}"#, "{}", STOP]).unwrap(),
         [finish(FinishReason::Stop)]

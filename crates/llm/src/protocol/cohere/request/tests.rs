@@ -16,7 +16,7 @@ fn png() -> File {
 }
 
 #[test]
-fn a_turn_with_tools_is_whole() {
+fn a_request_with_tools_is_complete() {
     let request = Request {
         system: "You are".into(),
         messages: vec![
@@ -84,7 +84,7 @@ fn a_turn_with_tools_is_whole() {
 }
 
 #[test]
-fn a_message_that_says_nothing_is_left_out() {
+fn an_empty_message_is_not_sent() {
     let request = Request {
         messages: vec![
             Message::User(vec![UserContent::Text("a".into())]),

@@ -18,7 +18,7 @@ fn thought(kind: &str, text: &str) -> [ModelEvent; 3] {
 }
 
 #[test]
-fn thought_and_text_are_told_apart() {
+fn reasoning_and_text_are_separate_blocks() {
     let events = play(&[
         r#"{"id":"1","type":"message-start","delta":{"message":{"role":"assistant","content":[],"tool_plan":"","tool_calls":[],"citations":[]}}}"#,
         r#"{"type":"content-start","index":0,"delta":{"message":{"content":{"type":"thinking","thinking":""}}}}"#,
@@ -82,7 +82,7 @@ fn calls_follow_their_plan() {
 }
 
 #[test]
-fn a_whole_answer_is_read_like_a_streamed_one() {
+fn an_answer_in_one_piece_is_decoded_like_a_stream() {
     let body = r#"{"id":"1","finish_reason":"TOOL_CALL","message":{"role":"assistant","tool_plan":"p","content":[{"type":"thinking","thinking":"t"},{"type":"text","text":"x"}],"tool_calls":[{"id":"a","type":"function","function":{"name":"read","arguments":"{}"}}]},"usage":{"tokens":{"input_tokens":1,"output_tokens":2}}}"#;
     let (mut stream, mut out) = (Stream::default(), Vec::new());
     stream.push_whole(body, &mut out).unwrap();
@@ -95,7 +95,7 @@ fn a_whole_answer_is_read_like_a_streamed_one() {
 }
 
 #[test]
-fn an_answer_that_fails_says_so() {
+fn a_failed_answer_is_an_error() {
     for (event, expected) in [
         (r#"{"type":"message-end","delta":{"finish_reason":"ERROR","error":"it broke"}}"#, "it broke"),
         (
@@ -116,7 +116,7 @@ fn an_answer_that_fails_says_so() {
 }
 
 #[test]
-fn reasons_to_stop_are_known() {
+fn stop_reasons_are_decoded() {
     for (reason, expected) in [
         ("COMPLETE", FinishReason::Stop),
         ("STOP_SEQUENCE", FinishReason::Stop),

@@ -18,7 +18,7 @@ fn text(text: &str) -> Message {
     Message::User(vec![UserContent::Text(text.into())])
 }
 
-fn said(text: &str) -> AssistantContent {
+fn assistant_text(text: &str) -> AssistantContent {
     AssistantContent::Text(text.into())
 }
 
@@ -42,7 +42,7 @@ fn image() -> File {
     File { mime: "image/png".into(), filename: None, data: FileData::Base64("iVBORw0KGgo=".into()) }
 }
 
-/// Compares the bytes, so the order of fields counts.
+/// Compares bytes, because the order of fields matters.
 #[track_caller]
 fn check(model: &Model, messages: Vec<Message>, expected: &Value) {
     let body = lower(&Request { messages, ..Request::default() }, model);
@@ -57,7 +57,7 @@ fn check_generation(model: &Model, options: Value, expected: &Value) {
 }
 
 #[test]
-fn a_title_is_asked_for_as_recorded() {
+fn a_title_request_matches_the_recorded_one() {
     let request = Request {
         system: "Title prompt".into(),
         messages: vec![text("Generate a title for this conversation:\n"), text("Please look")],
@@ -82,7 +82,7 @@ fn a_title_is_asked_for_as_recorded() {
 }
 
 #[test]
-fn a_turn_with_tools_is_asked_for_as_recorded() {
+fn a_request_with_tools_matches_the_recorded_one() {
     let tool = ToolSpec {
         name: "read".into(),
         description: "Reads".into(),
@@ -99,7 +99,7 @@ fn a_turn_with_tools_is_asked_for_as_recorded() {
             text("Please look"),
             Message::Assistant(vec![
                 thought("Thinking first.", None),
-                said("Looking."),
+                assistant_text("Looking."),
                 call("a"),
                 AssistantContent::Metadata(signed("c2lnbmF0dXJl")),
                 call("b"),
@@ -149,7 +149,7 @@ fn a_turn_with_tools_is_asked_for_as_recorded() {
 }
 
 #[test]
-fn an_image_from_a_tool_is_the_users_for_older_models_as_recorded() {
+fn an_image_of_a_tool_result_is_a_user_part_for_older_models() {
     let messages = vec![
         text("look"),
         Message::Assistant(vec![call("i.png"), AssistantContent::Metadata(signed("c2lnbmF0dXJl"))]),
@@ -193,9 +193,9 @@ fn turns_are_never_empty_and_alternate() {
             text(""),
             text("b"),
             Message::Assistant(vec![thought("only thought", None)]),
-            Message::Assistant(vec![said(""), AssistantContent::Metadata(signed("s"))]),
-            Message::Assistant(vec![said("c")]),
-            Message::Assistant(vec![said("d"), AssistantContent::Metadata(signed("s"))]),
+            Message::Assistant(vec![assistant_text(""), AssistantContent::Metadata(signed("s"))]),
+            Message::Assistant(vec![assistant_text("c")]),
+            Message::Assistant(vec![assistant_text("d"), AssistantContent::Metadata(signed("s"))]),
             text("e"),
         ],
         &json!([
@@ -207,7 +207,7 @@ fn turns_are_never_empty_and_alternate() {
 }
 
 #[test]
-fn files_go_as_the_model_can_read_them() {
+fn files_are_sent_in_a_format_that_the_model_supports() {
     let file =
         |mime: &str, data: FileData| UserContent::File(File { mime: mime.into(), filename: None, data });
     let base64 = |text: &str| FileData::Base64(text.into());
@@ -229,7 +229,7 @@ fn files_go_as_the_model_can_read_them() {
 }
 
 #[test]
-fn a_call_without_a_signature_is_vouched_for_where_one_is_demanded() {
+fn a_call_without_a_required_signature_gets_a_placeholder() {
     let turn = |signature: Option<&str>| {
         let mut calls = vec![call("a")];
         calls.extend(signature.map(|signature| AssistantContent::Metadata(signed(signature))));
@@ -253,13 +253,13 @@ fn a_call_without_a_signature_is_vouched_for_where_one_is_demanded() {
 }
 
 #[test]
-fn signed_thought_goes_back_as_it_came_and_hidden_thought_of_others_does_not() {
+fn signed_reasoning_is_sent_back_and_others_redacted_reasoning_is_not() {
     check(
         &model("gemini-2.5-pro"),
         vec![Message::Assistant(vec![
             thought("hm", Some(signed("c2ln"))),
             thought("", Some(json!({"anthropic": {"redactedData": "eHg="}}))),
-            said("a"),
+            assistant_text("a"),
         ])],
         &json!([{"role": "model", "parts": [
             {"text": "hm", "thought": true, "thoughtSignature": "c2ln"},
@@ -269,7 +269,7 @@ fn signed_thought_goes_back_as_it_came_and_hidden_thought_of_others_does_not() {
 }
 
 #[test]
-fn options_go_where_the_server_looks_for_them() {
+fn options_get_their_field() {
     let plain = model("gemma-3");
     check_generation(
         &plain,
@@ -301,7 +301,7 @@ fn thinking_has_a_budget_or_a_level() {
 }
 
 #[test]
-fn a_choice_of_tools_has_its_own_word() {
+fn a_tool_choice_is_converted() {
     for (choice, expected) in
         [(ToolChoice::Auto, "AUTO"), (ToolChoice::Required, "ANY"), (ToolChoice::None, "NONE")]
     {
@@ -315,7 +315,7 @@ fn a_choice_of_tools_has_its_own_word() {
 }
 
 #[test]
-fn a_model_without_a_place_for_it_is_told_the_system_text_by_the_user() {
+fn a_model_without_a_system_prompt_gets_it_as_user_text() {
     let request = Request { system: "Be brief.".into(), messages: vec![text("hi")], ..Request::default() };
     let body = lower(&request, &model("gemma-3-27b-it"));
     assert_eq!(
@@ -338,7 +338,7 @@ fn the_prefix_of_a_longer_conversation_is_the_same_bytes() {
         lower(&request, &model("gemini-3-pro"))["contents"].to_string()
     };
     let before = lowered(&messages);
-    messages.extend([Message::Assistant(vec![said("done")]), text("two")]);
+    messages.extend([Message::Assistant(vec![assistant_text("done")]), text("two")]);
     let after = lowered(&messages);
     assert!(after.starts_with(before.trim_end_matches(']')), "{before}\n{after}");
 }

@@ -17,8 +17,8 @@ fn end(reason: &str) -> String {
     format!(r#"{{"candidates":[{{"content":{{}},"finishReason":"{reason}"}}]}}"#)
 }
 
-/// Events in short words, calls numbered.
-fn told(events: &[ModelEvent]) -> Vec<String> {
+/// Events as short texts, with numbered calls.
+fn summarize(events: &[ModelEvent]) -> Vec<String> {
     let mut ids: Vec<String> = Vec::new();
     let mut number = |id: &str| {
         if let Some(at) = ids.iter().position(|known| known == id) {
@@ -54,11 +54,11 @@ fn told(events: &[ModelEvent]) -> Vec<String> {
 
 #[track_caller]
 fn check(events: &[&str], expected: &[&str]) {
-    assert_eq!(told(&play(events).unwrap()), expected);
+    assert_eq!(summarize(&play(events).unwrap()), expected);
 }
 
 #[test]
-fn thought_text_and_calls_follow_one_another() {
+fn reasoning_text_and_calls_follow_one_another() {
     check(
         &[
             &parts(r#"{"text":"hm","thought":true},{"text":" so","thought":true,"thoughtSignature":"AA=="}"#),
@@ -91,7 +91,7 @@ fn thought_text_and_calls_follow_one_another() {
 }
 
 #[test]
-fn a_text_is_signed_behind_it() {
+fn a_signature_may_follow_its_text() {
     check(
         &[&parts(r#"{"text":"a"}"#), &parts(r#"{"text":"","thoughtSignature":"AA=="}"#), &end("STOP")],
         &["text", "+a", "sign text AA==", "/text", "stop"],
@@ -99,7 +99,7 @@ fn a_text_is_signed_behind_it() {
 }
 
 #[test]
-fn ids_of_the_server_are_kept_and_ours_differ() {
+fn ids_of_the_server_are_kept_and_generated_ids_are_unique() {
     let events = play(&[
         &parts(
             r#"{"functionCall":{"id":"srv1","name":"a","args":{}}},{"functionCall":{"name":"a","args":null}},
@@ -119,7 +119,7 @@ fn ids_of_the_server_are_kept_and_ours_differ() {
 }
 
 #[test]
-fn what_the_server_ran_itself_is_passed_over() {
+fn tools_that_the_server_ran_are_skipped() {
     check(
         &[
             r#"{"candidates":[{"content":{"parts":[
@@ -137,7 +137,7 @@ fn what_the_server_ran_itself_is_passed_over() {
 }
 
 #[test]
-fn reasons_are_told_apart() {
+fn stop_reasons_are_decoded() {
     for (reason, expected) in [
         ("STOP", FinishReason::Stop),
         ("MAX_TOKENS", FinishReason::Length),
@@ -155,16 +155,16 @@ fn reasons_are_told_apart() {
 }
 
 #[test]
-fn an_unreadable_call_is_worth_another_try() {
+fn a_malformed_call_is_retried() {
     let error =
         play(&[r#"{"candidates":[{"finishReason":"MALFORMED_FUNCTION_CALL","finishMessage":"print("}]}"#])
             .unwrap_err();
     assert!(matches!(error, Error::Busy { .. }), "{error:?}");
-    assert_eq!(error.to_string(), "the model's answer cannot be read (MALFORMED_FUNCTION_CALL): print(");
+    assert_eq!(error.to_string(), "the model's answer is malformed (MALFORMED_FUNCTION_CALL): print(");
 }
 
 #[test]
-fn a_blocked_prompt_is_said_to_be_one() {
+fn a_blocked_prompt_is_an_error() {
     let error = play(&[
         r#"{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT","blockReasonMessage":"no"},"usageMetadata":{}}"#,
     ])
@@ -174,7 +174,7 @@ fn a_blocked_prompt_is_said_to_be_one() {
 }
 
 #[test]
-fn errors_in_the_stream_are_found() {
+fn errors_in_the_stream_are_reported() {
     let body = r#"{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}"#;
     for data in [body.to_owned(), format!("[{body}]")] {
         let error = play(&[&parts(r#"{"text":"a"}"#), &data]).unwrap_err();
@@ -186,7 +186,7 @@ fn errors_in_the_stream_are_found() {
 }
 
 #[test]
-fn an_answer_without_a_reason_was_cut_short() {
+fn an_answer_without_a_stop_reason_is_incomplete() {
     let error = play(&[&parts(r#"{"text":"a"}"#)]).unwrap_err();
     assert_eq!(error.to_string(), "connection closed before the answer was complete");
 }
@@ -205,14 +205,14 @@ fn tokens_are_summed_without_counting_twice() {
 }
 
 #[test]
-fn an_answer_in_one_piece_is_read() {
+fn an_answer_in_one_piece_is_decoded() {
     let chunk = r#"{"candidates":[{"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}]}"#;
     for body in [chunk.to_owned(), format!("[{{\"candidates\":[]}},\n{chunk}]")] {
         let (mut stream, mut out) = (Stream::default(), Vec::new());
         stream.push_whole(&body, &mut out).unwrap();
-        assert_eq!(told(&out), ["text", "+hi", "/text", "stop"]);
+        assert_eq!(summarize(&out), ["text", "+hi", "/text", "stop"]);
         assert!(stream.is_done());
     }
     let error = Stream::default().push_whole(r#"{"kind":"other"}"#, &mut Vec::new()).unwrap_err();
-    assert_eq!(error.to_string(), r#"the server answered with JSON that is no content: {"kind":"other"}"#);
+    assert_eq!(error.to_string(), r#"the server answered with JSON that is not an answer: {"kind":"other"}"#);
 }

@@ -11,7 +11,7 @@ fn text(text: &str) -> Message {
     Message::User(vec![UserContent::Text(text.into())])
 }
 
-fn said(text: &str) -> AssistantContent {
+fn assistant_text(text: &str) -> AssistantContent {
     AssistantContent::Text(text.into())
 }
 
@@ -33,7 +33,7 @@ fn bash() -> ToolSpec {
     ToolSpec { name: "bash".into(), description: "Runs".into(), parameters }
 }
 
-/// Compares the bytes, so the order of fields counts.
+/// Compares bytes, because the order of fields matters.
 #[track_caller]
 fn check(request: &Request, expected: &Value) {
     assert_eq!(lower(request, &model()).to_string(), expected.to_string());
@@ -46,7 +46,7 @@ fn check_messages(messages: Vec<Message>, expected: &Value) {
 }
 
 #[test]
-fn a_title_is_asked_for_as_recorded() {
+fn a_title_request_matches_the_recorded_one() {
     let request = Request {
         system: "Title prompt".into(),
         messages: vec![text("Generate a title for this conversation:\n"), text("Please look")],
@@ -74,14 +74,14 @@ fn a_title_is_asked_for_as_recorded() {
 }
 
 #[test]
-fn a_turn_with_tools_is_asked_for_as_recorded() {
+fn a_request_with_tools_matches_the_recorded_one() {
     let request = Request {
         system: "You are".into(),
         messages: vec![
             text("Please look"),
             Message::Assistant(vec![
                 AssistantContent::Reasoning { text: "Thinking first.".into(), metadata: None },
-                said("Looking."),
+                assistant_text("Looking."),
                 call("call_mock_2_3", "read", json!({"filePath": "$PROJECT/src/util.py"})),
                 call("call_mock_2_4", "read", json!({"filePath": "$PROJECT/src/missing.py"})),
             ]),
@@ -89,7 +89,7 @@ fn a_turn_with_tools_is_asked_for_as_recorded() {
                 result("call_mock_2_3", "<path>"),
                 ToolResult { is_error: true, ..result("call_mock_2_4", "File not found: x") },
             ]),
-            Message::Assistant(vec![said("Done now.")]),
+            Message::Assistant(vec![assistant_text("Done now.")]),
             text("Second question"),
         ],
         tools: vec![bash()],
@@ -134,7 +134,7 @@ fn a_turn_with_tools_is_asked_for_as_recorded() {
 }
 
 #[test]
-fn a_tools_image_follows_in_a_message_of_the_users() {
+fn an_image_of_a_tool_result_follows_in_a_user_message() {
     let image = File {
         mime: "image/png".into(),
         filename: Some("i.png".into()),
@@ -161,12 +161,12 @@ fn a_tools_image_follows_in_a_message_of_the_users() {
 }
 
 #[test]
-fn nothing_empty_is_sent() {
+fn empty_content_is_not_sent() {
     check_messages(
         vec![
             text(""),
             Message::User(Vec::new()),
-            Message::Assistant(vec![said("")]),
+            Message::Assistant(vec![assistant_text("")]),
             Message::Assistant(vec![AssistantContent::Reasoning { text: "hm".into(), metadata: None }]),
             Message::Tool(vec![result("c", "")]),
             Message::User(vec![UserContent::Text("a".into()), UserContent::Text(String::new())]),
@@ -179,7 +179,7 @@ fn nothing_empty_is_sent() {
 }
 
 #[test]
-fn files_are_sent_as_the_model_reads_them() {
+fn files_are_sent_in_a_format_that_the_model_supports() {
     let mut model = model();
     model.capabilities.input.pdf = true;
     model.capabilities.input.audio = true;
@@ -251,13 +251,13 @@ fn a_choice_is_sent_with_tools_only() {
 }
 
 #[test]
-fn details_of_a_thought_go_back_where_they_came_from() {
+fn reasoning_details_are_sent_back() {
     let detail = json!({"type": "reasoning.encrypted", "data": "E"});
     let thought = AssistantContent::Reasoning {
         text: "hm".into(),
         metadata: Some(json!({"openrouter": {"reasoning_details": [detail]}})),
     };
-    let messages = vec![Message::Assistant(vec![thought, said("a")])];
+    let messages = vec![Message::Assistant(vec![thought, assistant_text("a")])];
     let request = Request { messages, ..Request::default() };
     let mut model = model();
     let plain = json!([{"role": "assistant", "content": "a", "reasoning_content": "hm"}]);
@@ -269,14 +269,16 @@ fn details_of_a_thought_go_back_where_they_came_from() {
 }
 
 #[test]
-fn thought_goes_back_in_the_field_that_is_named() {
+fn reasoning_is_sent_back_in_the_configured_field() {
     let detail = json!({"type": "reasoning.encrypted", "data": "E"});
     let thought = AssistantContent::Reasoning {
         text: "hm".into(),
         metadata: Some(json!({"openrouter": {"reasoning_details": [detail]}})),
     };
-    let request =
-        Request { messages: vec![Message::Assistant(vec![thought, said("a")])], ..Request::default() };
+    let request = Request {
+        messages: vec![Message::Assistant(vec![thought, assistant_text("a")])],
+        ..Request::default()
+    };
     for (field, expected) in [
         ("reasoning_text", json!({"role": "assistant", "content": "a", "reasoning_text": "hm"})),
         ("own", json!({"role": "assistant", "content": "a", "own": "hm"})),
@@ -292,7 +294,7 @@ fn thought_goes_back_in_the_field_that_is_named() {
 }
 
 #[test]
-fn a_cache_key_is_sent_where_it_is_asked_for() {
+fn a_cache_key_is_sent_if_enabled() {
     let mut model = model();
     let headers = vec![("x-session-id".to_owned(), "ses_1".to_owned())];
     let request = Request { headers, ..Request::default() };

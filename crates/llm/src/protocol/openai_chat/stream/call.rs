@@ -1,7 +1,7 @@
-//! Tool calls, put together from pieces that servers label badly.
+//! Assembles tool calls from pieces, which some servers label incorrectly.
 
 use super::chunk::CallDelta;
-use crate::protocol::{ARGUMENTS_LIMIT_BYTES, CALLS_LIMIT, made_up_id, too_much};
+use crate::protocol::{CALLS_LIMIT, arguments_or_empty, check_arguments, random_call_id, too_many_calls};
 use crate::{Error, ModelEvent};
 
 /// The calls of one answer.
@@ -15,28 +15,29 @@ struct Call {
     name: String,
     arguments: String,
     json: Json,
-    /// `ToolStart` has been given out.
+    /// `ToolStart` was emitted.
     started: bool,
-    /// `ToolCall` has been given out.
+    /// `ToolCall` was emitted.
     ended: bool,
 }
 
 impl Calls {
-    pub(super) fn any(&self) -> bool {
-        !self.0.is_empty()
+    /// Returns the number of calls so far.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
     }
 
-    /// Reads one piece, and gives a call out as soon as its arguments are whole.
+    /// Adds one piece. Emits the call when its arguments are complete.
     pub(super) fn push(&mut self, delta: CallDelta, out: &mut Vec<ModelEvent>) -> Result<(), Error> {
         let function = delta.function.unwrap_or_default();
         let (id, name) = (delta.id.text(), function.name.text());
         let at = match self.position(delta.index, id, name) {
             Some(at) => at,
             None if self.0.len() == CALLS_LIMIT => {
-                return Err(too_much(&format!("more than {CALLS_LIMIT} tool calls")));
+                return Err(too_many_calls());
             }
             None => {
-                let id = id.map_or_else(|| made_up_id(self.0.len()), str::to_owned);
+                let id = id.map_or_else(|| random_call_id(self.0.len()), str::to_owned);
                 self.0.push(Call { index: delta.index, id, ..Call::default() });
                 self.0.len() - 1
             }
@@ -57,28 +58,28 @@ impl Calls {
         Ok(())
     }
 
-    /// Gives out a call that came as text.
-    pub(super) fn printed(&mut self, name: String, arguments: String, out: &mut Vec<ModelEvent>) {
+    /// Emits a call that was printed as text.
+    pub(super) fn push_printed(&mut self, name: String, arguments: String, out: &mut Vec<ModelEvent>) {
         if self.0.len() == CALLS_LIMIT {
             return;
         }
-        let mut call = Call { id: made_up_id(self.0.len()), name, arguments, ..Call::default() };
+        let mut call = Call { id: random_call_id(self.0.len()), name, arguments, ..Call::default() };
         call.start(out);
         call.end(out);
         self.0.push(call);
     }
 
-    /// Gives out what has not been yet; nothing more will come.
+    /// Emits the remaining calls at the end of the answer.
     pub(super) fn close(&mut self, out: &mut Vec<ModelEvent>) {
         for call in &mut self.0 {
             call.end(out);
         }
     }
 
-    /// Which call a piece belongs to; `None` if it begins one.
+    /// Returns the call of a piece, or `None` if the piece starts a call.
     fn position(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<usize> {
         match (index, id) {
-            // Servers that number every call 0 still give each its id and name.
+            // Servers that number all calls 0 still send an id and a name for each.
             (Some(_), Some(id)) => {
                 self.0.iter().rposition(|call| call.index == index && (call.id == id || name.is_none()))
             }
@@ -99,16 +100,12 @@ impl Call {
             return Ok(());
         }
         if self.json.is_empty_object() && text.trim_start().starts_with('{') {
-            // `{}` was a stand-in for arguments that only come now.
+            // `{}` was a placeholder for arguments that follow.
             self.json = Json::default();
             self.arguments.clear();
         }
         let text = &text[..self.json.read(text)];
-        if self.arguments.len() + text.len() > ARGUMENTS_LIMIT_BYTES {
-            return Err(too_much(&format!(
-                "more than {ARGUMENTS_LIMIT_BYTES} bytes of arguments in one call"
-            )));
-        }
+        check_arguments(self.arguments.len() + text.len())?;
         self.arguments.push_str(text);
         if self.started && !text.is_empty() {
             out.push(ModelEvent::ToolDelta { id: self.id.clone(), text: text.to_owned() });
@@ -116,7 +113,7 @@ impl Call {
         Ok(())
     }
 
-    /// A call is known once it has a name; what came before is given out then.
+    /// Emits the start of a call when its name is known, with its arguments so far.
     fn start(&mut self, out: &mut Vec<ModelEvent>) {
         if self.started || self.name.is_empty() {
             return;
@@ -137,22 +134,19 @@ impl Call {
             out.push(ModelEvent::ToolStart { id: self.id.clone(), name: self.name.clone() });
         }
         self.ended = true;
-        let arguments = match self.arguments.trim() {
-            "" => "{}".to_owned(),
-            _ => std::mem::take(&mut self.arguments),
-        };
+        let arguments = arguments_or_empty(std::mem::take(&mut self.arguments));
         out.push(ModelEvent::ToolCall { id: self.id.clone(), name: self.name.clone(), arguments });
     }
 }
 
-/// Where in an object the text read so far ends, found without parsing it again for every piece.
+/// Finds the end of a JSON object in pieces of text without parsing it repeatedly.
 #[derive(Debug, Default)]
 struct Json {
     depth: u32,
     in_string: bool,
     escaped: bool,
     whole: bool,
-    /// Something but white space stands between the braces.
+    /// There is something other than white space between the braces.
     filled: bool,
 }
 
@@ -165,7 +159,7 @@ impl Json {
         self.whole && !self.filled
     }
 
-    /// Reads on; returns how many bytes belong to the object, all unless it ends within.
+    /// Scans text. Returns the number of bytes that belong to the object.
     fn read(&mut self, text: &str) -> usize {
         if self.whole {
             return 0;

@@ -1,4 +1,4 @@
-//! The shape of a chunk, as far as it matters, read without copying text.
+//! The fields of a chunk that are used, parsed without copying text.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub(super) struct Chunk<'a> {
     pub(super) error: Option<&'a RawValue>,
 }
 
-/// The first choice; more than one is never asked for.
+/// The first choice. Requests never ask for more than one.
 #[derive(Debug, Default)]
 #[expect(
     clippy::large_enum_variant,
@@ -36,12 +36,12 @@ pub(super) enum Choices<'a> {
 pub(super) struct Choice<'a> {
     #[serde(borrow, default)]
     pub(super) delta: Option<Delta<'a>>,
-    /// Stands in for `delta` in an answer that is not streamed.
+    /// Replaces `delta` in an answer that is not streamed.
     #[serde(borrow, default)]
     pub(super) message: Option<Delta<'a>>,
     #[serde(borrow, default)]
     pub(super) finish_reason: Loose<'a>,
-    /// One provider counts here instead of in the chunk.
+    /// One provider sends the usage here instead of in the chunk.
     #[serde(borrow, default)]
     pub(super) usage: Option<&'a RawValue>,
 }
@@ -82,7 +82,7 @@ pub(super) struct FunctionDelta<'a> {
     pub(super) arguments: Loose<'a>,
 }
 
-/// Thought and text of a content field, which is text or a list of typed parts.
+/// Splits a content field, which is text or a list of typed parts, into reasoning and text.
 pub(super) fn content(content: Loose<'_>) -> (Option<String>, Option<Cow<'_, str>>) {
     let parts = match content {
         Loose::Nothing => return (None, None),
@@ -100,7 +100,7 @@ pub(super) fn content(content: Loose<'_>) -> (Option<String>, Option<Cow<'_, str
     (filled(thought), filled(text).map(Cow::Owned))
 }
 
-/// All text in a text, an object with a `text`, or a list of such.
+/// Appends all text of a string, an object with a `text`, or a list of these.
 fn gather(value: &Value, into: &mut String) {
     if let Some(text) = value.as_str().or_else(|| value.get("text")?.as_str()) {
         into.push_str(text);

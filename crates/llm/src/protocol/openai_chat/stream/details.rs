@@ -1,8 +1,7 @@
-//! Thought in the form a relay needs to give it back to its provider.
+//! Reasoning details, which a relay needs back for its provider.
 //!
-//! OpenRouter sends `reasoning_details`: pieces of summaries, texts with a
-//! signature, and encrypted data, each with the number of the block it belongs
-//! to. They are joined here and kept whole for the next turn.
+//! OpenRouter sends `reasoning_details`: pieces of summaries, of signed text and of encrypted data,
+//! each with the number of its block. They are joined and stored for the next turn.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -10,7 +9,7 @@ use serde_json::{Value, json};
 use crate::Error;
 use crate::protocol::{ARGUMENTS_LIMIT_BYTES, too_much};
 
-/// The details of the thought being read.
+/// The details of the current reasoning block.
 #[derive(Debug, Default)]
 pub(super) struct Details {
     blocks: Vec<Value>,
@@ -18,15 +17,15 @@ pub(super) struct Details {
 }
 
 impl Details {
-    pub(super) fn any(&self) -> bool {
+    pub(super) fn has_any(&self) -> bool {
         !self.blocks.is_empty()
     }
 
-    /// Reads the details of one chunk; gives their words back, for chunks that have them nowhere else.
+    /// Adds the details of one chunk. Returns their text, for chunks that contain it nowhere else.
     pub(super) fn push(&mut self, raw: &RawValue) -> Result<Option<String>, Error> {
         self.bytes += raw.get().len();
         if self.bytes > ARGUMENTS_LIMIT_BYTES {
-            return Err(too_much(&format!("more than {ARGUMENTS_LIMIT_BYTES} bytes of thought")));
+            return Err(too_much(&format!("more than {ARGUMENTS_LIMIT_BYTES} bytes of reasoning details")));
         }
         let details: Value = serde_json::from_str(raw.get()).unwrap_or_default();
         let mut words = String::new();
@@ -44,7 +43,7 @@ impl Details {
         Ok(Some(words).filter(|words| !words.is_empty()))
     }
 
-    /// The details as metadata of the thought that ends.
+    /// Returns the details as metadata of the block that ends.
     pub(super) fn take(&mut self) -> Option<Value> {
         if self.blocks.is_empty() {
             return None;
@@ -95,7 +94,7 @@ mod tests {
             {"type": "reasoning.summary", "summary": "c", "index": 2},
         ]}});
         assert_eq!(details.take(), Some(expected));
-        assert!(!details.any());
+        assert!(!details.has_any());
         assert_eq!(details.take(), None);
     }
 }

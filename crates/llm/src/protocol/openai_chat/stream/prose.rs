@@ -1,15 +1,15 @@
-//! The text of an answer, told apart from what some servers write into it.
+//! Separates an answer's text from reasoning and calls that some servers write into it.
 //!
-//! Thought may stand between `<think>` tags at the very beginning, and a call
-//! may be printed instead of made. Text is held back only while it may still be
-//! one of these; most answers show with their first letter that it is not.
+//! Reasoning may be in `<think>` tags at the start, and a call may be printed. Text is held back
+//! only while it may become one of these; most answers show with their first character that it will
+//! not.
 
 use crate::ToolSpec;
 use crate::quirk::printed_calls::{self, Call};
 
 const TAGS: &[(&str, &str)] = &[("<think>", "</think>"), ("<thinking>", "</thinking>")];
 
-/// What became of text.
+/// A parsed piece of text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(String),
@@ -23,9 +23,9 @@ pub(super) struct Prose {
     stage: Stage,
     /// Text that may still become something else.
     held: String,
-    /// The thought has begun, so line ends belong to it.
+    /// The reasoning has started, so line breaks belong to it.
     has_thought: bool,
-    /// The tools that a printed call may name; none where calls are not printed.
+    /// The tools that a printed call may name; empty if calls are not printed.
     tools: Vec<ToolSpec>,
 }
 
@@ -33,38 +33,38 @@ pub(super) struct Prose {
 enum Stage {
     #[default]
     Begin,
-    /// Between the tags; the number says which.
+    /// Between the tags with this index.
     Thought(usize),
     /// White space after the tags belongs to them.
     AfterThought,
-    /// Whatever begins here may be a printed call.
+    /// Text at this point may be a printed call.
     Body,
     Text,
 }
 
 impl Prose {
-    /// Calls of these tools may come printed.
-    pub(super) fn offer(&mut self, tools: &[ToolSpec]) {
+    /// Sets the tools whose calls the model may print as text.
+    pub(super) fn set_tools(&mut self, tools: &[ToolSpec]) {
         self.tools = tools.to_vec();
     }
 
-    /// Whether text is simply text from here on.
+    /// Returns whether all further text is plain text.
     pub(super) fn is_plain(&self) -> bool {
         self.stage == Stage::Text
     }
 
-    /// Reads more text.
+    /// Adds text.
     pub(super) fn push(&mut self, text: &str, out: &mut Vec<Piece>) {
         self.held.push_str(text);
         while self.step(out) {}
     }
 
-    /// Something else follows, so what is held is what it seems.
+    /// Releases held text before something else follows.
     pub(super) fn interrupt(&mut self, out: &mut Vec<Piece>) {
         self.release(out);
     }
 
-    /// Nothing more will come; printed calls count only if no other was made.
+    /// Releases held text at the end. Printed calls count only if there are no real ones.
     pub(super) fn close(&mut self, has_calls: bool, out: &mut Vec<Piece>) {
         if self.stage == Stage::Body
             && !has_calls
@@ -87,7 +87,7 @@ impl Prose {
         }
     }
 
-    /// Decides what can be decided about the held text; false if more is needed.
+    /// Classifies held text. Returns false if more text is needed.
     fn step(&mut self, out: &mut Vec<Piece>) -> bool {
         match self.stage {
             Stage::Begin => {
@@ -141,7 +141,7 @@ impl Prose {
             self.stage = Stage::AfterThought;
             return true;
         }
-        // The end of the text may be the beginning of the tag.
+        // The end of the text may be the start of the tag.
         let kept = (1..close.len()).rev().find(|length| self.held.ends_with(&close[..*length])).unwrap_or(0);
         let kept = self.held.split_off(self.held.len() - kept);
         let thought = std::mem::replace(&mut self.held, kept);
@@ -157,10 +157,14 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    /// Reads `text` in pieces of `size` bytes, and writes down what it becomes.
+    /// Parses `text` in pieces of `size` bytes and formats the result.
     fn read(text: &str, size: usize) -> String {
         let (mut prose, mut out) = (Prose::default(), Vec::new());
-        prose.offer(&[ToolSpec { name: "read".into(), description: String::new(), parameters: Value::Null }]);
+        prose.set_tools(&[ToolSpec {
+            name: "read".into(),
+            description: String::new(),
+            parameters: Value::Null,
+        }]);
         for piece in text.as_bytes().chunks(size) {
             prose.push(std::str::from_utf8(piece).unwrap(), &mut out);
         }
@@ -183,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_told_apart_however_it_is_cut() {
+    fn text_is_separated_regardless_of_cuts() {
         for (text, expected) in [
             ("Hello", "|t:Hello"),
             (" \n Hello <think>no</think>", "|t: \n Hello <think>no</think>"),
@@ -207,9 +211,13 @@ mod tests {
     }
 
     #[test]
-    fn a_printed_call_beside_a_real_one_is_text() {
+    fn a_printed_call_next_to_a_real_one_is_text() {
         let (mut prose, mut out) = (Prose::default(), Vec::new());
-        prose.offer(&[ToolSpec { name: "read".into(), description: String::new(), parameters: Value::Null }]);
+        prose.set_tools(&[ToolSpec {
+            name: "read".into(),
+            description: String::new(),
+            parameters: Value::Null,
+        }]);
         let text = r#"{"name":"read","arguments":{}}"#;
         prose.push(text, &mut out);
         prose.interrupt(&mut out);

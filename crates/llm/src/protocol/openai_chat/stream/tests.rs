@@ -1,6 +1,6 @@
 use super::*;
 
-/// Plays chunks, each the inside of the first choice's delta, then `[DONE]`.
+/// Decodes chunks, each given as the content of the first choice's delta, then `[DONE]`.
 fn play(chunks: &[&str]) -> Vec<String> {
     let mut stream = Stream::default();
     let mut out = Vec::new();
@@ -73,7 +73,7 @@ fn blocks_follow_one_another() {
 }
 
 #[test]
-fn a_call_in_pieces_is_given_out_when_its_arguments_are_whole() {
+fn a_call_in_pieces_is_emitted_when_its_arguments_are_complete() {
     check(
         &[
             r#"{"content":"x"}"#,
@@ -123,7 +123,7 @@ fn calls_may_interleave() {
 }
 
 #[test]
-fn whole_calls_that_all_have_index_zero_are_kept_apart() {
+fn complete_calls_that_all_have_index_zero_are_separate() {
     check(
         &[
             r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"{\"k\":1}"}}]}"#,
@@ -183,7 +183,7 @@ fn a_name_may_come_late() {
 }
 
 #[test]
-fn waiting_for_calls_that_were_never_made_is_a_stop() {
+fn tool_calls_as_stop_reason_without_calls_is_a_normal_stop() {
     check(
         &[r#"{"content":"x"}"#, r#"raw {"choices":[{"finish_reason":"tool_calls"}]}"#],
         &["<text", "t x", "text>", "finish stop"],
@@ -216,7 +216,7 @@ fn an_error_in_the_stream_ends_it() {
 }
 
 #[test]
-fn odd_chunks_say_nothing() {
+fn odd_chunks_are_ignored() {
     check(
         &[
             r#"raw {"choices":[]}"#,
@@ -231,7 +231,7 @@ fn odd_chunks_say_nothing() {
 }
 
 #[test]
-fn text_that_is_no_json_is_refused() {
+fn invalid_json_is_an_error() {
     let events = play(&["raw not json"]);
     assert!(events[0].contains("not json"), "{events:?}");
 }
@@ -261,7 +261,7 @@ fn usage_comes_with_the_last_chunk_or_after_it() {
 }
 
 #[test]
-fn an_answer_without_a_reason_was_cut_short() {
+fn an_answer_without_a_stop_reason_is_incomplete() {
     let (mut stream, mut out) = (Stream::default(), Vec::new());
     stream.push(r#"{"choices":[{"delta":{"content":"x"}}]}"#, &mut out).unwrap();
     let error = stream.finish(&mut out).unwrap_err();
@@ -270,7 +270,7 @@ fn an_answer_without_a_reason_was_cut_short() {
 }
 
 #[test]
-fn a_completion_in_one_piece_is_read() {
+fn a_completion_in_one_piece_is_decoded() {
     let (mut stream, mut out) = (Stream::default(), Vec::new());
     let body = r#"{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"hi","reasoning_content":"hm",
         "tool_calls":[{"id":"a","type":"function","function":{"name":"x","arguments":"{\"k\":1}"}}]},"finish_reason":"tool_calls"}]}"#;
@@ -294,14 +294,14 @@ fn a_completion_in_one_piece_is_read() {
 }
 
 #[test]
-fn other_json_is_no_completion() {
+fn other_json_is_an_error() {
     let (mut stream, mut out) = (Stream::default(), Vec::new());
     let error = stream.push_whole(r#"{"hello":"world"}"#, &mut out).unwrap_err();
     assert!(matches!(&error, Error::Rejected { failure } if failure.message.contains("hello")), "{error:?}");
 }
 
 #[test]
-fn endless_arguments_are_refused() {
+fn endless_arguments_are_an_error() {
     let (mut stream, mut out) = (Stream::default(), Vec::new());
     let piece = "x".repeat(1024 * 1024);
     let begin = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"\""}}]}}]}"#;
@@ -316,11 +316,11 @@ fn endless_arguments_are_refused() {
     assert!(matches!(refused, Some(Error::Rejected { .. })));
 }
 
-fn offered(chunks: &[&str]) -> Vec<String> {
+fn play_with_tools(chunks: &[&str]) -> Vec<String> {
     let (mut stream, mut out) = (Stream::default(), Vec::new());
     let tool =
         |name: &str| ToolSpec { name: name.into(), description: String::new(), parameters: Value::Null };
-    stream.offer(&[tool("read"), tool("bash")]);
+    stream.set_tools(&[tool("read"), tool("bash")]);
     for chunk in chunks {
         stream.push(&format!(r#"{{"choices":[{{"index":0,"delta":{chunk}}}]}}"#), &mut out).unwrap();
     }
@@ -330,7 +330,7 @@ fn offered(chunks: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_printed_call_is_made() {
+fn a_printed_call_becomes_a_call() {
     for (chunks, value) in [
         (
             &[r#"{"content":"{\"name\": \"re"}"#, r#"{"content":"ad\", \"arguments\": {\"p\": 1}}"}"#][..],
@@ -350,7 +350,7 @@ fn a_printed_call_is_made() {
             r#"{"p":"1"}"#,
         ),
     ] {
-        let found = offered(chunks);
+        let found = play_with_tools(chunks);
         let id = found[0].trim_start_matches('<').split(' ').next().unwrap();
         let expected = [
             format!("<{id} read"),
@@ -363,24 +363,24 @@ fn a_printed_call_is_made() {
 }
 
 #[test]
-fn text_that_is_no_call_is_given_out_whole() {
+fn other_text_is_emitted_completely() {
     for text in [
         r#"{\"name\": \"unknown\", \"arguments\": {}}"#,
         r#"{\"name\": \"read\", \"arguments\": {}} is how."#,
         r#"{\"name\": \"read\", \"argum"#,
     ] {
-        let found = offered(&[&format!(r#"{{"content":"{text}"}}"#)]);
+        let found = play_with_tools(&[&format!(r#"{{"content":"{text}"}}"#)]);
         let plain = text.replace("\\\"", "\"");
         assert_eq!(found, ["<text", &format!("t {plain}"), "text>", "finish stop"]);
     }
     let call = r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"read","arguments":"{\"q\":1}"}}]}"#;
-    let found = offered(&[r#"{"content":"{\"name\":"}"#, call]);
+    let found = play_with_tools(&[r#"{"content":"{\"name\":"}"#, call]);
     assert_eq!(found[..3], ["<text", "t {\"name\":", "text>"]);
     assert_eq!(found.last().unwrap(), "finish tool-calls");
 }
 
 #[test]
-fn thought_between_tags_is_thought() {
+fn text_between_tags_is_reasoning() {
     check(
         &[
             r#"{"content":"<thi"}"#,
@@ -394,7 +394,7 @@ fn thought_between_tags_is_thought() {
 }
 
 #[test]
-fn what_recognises_a_thought_is_kept_with_it() {
+fn reasoning_details_are_kept() {
     let mut stream = Stream::default();
     let mut out = Vec::new();
     for chunk in [
@@ -424,7 +424,7 @@ fn what_recognises_a_thought_is_kept_with_it() {
 }
 
 #[test]
-fn what_local_servers_get_wrong_is_put_right() {
+fn mistakes_of_local_servers_are_corrected() {
     let whole = r#"raw {"choices":[{"message":{"content":"","tool_calls":[{"id":"a","function":{"name":"read","arguments":{"p":1}}}]},"finish_reason":"stop"}]}"#;
     let garbage = r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"read","arguments":"{\"p\":1}}}<|im_end|>"}}]}"#;
     let stopped = r#"raw {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"read","arguments":"{\"p\":1}"}}]},"finish_reason":"stop"}]}"#;

@@ -1,16 +1,16 @@
-//! The dialect of JSON Schema that tools are described in.
+//! The JSON Schema dialect for tools in this protocol.
 
 use serde_json::{Map, Value, json};
 
-/// Annotations and bounds the original leaves out for this protocol.
-const LEFT_OUT: &[&str] =
+/// Annotations and bounds that OpenCode omits for this protocol.
+const OMITTED: &[&str] =
     &["$schema", "default", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
-/// Keywords whose value names schemas freely, so that a key there is no keyword.
+/// Keywords whose value maps arbitrary names to schemas, so that its keys are not keywords.
 const NAMED: &[&str] = &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
-/// Keywords whose value is data, however much it looks like a schema.
+/// Keywords whose value is data, even if it looks like a schema.
 const DATA: &[&str] = &["enum", "const", "examples"];
 
-/// A tool's schema as this protocol takes it: an object with `properties`, without bounds.
+/// Converts a tool's schema: an object with `properties`, without bounds.
 pub(super) fn dialect(schema: &Value) -> Value {
     let mut schema = clean(schema);
     if let Some(root) = schema.as_object_mut()
@@ -26,7 +26,7 @@ pub(super) fn dialect(schema: &Value) -> Value {
 fn clean(schema: &Value) -> Value {
     match schema {
         Value::Object(keywords) => {
-            let kept = keywords.iter().filter(|(name, _)| !LEFT_OUT.contains(&name.as_str()));
+            let kept = keywords.iter().filter(|(name, _)| !OMITTED.contains(&name.as_str()));
             kept.map(|(name, value)| (name.clone(), keyword(name, value))).collect::<Map<_, _>>().into()
         }
         Value::Array(items) => items.iter().map(clean).collect(),
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_go_and_names_stay() {
+    fn bounds_are_removed_and_names_are_kept() {
         for (schema, expected) in [
             (
                 json!({"$schema": "s", "type": "object", "properties": {

@@ -33,14 +33,14 @@ fn options(options: &[(&str, Value)]) -> Map<String, Value> {
     options.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
 }
 
-/// Compares the bytes, so the order of fields counts.
+/// Compares bytes, because the order of fields matters.
 #[track_caller]
 fn check(request: &Request, model: &Model, expected: &Value) {
     assert_eq!(lower(request, model).to_string(), expected.to_string());
 }
 
 #[test]
-fn a_turn_is_asked_for_as_recorded() {
+fn a_request_matches_the_recorded_one() {
     let schema = json!({"$schema": "s", "properties": {"timeout": {"minimum": 1, "type": "integer"}}, "type": "object"});
     let mut request = Request {
         system: "You are".into(),
@@ -86,7 +86,7 @@ fn a_turn_is_asked_for_as_recorded() {
 }
 
 #[test]
-fn a_title_is_asked_for_as_recorded() {
+fn a_title_request_matches_the_recorded_one() {
     let mut request = Request {
         system: "Title".into(),
         messages: vec![text("Generate"), text("Please look")],
@@ -135,7 +135,7 @@ fn a_title_is_asked_for_as_recorded() {
 }
 
 #[test]
-fn the_official_provider_is_told_who_asks() {
+fn openai_gets_the_programs_name() {
     let request = Request { headers: session_headers(), ..Request::default() };
     let found = headers(&request, &model("openai", "gpt-5"));
     assert_eq!(found, [("originator", "codewright".to_owned()), ("session-id", "ses_1".to_owned())]);
@@ -149,7 +149,7 @@ fn check_input(messages: Vec<Message>, expected: &Value) {
 }
 
 #[test]
-fn pieces_of_a_thought_are_one_item_again() {
+fn pieces_of_reasoning_become_one_item() {
     check_input(
         vec![Message::Assistant(vec![
             thought("a", "rs_1", None),
@@ -169,7 +169,7 @@ fn pieces_of_a_thought_are_one_item_again() {
 }
 
 #[test]
-fn nothing_empty_is_sent() {
+fn empty_content_is_not_sent() {
     check_input(
         vec![
             text(""),
@@ -181,7 +181,7 @@ fn nothing_empty_is_sent() {
 }
 
 #[test]
-fn files_stay_where_they_belong() {
+fn files_stay_in_their_message() {
     let file = |mime: &str, data: FileData| File { mime: mime.into(), filename: Some("f".into()), data };
     let image = file("image/png", FileData::Base64("iVBORw0KGgo=".into()));
     let pdf = file("application/pdf", FileData::Base64("QQ==".into()));
@@ -222,7 +222,7 @@ fn files_stay_where_they_belong() {
 }
 
 #[test]
-fn options_find_their_place_and_win() {
+fn options_get_their_field_and_win() {
     let mut model = model("openai", "gpt-5.4");
     model.options = options(&[
         ("textVerbosity", json!("low")),

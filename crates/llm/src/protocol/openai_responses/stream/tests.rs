@@ -1,6 +1,6 @@
 use super::*;
 
-/// Plays events, each written without `response.` before its type; an error ends the play.
+/// Decodes events, each written without `response.` before its type. Stops at an error.
 fn play(events: &[&str]) -> Vec<String> {
     let (mut stream, mut out) = (Stream::default(), Vec::new());
     for event in events {
@@ -55,7 +55,7 @@ fn check(events: &[&str], expected: &[&str]) {
 const DONE: &str = r#"{"type":"~completed","response":{"status":"completed","usage":{"input_tokens":5,"input_tokens_details":{"cached_tokens":2},"output_tokens":4,"output_tokens_details":{"reasoning_tokens":1},"total_tokens":9}}}"#;
 
 #[test]
-fn thought_text_and_calls_follow_one_another() {
+fn reasoning_text_and_calls_follow_one_another() {
     check(
         &[
             r#"{"type":"~created","response":{"id":"resp_1","error":null}}"#,
@@ -97,7 +97,7 @@ fn thought_text_and_calls_follow_one_another() {
 }
 
 #[test]
-fn hidden_thought_is_kept_for_the_next_turn() {
+fn encrypted_reasoning_is_kept_for_the_next_turn() {
     check(
         &[
             r#"{"type":"~output_item.done","output_index":0,"item":{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"E="}}"#,
@@ -108,7 +108,7 @@ fn hidden_thought_is_kept_for_the_next_turn() {
 }
 
 #[test]
-fn what_a_server_sends_only_when_finished_is_read() {
+fn content_that_comes_only_in_finished_items_is_decoded() {
     for events in [
         &[
             r#"{"type":"~output_item.done","output_index":0,"item":{"type":"message","id":"m","content":[{"type":"output_text","text":"hi"}]}}"#,
@@ -136,7 +136,7 @@ fn what_a_server_sends_only_when_finished_is_read() {
 }
 
 #[test]
-fn nothing_is_given_out_twice() {
+fn nothing_is_emitted_twice() {
     let message = r#"{"type":"message","id":"m2","content":[{"type":"output_text","text":"hi"}]}"#;
     let call = r#"{"type":"function_call","id":"f2","call_id":"c","name":"read","arguments":"{}"}"#;
     let added = r#"{"type":"~output_item.added","output_index":1,"item":{"type":"function_call","id":"f","call_id":"c","name":"read"}}"#;
@@ -157,7 +157,7 @@ fn nothing_is_given_out_twice() {
 }
 
 #[test]
-fn a_call_whose_end_is_missing_is_given_out() {
+fn a_call_without_an_end_is_emitted() {
     check(
         &[
             r#"{"type":"~output_item.added","output_index":0,"item":{"type":"function_call","id":"f","call_id":"c","name":"read"}}"#,
@@ -169,7 +169,7 @@ fn a_call_whose_end_is_missing_is_given_out() {
 }
 
 #[test]
-fn what_the_provider_runs_itself_is_passed_over() {
+fn tools_that_the_provider_runs_are_skipped() {
     check(
         &[
             r#"{"type":"~output_item.added","output_index":0,"item":{"type":"web_search_call","id":"ws_1","status":"in_progress"}}"#,
@@ -207,7 +207,7 @@ fn an_answer_may_stop_early() {
 }
 
 #[test]
-fn failures_are_told_apart() {
+fn failures_are_classified() {
     for (event, expected) in [
         (r#"{"type":"~failed","response":{"error":{"code":"server_error","message":"boom"}}}"#, "busy boom"),
         (
@@ -232,7 +232,7 @@ fn failures_are_told_apart() {
         (r#"{"type":"~failed","response":{}}"#, r#"busy {"type":"response.failed","response":{}}"#),
         (
             "{oops",
-            "rejected the answer holds an event that cannot be read (key must be a string at line 1 column 2): {oops",
+            "rejected the answer contains an event that cannot be decoded (key must be a string at line 1 column 2): {oops",
         ),
     ] {
         check(&[event], &[expected]);
@@ -248,7 +248,7 @@ fn an_answer_is_complete_only_with_its_last_event() {
 }
 
 #[test]
-fn an_answer_in_one_piece_is_read() {
+fn an_answer_in_one_piece_is_decoded() {
     let (mut stream, mut out) = (Stream::default(), Vec::new());
     let body = r#"{"object":"response","error":null,"output":[{"type":"reasoning","id":"r","summary":[{"text":"w"}],"encrypted_content":"E"},{"type":"message","content":[{"type":"refusal","refusal":"no"}]}],"usage":{"input_tokens":1,"output_tokens":1}}"#;
     stream.push_whole(body, &mut out).unwrap();

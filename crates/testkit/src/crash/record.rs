@@ -1,4 +1,4 @@
-//! What is known from outside: what clients were told.
+//! The prompts and events that clients know of.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,29 +8,29 @@ use codewright_client::Client;
 use codewright_proto::{MessageId, MessageWithParts, SessionId};
 use tokio::time::timeout;
 
-use super::Found;
+use super::CrashReport;
 
-/// How long the next event of the log is waited for before it counts as gone.
-const GONE: Duration = Duration::from_secs(15);
+/// An event of the log is missing if it does not arrive for this long.
+const MISSING_AFTER: Duration = Duration::from_secs(15);
 
-/// What clients were told: accepted prompts and received events.
+/// The accepted prompts and received events of all clients.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct ClientRecord {
     prompts: BTreeMap<SessionId, BTreeSet<MessageId>>,
     events: BTreeMap<u64, String>,
     effects: u64,
 }
 
-impl Known {
-    pub(super) fn made(&mut self, session: &SessionId) {
+impl ClientRecord {
+    pub(super) fn add_session(&mut self, session: &SessionId) {
         self.prompts.entry(session.clone()).or_default();
     }
 
-    pub(super) fn accepted(&mut self, session: &SessionId, message: &MessageId) {
+    pub(super) fn add_prompt(&mut self, session: &SessionId, message: &MessageId) {
         self.prompts.entry(session.clone()).or_default().insert(message.clone());
     }
 
-    pub(super) fn heard(&mut self, events: Vec<(u64, String)>) {
+    pub(super) fn add_events(&mut self, events: Vec<(u64, String)>) {
         self.events.extend(events);
     }
 
@@ -47,14 +47,14 @@ impl Known {
         self.events.last_key_value().map_or(0, |(position, _)| *position)
     }
 
-    /// How many lines there are more than the last time.
+    /// Returns the number of lines that are new since the last call.
     pub(super) fn new_effects(&mut self, effects: &str) -> u64 {
         let all = effects.lines().count() as u64;
         all - std::mem::replace(&mut self.effects, all)
     }
 
-    /// Every event that a client received is in the log.
-    pub(super) async fn check_log(&self, client: &Client, found: &mut Found) -> Result<()> {
+    /// Checks that the log has every event that a client received.
+    pub(super) async fn check_log(&self, client: &Client, found: &mut CrashReport) -> Result<()> {
         let last = self.last_position();
         if last == 0 {
             return Ok(());
@@ -62,7 +62,7 @@ impl Known {
         let mut log = BTreeMap::new();
         let mut events = client.events_after(0).await?;
         while events.position().unwrap_or(0) < last {
-            let Ok(next) = timeout(GONE, events.next()).await else { break };
+            let Ok(next) = timeout(MISSING_AFTER, events.next()).await else { break };
             let notice = next?.context("the stream ended")?;
             if let Some(position) = events.position() {
                 log.entry(position).or_insert_with(|| notice.id.to_string());
@@ -76,12 +76,12 @@ impl Known {
         Ok(())
     }
 
-    /// Every accepted prompt is in its session.
+    /// Checks that the session has every accepted prompt.
     pub(super) fn check_prompts(
         &self,
         session: &SessionId,
         transcript: &[MessageWithParts],
-        found: &mut Found,
+        found: &mut CrashReport,
     ) {
         let there: BTreeSet<_> = transcript.iter().map(|message| message.info.id()).collect();
         for prompt in self.prompts.get(session).into_iter().flatten() {

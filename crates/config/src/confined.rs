@@ -1,7 +1,7 @@
-//! Reads files of a repository without leaving it.
+//! Reads files of a repository, confined to its directory.
 //!
-//! The kernel resolves the path below an open directory, so a link that is exchanged after a check
-//! cannot lead out of it. A file counts only if it is a regular file of the user who runs the program.
+//! The kernel resolves the path inside an open directory, so a link that is replaced after a check cannot lead out of
+//! it. Only regular files that belong to the current user are read.
 
 use std::{
     fs::{File, Metadata},
@@ -17,7 +17,7 @@ use rustix::{
 
 use crate::FileProblem;
 
-/// Opening a pipe must not wait for a writer.
+/// `NONBLOCK`, so that opening a pipe does not wait for a writer.
 const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
 /// Reads the file at `relative` inside `boundary`, at most `limit_bytes` of it.
@@ -25,12 +25,12 @@ pub(crate) fn read(boundary: &Path, relative: &Path, limit_bytes: u64) -> Result
     content(open(boundary, relative)?, limit_bytes)
 }
 
-/// Reads a file by its path, wherever links lead, at most `limit_bytes` of it.
+/// Reads a file and follows links, at most `limit_bytes` of it.
 pub(crate) fn read_anywhere(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, FileProblem> {
     content(File::from(rustix::fs::openat(CWD, path, FLAGS, Mode::empty()).map_err(problem)?), limit_bytes)
 }
 
-/// Whether a file belongs to the user who runs the program.
+/// Whether a file belongs to the current user.
 pub(crate) fn is_own(metadata: &Metadata) -> bool {
     metadata.uid() == rustix::process::geteuid().as_raw()
 }
@@ -63,7 +63,7 @@ fn open(boundary: &Path, relative: &Path) -> Result<File, FileProblem> {
     let inside = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     match openat2(&root, relative, FLAGS, Mode::empty(), inside) {
         Ok(file) => Ok(File::from(file)),
-        // An older kernel, or a container that forbids the call.
+        // An older kernel, or a container that blocks the call.
         Err(Errno::NOSYS | Errno::PERM) => open_resolved(boundary, relative),
         Err(error) => Err(problem(error)),
     }
@@ -90,7 +90,7 @@ fn open_resolved(boundary: &Path, relative: &Path) -> Result<File, FileProblem> 
 
 fn problem(error: Errno) -> FileProblem {
     match error {
-        // The kernel's answer to a path that leaves the directory.
+        // The kernel returns this for a path that leaves the directory.
         Errno::XDEV => FileProblem::Outside,
         // A socket, or a device without a driver.
         Errno::NXIO => FileProblem::Special,
