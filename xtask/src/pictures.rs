@@ -119,7 +119,7 @@ impl Studio {
         terminal.hides("Select model")?;
         terminal.resize((136, 32))?;
         terminal.send("/diff")?;
-        terminal.shows("Look through changes")?;
+        terminal.shows("Review changes")?;
         terminal.send(ENTER)?;
         terminal.shows("working tree")?;
         terminal.shows("a + b")?;

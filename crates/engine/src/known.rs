@@ -1,4 +1,4 @@
-//! What each session knows of files, for as long as the process runs.
+//! The files that each session has read or written, while the process runs.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use codewright_proto::SessionId;
 use codewright_tools::KnownFiles;
 
-/// Sessions that are remembered; the one that worked longest ago is forgotten first.
+/// The number of sessions that are remembered. The one that was used longest ago is removed first.
 const MAX_SESSIONS: usize = 256;
 
 #[derive(Default)]
@@ -19,7 +19,7 @@ struct Table {
 }
 
 impl Known {
-    /// The files of a session; all its calls share them.
+    /// Returns the files of a session. All its calls share them.
     pub(crate) fn of(&self, session: &SessionId) -> KnownFiles {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         table.uses += 1;

@@ -1,8 +1,8 @@
-//! The whole texts of outputs that were too long to be shown, and how long they are kept.
+//! Stores the full text of outputs that were truncated, and removes old ones.
 //!
-//! A file goes when nobody has used it for a week, or, when all of them together are too large, if it is
-//! among those unused for longest. A step says of the files that its session names that they are in use, by
-//! their time, so that holds for all processes that share the directory. Nothing waits for any of this.
+//! A file is removed a week after its last use, or earlier if the files together are too large, least recently used
+//! first. A step sets the modification time of the files that its session names, which all processes that share the
+//! directory see. This work runs in the background.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -14,21 +14,21 @@ use codewright_proto::{MessageWithParts, PartBody, ToolState};
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
-/// How long a file is kept that nobody uses.
+/// How long an unused file is kept.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// How many bytes all files may have together.
+/// The largest total size of all files.
 const MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
-/// How long a file counts as in use: longer than a step can last.
+/// How long a file counts as in use. No step lasts longer.
 const IN_USE: Duration = Duration::from_secs(2 * 60 * 60);
-/// How often it is looked.
+/// The time between two cleanups.
 const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
-/// How the names of our files begin.
+/// The prefix of the file names.
 const PREFIX: &str = "tool_";
 
-/// The directory of long outputs.
+/// The directory of truncated outputs.
 pub(crate) struct Outputs {
     directory: PathBuf,
-    /// When it was last looked, 0 for never.
+    /// The time of the last cleanup; 0 before the first.
     swept_ms: AtomicU64,
 }
 
@@ -45,7 +45,7 @@ impl Outputs {
         Self { directory, swept_ms: AtomicU64::new(0) }
     }
 
-    /// Removes what is not needed any more, in the background, if that has not been done for a while.
+    /// Removes old files in the background if the last cleanup is long ago.
     pub(crate) fn sweep_now_and_then(&self, tasks: &TaskTracker, now_ms: u64) {
         let swept = self.swept_ms.load(Ordering::Relaxed);
         let is_due = swept == 0 || now_ms.saturating_sub(swept) >= SWEEP_EVERY.as_millis() as u64;
@@ -57,7 +57,7 @@ impl Outputs {
         }
     }
 
-    /// Says that a session at work names files.
+    /// Marks the files that a running session names as in use.
     pub(crate) fn in_use(&self, tasks: &TaskTracker, transcript: &[MessageWithParts], now_ms: u64) {
         let named: BTreeSet<PathBuf> =
             transcript.iter().flat_map(named).filter(|path| path.parent() == Some(&self.directory)).collect();
@@ -67,7 +67,7 @@ impl Outputs {
         tasks.spawn_blocking(move || {
             let now = UNIX_EPOCH + Duration::from_millis(now_ms);
             for path in named {
-                // One that is gone, or not ours to change, is as it is.
+                // A missing file or one of another user stays as it is.
                 drop(File::open(path).and_then(|file| file.set_modified(now)));
             }
         });
@@ -95,12 +95,12 @@ fn sweep(directory: &Path, now_ms: u64) {
         Some(Kept { path: entry.path(), used_ms: used.as_millis() as u64, bytes: about.len() })
     });
     for path in unneeded(kept.collect(), now_ms, MAX_BYTES) {
-        // Another process may have been faster.
+        // Another process may have removed it.
         drop(std::fs::remove_file(path));
     }
 }
 
-/// Which files go.
+/// Returns the files to remove.
 fn unneeded(mut kept: Vec<Kept>, now_ms: u64, max_bytes: u64) -> Vec<PathBuf> {
     kept.sort_by_key(|file| file.used_ms);
     let mut bytes: u64 = kept.iter().map(|file| file.bytes).sum();
@@ -139,19 +139,19 @@ mod tests {
     }
 
     #[test]
-    fn too_many_bytes_take_the_longest_unused_first_and_none_in_use() {
+    fn files_over_the_size_limit_are_removed_except_those_in_use() {
         check(&[("a", 3, 4), ("b", 30, 4), ("c", 20, 4), ("d", 0, 4)], 8, &["b", "c"]);
         check(&[("a", 1, 40), ("b", 0, 40)], 8, &[]);
     }
 
     #[test]
-    fn a_clock_that_was_set_back_takes_nothing() {
+    fn a_clock_that_was_set_back_removes_nothing() {
         let future = Kept { path: "future".into(), used_ms: NOW_MS * 2, bytes: 100 };
         assert_eq!(unneeded(vec![future], NOW_MS, 8), Vec::<PathBuf>::new());
     }
 
     #[test]
-    fn only_files_of_ours_are_removed() {
+    fn only_files_of_this_program_are_removed() {
         let directory = tempfile::TempDir::new().unwrap();
         let make = |name: &str| {
             let path = directory.path().join(name);

@@ -1,16 +1,16 @@
-//! A unified diff as git prints it, file by file.
+//! Splits a unified diff in git's format into files.
 
 use codewright_proto::{VcsFile, VcsStatus};
 
-/// What the diff of each file begins with.
+/// The start of the diff of each file.
 const HEAD: &str = "diff --git ";
-/// The same behind the end of a line.
+/// The same after the end of a line.
 const NEXT: &[u8] = b"\ndiff --git ";
 
-/// The files of a diff, each with its own part of it.
+/// Returns the files of a diff, each with its part of the diff.
 #[must_use]
 pub fn files(diff: &str) -> Vec<VcsFile> {
-    // Lines of a file's content have a sign before them, so none of them begins a file.
+    // A line of content starts with a sign, so it never starts a file.
     let begins = diff.match_indices(HEAD).map(|(at, _)| at);
     let begins = begins.filter(|at| *at == 0 || diff.as_bytes()[at - 1] == b'\n');
     let begins: Vec<_> = begins.chain([diff.len()]).collect();
@@ -34,15 +34,15 @@ fn file(patch: &str) -> Option<VcsFile> {
     Some(VcsFile { file, patch: Some(ended), additions, deletions, status })
 }
 
-/// Takes a diff as it comes and keeps of it what there is room for, in whole files: one that is too large for
-/// what is left is passed over, and those behind it are kept if they fit.
+/// Reads a diff in pieces and keeps the files that fit into a size limit. A file that is too large for the rest is
+/// skipped; later files are kept if they fit.
 pub(crate) struct Kept {
     room: usize,
     bytes: Vec<u8>,
-    /// Where the file that is being read begins.
+    /// The start of the current file.
     begin: usize,
     is_too_large: bool,
-    /// What came last; whether the next file begins in it is not known yet.
+    /// The end of the input, in which the next file may start.
     pending: Vec<u8>,
 }
 
@@ -51,7 +51,7 @@ impl Kept {
         Self { room, bytes: Vec::new(), begin: 0, is_too_large: false, pending: Vec::new() }
     }
 
-    /// Takes what comes next.
+    /// Adds the next piece.
     pub(crate) fn push(&mut self, more: &[u8]) {
         let mut pending = std::mem::take(&mut self.pending);
         pending.extend_from_slice(more);
@@ -66,14 +66,14 @@ impl Kept {
         self.pending = pending.split_off(until);
     }
 
-    /// The files that were kept, when all has come.
+    /// Returns the kept files at the end of the input.
     pub(crate) fn whole(mut self) -> Vec<u8> {
         let pending = std::mem::take(&mut self.pending);
         self.keep(&pending);
         self.bytes
     }
 
-    /// The files that were kept, when more would have come; the last that was read is not whole.
+    /// Returns the kept files if the input was cut. The last file is incomplete.
     pub(crate) fn cut(mut self) -> Vec<u8> {
         self.bytes.truncate(self.begin);
         self.bytes
@@ -94,21 +94,21 @@ impl Kept {
     }
 }
 
-/// The path of a side, without the letter of the side; none for a side that is not there.
+/// Returns the path of a side without the prefix; `None` if the side is missing.
 fn path(side: &str) -> Option<String> {
-    // A name with blanks is followed by a tab.
+    // Git writes a tab after a name with spaces.
     let side = plain(side.trim_end_matches('\t'));
     side.strip_prefix("a/").or_else(|| side.strip_prefix("b/")).map(str::to_owned)
 }
 
-/// The path in a line that names it twice, as for files that are no text.
+/// Returns the path of a line that names it twice, as for binary files.
 fn both(sides: &str) -> Option<String> {
     let middle = sides.len() / 2;
     let (old, new) = (sides.get(..middle)?, sides.get(middle + 1..)?);
     path(old).filter(|old| path(new).as_ref() == Some(old))
 }
 
-/// A name as it is: git writes unusual ones in quotes, with the bytes in octal.
+/// Unquotes a name. Git quotes unusual names and writes their bytes in octal.
 fn plain(name: &str) -> String {
     let Some(quoted) = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')) else {
         return name.to_owned();
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_file_has_its_own_part() {
+    fn each_file_has_its_part() {
         let gone = "diff --git a/new.txt b/new.txt\ndeleted file mode 100644\nindex c5f1b8e..0000000\n\
                     --- a/new.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-made\n";
         let changed = "diff --git a/a b.txt b/a b.txt\nindex 1..2 100644\n--- a/a b.txt\t\n+++ b/a b.txt\t\n\
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_named_whatever_its_name_is() {
+    fn every_kind_of_name_is_read() {
         for (head, expected) in [
             (
                 "diff --git a/x.png b/x.png\nnew file mode 100644\nBinary files /dev/null and b/x.png differ",
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_room_for_is_kept_in_whole_files() {
+    fn whole_files_are_kept_while_they_fit() {
         let file = |name: &str, lines: usize| {
             format!("diff --git a/{name} b/{name}\n{}", "+x diff --git \n".repeat(lines))
         };

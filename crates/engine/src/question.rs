@@ -1,8 +1,8 @@
-//! Questions that models put to the user, for as long as they wait.
+//! The questions of models to the user that wait for an answer.
 //!
-//! A question stands until somebody answers or refuses it, its turn ends, or nobody cared for a
-//! day. It does not depend on any client: one that comes later finds it in the list. It is live
-//! and not stored; what came of it is kept with the call that asked.
+//! A question waits until a client answers or rejects it, its turn ends, or a day has passed. It does not depend on a
+//! client: one that connects later finds it in the list. Questions are not stored; the result is stored with the tool
+//! call.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,23 +15,23 @@ use tokio_util::sync::CancellationToken;
 use crate::Error;
 use crate::error::Resource;
 
-/// Questions that wait at once; a call beyond is refused.
+/// The number of waiting questions. Further calls fail.
 const MAX_WAITING: usize = 1000;
-/// Bytes of one answer.
+/// The largest answer in bytes.
 const MAX_ANSWER_BYTES: usize = 256 * 1024;
 
-/// What was chosen or written, a list for each question in order.
+/// The selected or written answers, one list for each question.
 pub(crate) type Answers = Vec<Vec<String>>;
 
 /// How a question ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reply {
     Answered(Answers),
-    /// The user would not answer.
+    /// The user rejected the question.
     Dismissed,
-    /// The turn ended while it waited.
+    /// The turn ended before an answer.
     Cancelled,
-    /// Too many others wait.
+    /// Too many questions wait.
     Crowded,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Questions {
 
 struct Waiting {
     request: QuestionRequest,
-    /// Takes the answer; `None` is a refusal.
+    /// Receives the answer; `None` is a rejection.
     answer: oneshot::Sender<Option<Answers>>,
 }
 
@@ -52,7 +52,7 @@ impl Questions {
         Self { store, ids, waiting: Mutex::default() }
     }
 
-    /// Puts questions to whoever listens, and waits; the caller sets the deadline.
+    /// Publishes questions and waits for the answers. The caller sets the deadline.
     pub(crate) async fn ask(
         &self,
         session_id: &SessionId,
@@ -70,7 +70,7 @@ impl Questions {
             }
             waiting.insert(id.clone(), Waiting { request: request.clone(), answer });
         }
-        // Whoever gives up waiting, by whatever way, takes the question back.
+        // Withdraws the question if the caller stops waiting for any reason.
         let _standing = Standing { questions: self, session_id, id };
         self.store.signal(Signal::QuestionAsked(request));
         match cancel.run_until_cancelled(answered).await {
@@ -80,7 +80,7 @@ impl Questions {
         }
     }
 
-    /// The questions that wait, oldest first.
+    /// Returns the waiting questions, oldest first.
     pub(crate) fn listed(&self) -> Vec<QuestionRequest> {
         let mut requests: Vec<_> = self.lock().values().map(|waiting| waiting.request.clone()).collect();
         requests.sort_by(|a, b| a.id.cmp(&b.id));
@@ -102,15 +102,15 @@ impl Questions {
         }
         let Some(found) = waiting.remove(id) else { return Err(not_found(id)) };
         let session_id = found.request.session_id;
-        // Said before the call can go on, so that clients hear of both in their order.
+        // Published before the call continues, so that clients receive the events in order.
         let request_id = id.clone();
         self.store.signal(Signal::QuestionReplied { session_id, request_id, answers: answers.clone() });
-        // A call that is being stopped does not listen any more.
+        // The receiver is gone if the call is being aborted.
         drop(found.answer.send(Some(answers)));
         Ok(())
     }
 
-    /// Refuses a question.
+    /// Rejects a question.
     pub(crate) fn reject(&self, id: &QuestionId) -> Result<(), Error> {
         let found = self.lock().remove(id).ok_or_else(|| not_found(id))?;
         let session_id = found.request.session_id;
@@ -120,7 +120,7 @@ impl Questions {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<QuestionId, Waiting>> {
-        // Every change under the lock is one insertion or removal: a poisoned table is whole.
+        // Each change under the lock is one insertion or removal, so a poisoned table is consistent.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -129,7 +129,7 @@ fn not_found(id: &QuestionId) -> Error {
     Error::not_found(Resource::Question, id)
 }
 
-/// A question stands in the list exactly as long as its call waits.
+/// Keeps a question in the list until it is dropped.
 struct Standing<'a> {
     questions: &'a Questions,
     session_id: &'a SessionId,

@@ -1,16 +1,15 @@
-//! Configuration without its secrets, as clients and people are shown it, and back again.
+//! Removes secrets from the configuration before it is shown, and restores them when a client sends it back.
 //!
-//! A value is hidden by the name of its key, whatever it is. In other texts, credentials in
-//! addresses and in the arguments of commands are hidden. A client that sends a hidden value back means
-//! that it is unchanged.
+//! A value is hidden if its key is the name of a secret. In other texts, credentials in addresses and in command
+//! arguments are hidden. If a client sends a hidden value back, the value is unchanged.
 
 use serde_json::{Map, Value};
 
 use crate::Error;
 
-/// What stands for a value that is not shown.
+/// The replacement of a hidden value.
 pub(crate) const HIDDEN: &str = "(hidden)";
-/// Words in names of keys that people keep secrets under.
+/// Words in the keys of secrets.
 const WORDS: [&str; 14] = [
     "apikey",
     "api_key",
@@ -27,12 +26,12 @@ const WORDS: [&str; 14] = [
     "private",
     "accesskey",
 ];
-/// Names of keys that hold a secret and nothing else.
+/// Keys of secrets, as whole words.
 const NAMES: [&str; 4] = ["key", "auth", "pwd", "jwt"];
-/// Objects whose entries are all taken to be secrets.
+/// Objects whose entries are all treated as secrets.
 const HOLDERS: [&str; 3] = ["headers", "environment", "env"];
 
-/// Hides what may be secret.
+/// Hides the values that may be secret.
 pub(crate) fn hide(value: &mut Value) {
     hide_at(value, "");
 }
@@ -61,7 +60,7 @@ fn hide_at(value: &mut Value, path: &str) {
                 *text = shown;
             }
         }
-        // Numbers of tokens are counts.
+        // Numbers of tokens are counts, not credentials.
         Value::Number(_) if may_be_secret(path) && !path.to_lowercase().contains("token") => {
             *value = HIDDEN.into();
         }
@@ -69,12 +68,12 @@ fn hide_at(value: &mut Value, path: &str) {
     }
 }
 
-/// Whether a key, which stands last in a path, is one that people keep secrets under.
+/// Reports whether the last key of a path is the name of a secret.
 pub(crate) fn may_be_secret(path: &str) -> bool {
     const COUNTS: [&str; 2] = ["preserve_recent_tokens", "max_tokens"];
     let path = path.trim_start_matches('.').to_lowercase();
     let mut above: Vec<&str> = path.split('.').collect();
-    // The names of rules are patterns, such as `*token*`.
+    // The keys of permission rules are patterns, such as `*token*`.
     if matches!(above[..], ["permission", _, ..] | ["agent" | "mode", _, "permission", _, ..]) {
         return false;
     }
@@ -83,12 +82,13 @@ pub(crate) fn may_be_secret(path: &str) -> bool {
     is_held || NAMES.contains(&key) || (!COUNTS.contains(&key) && WORDS.iter().any(|word| key.contains(word)))
 }
 
-/// Whether an argument of a command says that a secret follows it, as `--api-key` does.
+/// Reports whether a secret follows a command argument, as after `--api-key`.
 fn names_secret(argument: &str) -> bool {
     argument.starts_with('-') && !argument.contains('=') && may_be_secret(argument.trim_start_matches('-'))
 }
 
-/// A text without credentials in addresses and in `--name=value` or `NAME=value`, if it has any.
+/// Returns a text without the credentials in addresses and in `--name=value` or `NAME=value`; `None` if it has no
+/// credentials.
 fn without_credentials(text: &str) -> Option<String> {
     if let Some((name, value)) = text.split_once('=')
         && !value.is_empty()
@@ -122,15 +122,15 @@ fn without_credentials(text: &str) -> Option<String> {
     (shown != text).then_some(shown)
 }
 
-/// Takes out of a change what a client was shown hidden and sends back.
+/// Removes the hidden values that a client sends back from a change.
 ///
-/// `current` is the configuration that the client was shown, before hiding. A list is replaced as a
-/// whole, so one with hidden entries must be the list that was shown, or consist of entries of `own`:
-/// the content of the file that is changed. Secrets of other files are never copied into it.
+/// `current` is the configuration that the client received, before hiding. A list is replaced as a whole, so a list
+/// with hidden entries must be the one that the client received, or consist of entries of `own`, the content of the
+/// changed file. Secrets of other files are never copied into it.
 ///
 /// # Errors
 ///
-/// A hidden value stands for something that cannot be determined.
+/// Fails if the original of a hidden value is unknown.
 pub(crate) fn unchanged(change: &mut Map<String, Value>, current: &Value, own: &Value) -> Result<(), Error> {
     take_out(change, current, own, "")
 }
@@ -145,7 +145,7 @@ fn take_out(change: &mut Map<String, Value>, current: &Value, own: &Value, path:
             Value::Object(entries) => {
                 let was_empty = entries.is_empty();
                 take_out(entries, is, owned, &at)?;
-                // An object that held only hidden values changes nothing.
+                // An object of only hidden values changes nothing.
                 if entries.is_empty() && !was_empty {
                     change.remove(&key);
                 }
@@ -160,7 +160,7 @@ fn take_out(change: &mut Map<String, Value>, current: &Value, own: &Value, path:
     Ok(())
 }
 
-/// Puts the entries of a list back that were shown hidden, in their order.
+/// Restores the hidden entries of a list, in their order.
 fn restore(items: &mut [Value], own: &Value, path: &str) -> Result<(), Error> {
     let own = own.as_array().map(Vec::as_slice).unwrap_or_default();
     let was_shown = shown(&Value::from(own), path);
@@ -176,18 +176,18 @@ fn restore(items: &mut [Value], own: &Value, path: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// A value at a path without its secrets.
+/// Returns the value at a path without its secrets.
 pub(crate) fn shown(value: &Value, path: &str) -> Value {
     let mut shown = value.clone();
     hide_at(&mut shown, path);
     shown
 }
 
-/// Whether something in a value stands for what was not shown.
+/// Reports whether a value contains a hidden value.
 fn has_hidden(value: &Value, path: &str) -> bool {
     match value {
         Value::String(text) if text == HIDDEN => true,
-        // In a text of a person's own these words mean nothing.
+        // In a free text, these words are ordinary words.
         Value::String(text) => {
             text.contains(HIDDEN)
                 && (may_be_secret(path) || text.ends_with(&format!("={HIDDEN}")) || is_address(text))
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_known_by_their_keys() {
+    fn secrets_are_recognized_by_their_keys() {
         for (path, expected) in [
             ("provider.x.options.apiKey", true),
             ("provider.x.options.headers.X-Anything", true),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_secret_is_hidden_and_the_rest_is_shown() {
+    fn only_possible_secrets_are_hidden() {
         let expected = json!({
             "model": "a/b",
             "provider": {"a": {"options": {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_hidden_and_comes_back_is_unchanged() {
+    fn a_hidden_value_that_comes_back_is_unchanged() {
         let left = back(shown(&secret(), ""), &Value::Null).unwrap();
         assert!(
             !left.to_string().contains("=(hidden)") && !left.to_string().contains("\"(hidden)\""),
@@ -314,7 +314,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_hidden_is_ever_written(
+               fn a_hidden_value_is_never_written(
             keys in prop::collection::vec("apiKey|token|headers|command|url|x", 1..5),
             texts in prop::collection::vec("[a-z]{0,4}|--api-key|https://u:p@h/\\?token=t", 0..5),
         ) {

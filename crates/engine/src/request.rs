@@ -1,4 +1,4 @@
-//! The request of a step, put together from values. Nothing here waits.
+//! Builds the request of a step from values. The functions here are pure.
 
 pub(crate) mod history;
 pub(crate) mod instructions;
@@ -16,26 +16,26 @@ use crate::models::merge;
 use crate::prompts;
 use crate::run::structured;
 
-/// What a step sends.
+/// The content of a step's request.
 pub(crate) struct Parts<'a> {
     pub(crate) session: &'a Session,
     pub(crate) transcript: &'a [MessageWithParts],
     pub(crate) prompt: &'a UserMessage,
-    /// How many steps the agent may take.
+    /// The number of steps that the agent may run.
     pub(crate) steps: Option<u64>,
-    /// Where the plan is written down, if plans are.
+    /// The file of the plan, if plans are written to files.
     pub(crate) plan_file: Option<&'a Path>,
     pub(crate) system: String,
     pub(crate) tools: Vec<ToolSpec>,
-    /// Whether the answer is a value, and so a call.
+    /// Whether the answer is a structured value, which the model returns by a call.
     pub(crate) wants_value: bool,
     pub(crate) temperature: Option<f64>,
     pub(crate) top_p: Option<f64>,
-    /// The agent's options with those of the variant over them.
+    /// The agent's options, overridden by those of the variant.
     pub(crate) options: Map<String, Value>,
 }
 
-/// The most output tokens a step asks for, whatever the model allows.
+/// The largest number of output tokens that a step requests.
 pub(crate) const MAX_OUTPUT_TOKENS: u64 = 32_000;
 
 /// Builds the request of one step.
@@ -45,7 +45,7 @@ pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
     let mut messages = history::history(parts.transcript);
     let mut system = parts.system;
     if model.is_codex() {
-        // Its server takes its own agent's instructions only; ours go where a user speaks.
+        // This server accepts only its own agent's instructions, so ours are sent as a user message.
         let has = |tool: &str| parts.tools.iter().any(|offered| offered.name == tool);
         let ours = std::mem::replace(&mut system, prompts::Family::Codex.prompt(&has));
         messages.insert(0, Message::User(vec![UserContent::Text(ours.trim_start().to_owned())]));
@@ -53,7 +53,7 @@ pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
     let mut options = family::options(model);
     merge(&mut options, &parts.options);
     if parts.wants_value {
-        // The Anthropic protocol refuses to think before a call that it must make.
+        // The Anthropic protocol does not allow thinking together with a forced call.
         if matches!(model.protocol, Protocol::Anthropic | Protocol::Bedrock) {
             options.insert("thinking".to_owned(), Value::Null);
         }
@@ -72,7 +72,7 @@ pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
     Request {
         system,
         messages,
-        // A server refuses tools for a model that cannot call them; a value can come by no other way.
+        // A server refuses tools for a model that cannot call them. A structured value needs a call.
         tools: if model.capabilities.tool_call || parts.wants_value { parts.tools } else { Vec::new() },
         tool_choice: if parts.wants_value { ToolChoice::Required } else { ToolChoice::Auto },
         max_output_tokens: max_output_tokens(model),
@@ -83,7 +83,7 @@ pub(crate) fn request(parts: Parts<'_>, model: &Model) -> Request {
     }
 }
 
-/// Tells a model that ended with words what is still missing.
+/// Reminds a model that answered with text to return the value.
 fn remind(messages: &mut [Message]) {
     if let [.., Message::Assistant(_), Message::User(content)] = messages
         && *content == [UserContent::Text(history::GO_ON.to_owned())]
@@ -92,7 +92,7 @@ fn remind(messages: &mut [Message]) {
     }
 }
 
-/// The output limit of a request to a model.
+/// Returns the output limit of a request to a model.
 pub(crate) fn max_output_tokens(model: &Model) -> u64 {
     match model.limits.output {
         0 => MAX_OUTPUT_TOKENS,
@@ -100,7 +100,7 @@ pub(crate) fn max_output_tokens(model: &Model) -> u64 {
     }
 }
 
-/// Headers that let a provider keep a session's requests together.
+/// Returns headers that let a provider recognize the requests of one session.
 pub(crate) fn session_headers(session: &Session) -> Vec<(String, String)> {
     let mut headers = vec![
         ("x-session-affinity".to_owned(), session.id.to_string()),
@@ -110,7 +110,7 @@ pub(crate) fn session_headers(session: &Session) -> Vec<(String, String)> {
     headers
 }
 
-/// The temperature and top-p that a model family does best with, first match; none for the rest.
+/// Returns the recommended temperature and top-p of a model family; the first match decides.
 fn sampling(model: &str) -> (Option<f64>, Option<f64>) {
     const FAMILIES: [(&str, Option<f64>, Option<f64>); 8] = [
         ("qwen", None, None),
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_family_has_its_sampling() {
+    fn each_family_has_its_sampling() {
         for (model, expected) in [
             ("qwen3-coder", (None, None)),
             ("Gemini-2.5-pro", (Some(1.0), Some(0.95))),

@@ -217,7 +217,7 @@ impl Run {
     async fn work(&self, lease: Lease, is_late: bool, seen: &mut u64) {
         let stop = lease.stop_signal();
         let listen = async {
-            stop.asked().await;
+            stop.wait().await;
             stop_below(&self.inner, &self.id);
             self.cancel.cancel();
             std::future::pending::<()>().await;

@@ -1,8 +1,7 @@
-//! What is told to a collector, and the way to it.
+//! Exports spans to a collector.
 //!
-//! Told are the requests of clients, turns, their steps, the requests to models and the calls of
-//! tools: names, numbers and ids of our own. Nothing that a user, a model, a file or a command said
-//! is among them.
+//! Client requests, turns, steps, model requests and tool calls are exported, with names, numbers and ids of this
+//! program. Texts of users, models, files and commands are never exported.
 
 use std::path::Path;
 use std::pin::Pin;
@@ -16,10 +15,10 @@ use serde_json::json;
 use crate::engine::Inner;
 use crate::{Engine, Level};
 
-/// The methods of requests.
+/// The request methods that are exported by name.
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// The collector, over the network of the program.
+/// Sends spans over the network of the program.
 struct Collector(Client);
 
 impl Deliver for Collector {
@@ -35,7 +34,7 @@ impl Deliver for Collector {
     }
 }
 
-/// What tells, as the environment wants it, and what is wrong with that.
+/// Creates the tracer that the environment configures. Also returns the reason if it is off although it was configured.
 pub(crate) fn open(
     (env, dirs): (&Env, &Dirs),
     llm: &Client,
@@ -47,27 +46,27 @@ pub(crate) fn open(
             (Tracer::new(settings, version, clock, Collector(llm.clone())), warning)
         }
         Ok(_) => (Tracer::default(), None),
-        Err(why) => (Tracer::default(), Some(format!("nothing is told to a collector: {why}"))),
+        Err(why) => (Tracer::default(), Some(format!("telemetry is off: {why}"))),
     }
 }
 
-/// Whether the user's own configuration wants nothing told; a repository's has no say.
+/// Reports whether the user's configuration turns telemetry off. The configuration of a repository cannot.
 fn is_switched_off(env: &Env, dirs: &Dirs) -> bool {
     let nowhere = Path::new("/");
     let config = codewright_config::global(LoadInput { directory: nowhere, worktree: nowhere, env, dirs });
-    // One that cannot be read is told where it is needed; until then nothing is told.
+    // An unreadable configuration is reported elsewhere. Until it is fixed, telemetry is off.
     config.map_or(true, |config| config["experimental"]["openTelemetry"] == json!(false))
 }
 
 impl Engine {
-    /// Begins to tell of a client's request; `parent` is what it says that belongs to.
+    /// Starts the span of a client's request. `parent` is its `traceparent` header.
     #[must_use]
     pub fn request_span(&self, method: &str, route: &str, parent: Option<&str>) -> Span {
         let tracer = &self.0.tracer;
         if !tracer.is_on() {
             return Span::default();
         }
-        // A client may invent methods; what is told has the known ones alone.
+        // A client can send any method; only known ones are exported.
         let method = METHODS.into_iter().find(|known| *known == method).unwrap_or("_OTHER");
         let parent = parent.and_then(Context::parse).map(|parent| tracer.adopt(parent));
         let mut span = tracer.child_span(&format!("{method} {route}"), Kind::Server, parent);
@@ -76,7 +75,7 @@ impl Engine {
         span
     }
 
-    /// What is wrong with the variables that name a collector, and what follows from it.
+    /// Returns the problem with the variables of the collector and its effect.
     #[must_use]
     pub fn untold(&self) -> Option<&str> {
         self.0.untold.as_deref()
@@ -84,17 +83,17 @@ impl Engine {
 }
 
 impl Inner {
-    /// Tells what is left, and notes what could not be told.
+    /// Exports the remaining spans, and logs what could not be exported.
     pub(crate) async fn tell_the_rest(&self) {
         let counts = self.tracer.close().await;
         if counts.dropped + counts.lost > 0 {
             let about = json!({ "told": counts.exported, "dropped": counts.dropped, "lost": counts.lost });
-            self.note(Level::Warn, "telemetry", "the collector does not have all", Some(about)).await;
+            self.note(Level::Warn, "telemetry", "some spans could not be exported", Some(about)).await;
         }
     }
 }
 
-/// Begins to tell of a request to a model.
+/// Starts the span of a model request.
 pub(crate) fn request(inner: &Inner, model: &Model) -> Span {
     let mut span = inner.tracer.span_on("chat", &model.id, Kind::Client);
     span.set("gen_ai.operation.name", "chat");
@@ -103,7 +102,7 @@ pub(crate) fn request(inner: &Inner, model: &Model) -> Span {
     span
 }
 
-/// Tells how a request to a model ended; an error that is none is that it was stopped.
+/// Ends the span of a model request. An error of `Some(None)` means that the request was aborted.
 pub(crate) fn answered(mut span: Span, tokens: &TokenUsage, error: Option<Option<&Refusal>>) {
     span.set("gen_ai.usage.input_tokens", tokens.input);
     span.set("gen_ai.usage.output_tokens", tokens.output);

@@ -1,13 +1,13 @@
-//! What the wildcards of rules promise about any input, for the suite and for the long runs under `fuzz/`.
+//! Properties of wildcards that hold for any input, for the test suite and for fuzzing.
 
 #![expect(clippy::missing_panics_doc, reason = "that is what it is for")]
 
 use crate::permission::evaluate::matches;
 
-/// Longer texts are not compared with the plain way, which takes the product of both lengths.
+/// Longer texts are not compared with the simple algorithm, whose time is the product of both lengths.
 const MAX_CHARS: usize = 400;
 
-/// A pattern matches exactly what the plainest way to match it says.
+/// Panics unless a pattern matches exactly the texts that the simple algorithm accepts.
 pub fn wildcard(pattern: &str, text: &str) {
     let matched = matches(pattern, text);
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
@@ -19,7 +19,7 @@ pub fn wildcard(pattern: &str, text: &str) {
     assert_eq!(matched, expected, "{pattern:?} on {text:?}");
 }
 
-/// Row by row: which beginnings of the text a beginning of the pattern matches.
+/// Computes row by row which prefixes of the text a prefix of the pattern matches.
 fn plain(pattern: &[char], text: &[char]) -> bool {
     let mut row = vec![false; text.len() + 1];
     row[0] = true;
@@ -43,7 +43,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_wildcard_matches_what_the_plain_way_says(
+               fn a_wildcard_matches_like_the_simple_algorithm(
             pattern in "([ab ]|\\*|\\?|\u{e9}){0,12}", text in "([ab ]|\u{e9}|/){0,16}",
         ) {
             super::wildcard(&pattern, &text);

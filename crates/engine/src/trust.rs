@@ -24,10 +24,10 @@ use crate::instance::Instance;
 use decisions::{Decision, Decisions, Stamp};
 pub(crate) use question::ask;
 
-/// The answer to a decision about control files that are no longer those of the directory.
+/// The error for a decision about control files that have changed since.
 const STALE: &str =
     "the control files have changed since they were shown; look at them again and decide then";
-/// Warnings name at most so many waiting parts.
+/// The number of waiting parts that a warning names.
 const MAX_NAMED: usize = 5;
 
 /// The default for directories without a decision.
@@ -44,11 +44,11 @@ enum Mode {
 /// The trust decisions of this process.
 pub(crate) struct TrustState {
     mode: Mode,
-    /// Why the variable that sets the mode was not understood.
+    /// Why the variable that sets the mode is invalid.
     mode_warning: Option<String>,
     decisions: Decisions,
     seen: Mutex<Option<Stamp>>,
-    /// Control files whose question was dismissed; the question does not come again in this process.
+    /// Control files whose question was dismissed. This process does not ask about them again.
     dismissed: Mutex<HashSet<(PathBuf, String)>>,
     asking: Mutex<HashMap<PathBuf, Arc<Asking>>>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct TrustState {
 struct Asking {
     /// One question at a time.
     turn: tokio::sync::Mutex<()>,
-    /// The user has decided or dismissed in another way, so the question is withdrawn.
+    /// Notified when the user decides or dismisses in another way, so that the question is withdrawn.
     settled: tokio::sync::Notify,
 }
 
@@ -96,14 +96,15 @@ impl TrustState {
         }
     }
 
-    /// Whether another process has changed the decisions since the last look; two `stat` calls at most.
+    /// Reports whether another process has changed the decisions since the last call. It costs at most two `stat`
+    /// calls.
     pub(crate) fn has_changed(&self) -> bool {
         let stamp = self.decisions.stamp();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.replace(stamp).is_some_and(|before| before != stamp)
     }
 
-    /// How much of a directory's configuration takes effect.
+    /// Returns how much of a directory's configuration takes effect.
     pub(crate) fn level(&self, root: &Path, control: &ControlFiles) -> Trust {
         match self.standing(root, control).status {
             TrustStatus::Trusted => Trust::Full,
@@ -111,7 +112,7 @@ impl TrustState {
         }
     }
 
-    /// The trust of a directory with these control files.
+    /// Returns the trust of a directory with these control files.
     pub(crate) fn standing(&self, root: &Path, control: &ControlFiles) -> Standing {
         let requests = control.requests().iter().map(|request| {
             let codewright_config::TrustRequest { source, key, text } = request.clone();
@@ -156,7 +157,7 @@ impl TrustState {
 
     fn dismiss(&self, standing: &Standing) {
         let mut dismissed = self.dismissed.lock().unwrap_or_else(PoisonError::into_inner);
-        // Each entry is a directory that was open with these files, so only a hostile loop makes many.
+        // Each entry is an open directory with these files, so only a hostile loop adds many.
         if dismissed.len() >= decisions::MAX_DECISIONS {
             dismissed.clear();
         }
@@ -169,7 +170,7 @@ impl TrustState {
         asking.entry(root.to_owned()).or_default().clone()
     }
 
-    /// Withdraws the question about a directory, if it waits for an answer.
+    /// Withdraws the waiting question about a directory.
     fn settle(&self, root: &Path) {
         let asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(question) = asking.get(root) {
@@ -190,7 +191,7 @@ impl Standing {
         }
     }
 
-    /// One sentence that names the parts that wait, for a log or a person without a dialog.
+    /// Returns one sentence that names the parts that wait, for a log or a client without a dialog.
     pub(crate) fn notice(&self) -> Option<String> {
         let is_waiting = matches!(self.status, TrustStatus::Undecided | TrustStatus::Restricted);
         if !is_waiting || self.requests.is_empty() {
@@ -209,13 +210,14 @@ impl Standing {
 }
 
 impl Engine {
-    /// The trust of a directory.
+    /// Returns the trust of a directory.
     #[must_use]
     pub fn trust(&self, instance: &Instance) -> TrustReply {
         instance.trust.reply()
     }
 
-    /// One sentence about the parts of a directory's configuration that wait for trust; `None` if none does.
+    /// Returns one sentence about the parts of a directory's configuration that wait for trust; `None` if all parts
+    /// apply.
     #[must_use]
     pub fn trust_notice(&self, instance: &Instance) -> Option<String> {
         instance.trust.notice()
@@ -225,7 +227,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// If the control files are not those that the user was shown, or the decision cannot be stored.
+    /// Fails if the control files are not those that the user was shown, or if the decision cannot be stored.
     pub async fn decide_trust(&self, instance: &Instance, input: TrustInput) -> Result<TrustReply, Error> {
         let inner = &self.0;
         // The files may have changed since the directory was opened.
@@ -247,19 +249,19 @@ impl Engine {
             requests: standing.requests.iter().map(|request| request.text.clone()).collect(),
         };
         inner.trust.decisions.add(decision).await?;
-        // Work that goes on keeps the directory as it was until its next step.
+        // Running work keeps the old configuration until its next step.
         inner.forget_instance(&instance.directory).await;
         inner.store.signal(Signal::InstanceDisposed { directory: instance.path().directory });
         inner.trust.settle(&standing.root);
         Ok(inner.instance(&instance.directory).await?.trust.reply())
     }
 
-    /// Notes that the user was asked about a directory and did not decide: no session of this process asks
-    /// about these control files again.
+    /// Records that the user was asked about a directory and did not decide. No session of this process asks about
+    /// these control files again.
     ///
     /// # Errors
     ///
-    /// If the control files are not those that the user was shown.
+    /// Fails if the control files are not those that the user was shown.
     pub fn dismiss_trust(&self, instance: &Instance, dismissal: &TrustDismissal) -> Result<(), Error> {
         if instance.trust.fingerprint != dismissal.fingerprint {
             return Err(Error::stale(STALE));
@@ -269,14 +271,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Keeps a directory trusted whose user has just changed one of its control files through this program.
+    /// Keeps a directory trusted after its user has changed one of its control files through this program.
     pub(crate) async fn keep_trust(&self, before: &Instance, changed: &Path) -> Result<(), Error> {
         let had_trust = matches!(before.trust.status, TrustStatus::Trusted | TrustStatus::Unneeded);
         let instance = self.0.instance(&before.directory).await?;
         let shown =
             changed.strip_prefix(&instance.trust.root).unwrap_or(changed).to_string_lossy().into_owned();
         let others = |standing: &Standing| -> BTreeMap<String, String> {
-            // Git's files are looked at only once there is something to decide.
+            // Git's files are read only if there is something to decide.
             let is_other =
                 |path: &&String| **path != shown && !path.starts_with(".git/") && *path != ".gitmodules";
             let files = standing.files.iter().filter(|(path, _)| is_other(path));
@@ -291,12 +293,12 @@ impl Engine {
         Ok(())
     }
 
-    /// The stored decisions, the newest first.
+    /// Returns the stored decisions, newest first.
     pub fn trust_decisions(&self) -> Result<Vec<TrustRecord>, Error> {
         self.0.trust.decisions.list()
     }
 
-    /// Removes the decision about a directory; whether there was one.
+    /// Removes the decision about a directory. Returns whether it existed.
     pub async fn remove_trust(&self, path: &str) -> Result<bool, Error> {
         let removed = self.0.trust.decisions.remove(path).await?;
         self.0.forget_instances().await;
@@ -305,7 +307,7 @@ impl Engine {
     }
 }
 
-/// The differences between the control files of a decision and those of now.
+/// Returns the differences between the control files of a decision and the current ones.
 fn changes(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<TrustChange> {
     if before.is_empty() {
         return Vec::new();
@@ -320,7 +322,7 @@ fn changes(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) ->
     new.chain(gone.map(|path| change(path, TrustChangeKind::Removed))).collect()
 }
 
-/// The user id of a directory's owner; none if it is gone.
+/// Returns the user id of a directory's owner; `None` if the directory is missing.
 fn owner(root: &Path) -> Option<u32> {
     std::fs::metadata(root).ok().map(|found| found.uid())
 }

@@ -1,4 +1,4 @@
-//! The way to servers for the tools that fetch: the network of the program.
+//! The network of the tools that fetch web pages: the network of the program.
 
 use std::net::SocketAddr;
 
@@ -7,10 +7,10 @@ use codewright_llm::web::{self, Call, has_proxy, send};
 use codewright_tools::{Sent, Web, WebAnswer, WebError, WebRequest};
 use url::Url;
 
-/// Addresses taken of one name.
+/// The number of addresses of one name that are used.
 const MAX_ADDRESSES: usize = 16;
 
-/// The network as it is configured for providers.
+/// The network with the proxy settings of the providers.
 pub(crate) struct Network(pub(crate) Client);
 
 impl Web for Network {

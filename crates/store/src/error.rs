@@ -1,20 +1,20 @@
-//! What can go wrong with a store, one variant for each thing the receiver can do.
+//! The errors of the store. Each variant calls for a different reaction.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::ErrorCode;
 
-/// Why something failed; shared, because one failed commit answers many appends.
+/// The cause of a failure. Shared, because one failed commit fails many appends.
 pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
 
-/// A request that the store did not carry out. Nothing of it was stored.
+/// A failed request. Nothing of it was stored.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
-    /// The store was closed; the program is ending.
+    /// The store was closed, because the program is ending.
     #[error("the store is closed")]
     Closed,
-    /// Another process kept the store locked, or too much is waiting; the request may be repeated.
+    /// Another process keeps the store locked, or the queue is full. The request can be repeated.
     #[error("the store `{}` is busy", .path.display())]
     Busy {
         /// The store's file.
@@ -25,22 +25,22 @@ pub enum Error {
     Unwritable {
         /// The store's file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: Cause,
     },
     /// The disk is full.
-    #[error("there is no room left for the store `{}`", .path.display())]
+    #[error("the disk is full: cannot write the store `{}`", .path.display())]
     Full {
         /// The store's file.
         path: PathBuf,
     },
-    /// The file is not a database, or a damaged one.
+    /// The file is damaged or not a database.
     #[error("the store `{}` is damaged or not a database", .path.display())]
     Corrupt {
         /// The store's file.
         path: PathBuf,
-        /// What the database said.
+        /// The database's error.
         #[source]
         source: Cause,
     },
@@ -50,17 +50,17 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// The files that show which processes live cannot be made or locked.
+    /// The lock files, which show which processes are alive, cannot be created or locked.
     #[error("the lock files in `{}` cannot be used", .path.display())]
     Unlockable {
-        /// Their folder.
+        /// Their directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: Cause,
     },
-    /// A newer version of this program has written the store.
-    #[error("the store `{}` has schema version {found}, this program knows versions up to {known}", .path.display())]
+    /// A newer version of the program has written the store.
+    #[error("the store `{}` has schema version {found}; this program supports versions up to {known}", .path.display())]
     Newer {
         /// The store's file.
         path: PathBuf,
@@ -69,90 +69,90 @@ pub enum Error {
         /// The latest version that this program knows.
         known: i64,
     },
-    /// The event speaks of something that does not exist (any more).
+    /// The event refers to something that does not exist.
     #[error("there is no {kind} `{id}`")]
     Unknown {
-        /// What kind of thing.
+        /// The kind of object.
         kind: &'static str,
         /// Its id.
         id: String,
     },
-    /// The session has changed since it was read; read it again and repeat.
-    #[error("the session `{id}` has changed meanwhile")]
+    /// The session has changed since it was read. Read it again and repeat the request.
+    #[error("the session `{id}` has changed in the meantime")]
     Moved {
         /// The session.
         id: String,
     },
-    /// Events are missing before this one; whoever sends them sends those first.
-    #[error("the session `{id}` goes on with event {expected}, not {found}")]
+    /// Earlier events are missing. The sender must send them first.
+    #[error("the next event of the session `{id}` is {expected}, not {found}")]
     Gap {
         /// The session.
         id: String,
-        /// The `seq` that comes next.
+        /// The expected `seq`.
         expected: u64,
-        /// The `seq` that was given.
+        /// The `seq` of the event.
         found: u64,
     },
-    /// Another owner runs the session; whoever is told this stops.
-    #[error("the session `{id}` is run by another process now")]
+    /// Another owner runs the session. The receiver must stop.
+    #[error("the session `{id}` is now run by another process")]
     Fenced {
         /// The session.
         id: String,
     },
-    /// The id is in use elsewhere; an id names one thing for ever.
-    #[error("the id `{id}` already names another {kind}")]
+    /// The id is in use. Ids are never reused.
+    #[error("the id `{id}` is used by another {kind}")]
     Taken {
-        /// What kind of thing.
+        /// The kind of object.
         kind: &'static str,
         /// The id.
         id: String,
     },
-    /// The event contradicts itself or could not be read back.
+    /// The event is inconsistent, or could not be read back.
     #[error("the event `{event}` is not valid: {reason}")]
     Invalid {
         /// The event's name.
         event: &'static str,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// The request is larger than one transaction may be; it has to be split.
+    /// The request exceeds the size limit of a transaction and must be split.
     #[error("the request has {size} {unit}, the limit is {limit}")]
     TooLarge {
-        /// What was counted.
+        /// What was counter.
         unit: &'static str,
-        /// How many there are.
+        /// The size.
         size: usize,
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
-    /// The database does not understand a query, or does not allow what it asks; it has to be changed.
+    /// The database rejected the query, which must be changed.
     #[error("{reason}")]
     Refused {
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// A stored value cannot be understood: another program or a newer version wrote it.
+    /// A stored value cannot be parsed: another program or a newer version has written it.
     #[error("the stored {what} cannot be read")]
     Unreadable {
-        /// What it is.
+        /// The name of the value.
         what: String,
-        /// What is wrong with it.
+        /// The problem.
         #[source]
         source: Cause,
     },
-    /// The database failed in a way that it never should.
+    /// The database failed unexpectedly.
     #[error("the store `{}` failed", .path.display())]
     Failed {
         /// The store's file.
         path: PathBuf,
-        /// What the database said.
+        /// The database's error.
         #[source]
         source: Cause,
     },
 }
 
 impl Error {
-    /// What a person may try, where there is something.
+    /// Advice for the user, if there is any.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -160,17 +160,17 @@ impl Error {
             Self::Unwritable { .. } => {
                 Some("check the disk, and the permissions of the file and of its directory; then try again")
             }
-            Self::Unlockable { .. } => {
-                Some("check the permissions of the data directory and that its file system has file locks")
-            }
+            Self::Unlockable { .. } => Some(
+                "check the permissions of the data directory, and that its file system supports file locks",
+            ),
             Self::Full { .. } => Some("free some disk space"),
             Self::Corrupt { .. } => Some(
-                "end every running instance and start again: what can be read is saved into a new file, the damaged one is kept",
+                "end all running instances and start again: the readable content is saved into a new file, and the damaged file is kept",
             ),
             Self::Foreign { .. } => {
-                Some("name another file; the data of other programs is imported, not opened")
+                Some("use another file; data of other programs can be imported, not opened")
             }
-            Self::Newer { .. } => Some("use the newer version of the program"),
+            Self::Newer { .. } => Some("use a newer version of the program"),
             Self::Closed
             | Self::Unknown { .. }
             | Self::Moved { .. }
@@ -185,11 +185,11 @@ impl Error {
         }
     }
 
-    /// Whether the file is damaged, and not just newer, full or out of reach.
+    /// Whether the file is damaged, as opposed to newer, full or not accessible.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
             Self::Corrupt { .. } => true,
-            // Half a JSON text, or no text at all: nobody has written that.
+            // Truncated or invalid JSON, which no program has written.
             Self::Unreadable { source, .. } => {
                 let json = source.downcast_ref::<serde_json::Error>();
                 json.is_some_and(|json| json.is_syntax() || json.is_eof())
@@ -226,12 +226,12 @@ impl Error {
     }
 }
 
-/// A failure below the face, where the file's name is not known.
+/// An internal failure, before the path of the file is known.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// What the database said.
+    /// The database's error.
     Sql(rusqlite::Error),
-    /// A finished answer.
+    /// An error for the caller.
     Error(Error),
 }
 
@@ -248,7 +248,7 @@ impl From<Error> for Fault {
 }
 
 impl Fault {
-    /// Whether waiting may help.
+    /// Whether a retry may succeed.
     pub(crate) fn is_busy(&self) -> bool {
         match self {
             Self::Sql(error) => {
@@ -258,7 +258,7 @@ impl Fault {
         }
     }
 
-    /// Whether the file is no database, or a damaged one.
+    /// Whether the file is damaged or not a database.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
             Self::Sql(error) => matches!(
@@ -269,7 +269,7 @@ impl Fault {
         }
     }
 
-    /// The answer for the caller, naming the file.
+    /// The error for the caller, with the path of the file.
     pub(crate) fn at(self, path: &Path) -> Error {
         let error = match self {
             Self::Error(error) => return error,
@@ -278,7 +278,7 @@ impl Fault {
         let (code, path, source) = (error.sqlite_error_code(), path.to_owned(), Arc::new(error));
         match code {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy { path },
-            // A write or a sync that the system refuses leaves what was stored as it was.
+            // A failed write or sync does not change what is stored.
             Some(
                 ErrorCode::ReadOnly
                 | ErrorCode::CannotOpen

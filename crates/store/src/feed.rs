@@ -1,9 +1,8 @@
-//! The feed: what was stored and what was signalled, in order, to every reader.
+//! The feed: sends stored events and signals to every reader, in order.
 //!
-//! Readers share one bounded ring. It holds an item until every reader has taken
-//! it, or until newer ones need its room: a slow reader never holds up a writer
-//! and never grows the server. A reader that lost items reads the events among
-//! them from the log, by position, so it misses no event; signals may be lost.
+//! Readers share one bounded ring. An item stays in it until every reader has read it, or until newer items need its
+//! space, so a slow reader neither blocks the writer nor uses unbounded memory. A reader that has missed items reads the
+//! missing events from the log, by position. It misses no events, but may miss signals.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,34 +15,34 @@ use tokio::sync::Notify;
 use crate::Error;
 use crate::backend::Backend;
 
-/// How many items wait for the slowest reader.
+/// The maximum number of items in the ring.
 const MAX_ITEMS: usize = 4096;
 
-/// How large the items that wait for the slowest reader may be together, as JSON.
+/// The maximum size of all items in the ring, as JSON.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// How many events a lagging reader takes from the log at a time.
+/// How many events a lagging reader reads from the log at a time.
 const PAGE_EVENTS: usize = 128;
 
-/// What an item takes beside its text.
+/// The memory of an item besides its text.
 const ITEM_BYTES: usize = 256;
 
-/// What a reader of the feed receives.
+/// An item of the feed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Published {
     /// A stored event.
     Event(Arc<Envelope>),
-    /// Something true only now.
+    /// A signal, which is not stored.
     Signal {
         /// Its id.
         id: EventId,
-        /// What it says.
+        /// Its content.
         signal: Arc<Signal>,
     },
 }
 
 impl Published {
-    /// What a client receives.
+    /// The notice that clients receive.
     #[must_use]
     pub fn notice(&self) -> Notice {
         match self {
@@ -56,7 +55,7 @@ impl Published {
         }
     }
 
-    /// The place in the log that a reader resumes behind; none for a signal.
+    /// The position in the log after which a reader resumes; `None` for a signal.
     #[must_use]
     pub fn position(&self) -> Option<u64> {
         match self {
@@ -66,7 +65,7 @@ impl Published {
     }
 }
 
-/// The JSON of the notice, written without copying the value first.
+/// Serializes the notice without copying the value.
 impl Serialize for Published {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
@@ -90,17 +89,17 @@ impl Serialize for Published {
 pub(crate) struct Feed {
     ring: Mutex<Ring>,
     changed: Notify,
-    /// Somebody began to read or took a session, or the feed ended.
+    /// Notified when a reader subscribes, a session is leased, or the feed ends.
     needed: Condvar,
 }
 
-/// Items that some reader has not taken yet. The item at the front has the number `first`.
+/// The items that some reader has not read yet. The item at the front has the number `first`.
 struct Ring {
     slots: VecDeque<Slot>,
     first: u64,
     bytes: usize,
     readers: usize,
-    /// Those who hold a session, and hear of other processes without reading.
+    /// The number of leases, which need updates from other processes too.
     holders: usize,
     last_position: u64,
     closed: bool,
@@ -119,9 +118,10 @@ enum Item {
     Elsewhere(u64),
 }
 
-enum Taken {
+/// The next step of a reader.
+enum Next {
     Item(Published),
-    /// What comes next is in the log, up to this position.
+    /// The next events are in the log, up to this position.
     Logged(u64),
     Nothing,
     Closed,
@@ -144,7 +144,7 @@ impl Feed {
         }
     }
 
-    /// Takes up a log that ends at `position`.
+    /// Sets the last position of the opened log.
     pub(crate) fn begin_after(&self, position: u64) {
         self.lock().last_position = position;
     }
@@ -160,30 +160,30 @@ impl Feed {
         self.changed.notify_waiters();
     }
 
-    /// Learns how far the log goes, whoever has written it.
-    pub(crate) fn reaches(&self, position: u64) {
+    /// Announces the last position of the log, including events of other processes.
+    pub(crate) fn advance_to(&self, position: u64) {
         self.lock().skip_to(position);
         self.changed.notify_waiters();
     }
 
-    /// Blocks until somebody reads or holds a session; false once the feed has ended.
+    /// Blocks until there is a reader or a lease. Returns false when the feed has ended.
     pub(crate) fn wait_until_needed(&self) -> bool {
         let ring = self.lock();
         let idle = |ring: &mut Ring| ring.readers + ring.holders == 0 && !ring.closed;
         !self.needed.wait_while(ring, idle).unwrap_or_else(PoisonError::into_inner).closed
     }
 
-    /// Keeps the feed awake for somebody who holds a session.
-    pub(crate) fn hold(self: &Arc<Self>) -> Holding {
+    /// Keeps the feed updated for a lease.
+    pub(crate) fn hold(self: &Arc<Self>) -> KeepAwake {
         self.lock().holders += 1;
         self.needed.notify_all();
-        Holding(Arc::clone(self))
+        KeepAwake(Arc::clone(self))
     }
 
-    /// Blocks for a while, or until the feed ends.
+    /// Blocks for `pause`, or until the feed ends.
     pub(crate) fn wait_for_end(&self, pause: Duration) {
         let open = |ring: &mut Ring| !ring.closed;
-        // Whichever it was is looked at next.
+        // The caller checks which of the two it was.
         drop(self.needed.wait_timeout_while(self.lock(), pause, open));
     }
 
@@ -205,13 +205,13 @@ impl Feed {
     }
 
     fn lock(&self) -> MutexGuard<'_, Ring> {
-        // Nothing panics while the ring is changed, so a poisoned ring is whole.
+        // No change of the ring can panic, so a poisoned ring is consistent.
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Ring {
-    /// The log goes on to `position`; what is between came from elsewhere.
+    /// Advances to `position`. The events in between are from other processes.
     fn skip_to(&mut self, position: u64) {
         if position > self.last_position {
             self.last_position = position;
@@ -242,34 +242,34 @@ impl Ring {
         self.first + self.slots.len() as u64
     }
 
-    fn take(&mut self, next: &mut u64) -> Taken {
+    fn take(&mut self, next: &mut u64) -> Next {
         if *next < self.first {
-            // The rest of the ring is given up too: its signals are older than
-            // events that the log is about to tell.
-            self.leave(self.first);
+            // The rest of the ring is skipped too, because its signals are older than the events that are
+            // read from the log.
+            self.release_from(self.first);
             *next = self.end();
-            return Taken::Logged(self.last_position);
+            return Next::Logged(self.last_position);
         }
         let Some(slot) = self.slots.get_mut((*next - self.first) as usize) else {
-            return if self.closed { Taken::Closed } else { Taken::Nothing };
+            return if self.closed { Next::Closed } else { Next::Nothing };
         };
         slot.unread -= 1;
         let item = slot.item.clone();
         *next += 1;
         self.trim();
         match item {
-            Item::Published(item) => Taken::Item(item),
-            Item::Elsewhere(until) => Taken::Logged(until),
+            Item::Published(item) => Next::Item(item),
+            Item::Elsewhere(until) => Next::Logged(until),
         }
     }
 
-    /// Counts one reader less for everything from `next` on.
-    fn leave(&mut self, next: u64) {
+    /// Removes a reader from all items from `next` on.
+    fn release_from(&mut self, next: u64) {
         let skip = next.saturating_sub(self.first) as usize;
         for slot in self.slots.iter_mut().skip(skip) {
             slot.unread -= 1;
         }
-        // The end must not move when items go: `next` of other readers counts from the start.
+        // Only items at the front are removed, because `next` of other readers counts from the start.
         self.trim();
     }
 
@@ -280,36 +280,36 @@ impl Ring {
     }
 }
 
-/// How large a signal is: exactly, as what a client may put into one has no other bound than a request's.
+/// The exact size of a signal, because a client's signal is only bounded by the size of a request.
 fn signal_bytes(signal: &Signal) -> usize {
-    // The frequent one is not written only to be measured.
+    // The frequent signal is not serialized to measure it.
     if let Signal::PartDelta { delta, .. } = signal { delta.len() } else { json_bytes(signal) }
 }
 
-/// Somebody holds a session for as long as this lives.
-pub(crate) struct Holding(Arc<Feed>);
+/// Keeps the feed updated until it is dropped.
+pub(crate) struct KeepAwake(Arc<Feed>);
 
-impl Drop for Holding {
+impl Drop for KeepAwake {
     fn drop(&mut self) {
         self.0.lock().holders -= 1;
     }
 }
 
-/// One reader's place in the feed. Keeps the store open.
+/// A reader of the feed. Keeps the store open.
 pub struct Subscription {
     feed: Arc<Feed>,
     log: Arc<dyn Backend>,
     /// The number of the next item in the ring.
     next: u64,
-    /// The last event that was handed out, or that the reader began behind.
+    /// The last event that was returned, or after which the reader started.
     position: u64,
-    /// Events up to here come from the log.
+    /// Events up to this position are read from the log.
     until: u64,
     page: VecDeque<Arc<Envelope>>,
 }
 
 impl Subscription {
-    /// Begins behind everything that has been published.
+    /// Starts after everything that was published.
     pub(crate) fn new(feed: Arc<Feed>, log: Arc<dyn Backend>) -> Self {
         let (next, position) = {
             let mut ring = feed.lock();
@@ -320,18 +320,19 @@ impl Subscription {
         Self { feed, log, next, position, until: position, page: VecDeque::new() }
     }
 
-    /// Begins behind an event that the reader has seen; what followed comes from the log first.
+    /// Starts after an event that the reader has seen. Later events are read from the log first.
     pub(crate) fn after(feed: Arc<Feed>, log: Arc<dyn Backend>, position: u64) -> Self {
         let mut subscription = Self::new(feed, log);
-        // A position that the log has not reached is one of another log; it is not waited for.
+        // A position beyond the end belongs to another log and is not waited for.
         subscription.position = position.min(subscription.position);
         subscription
     }
 
-    /// The next item. May be dropped while it waits without losing anything.
+    /// Returns the next item. Cancel-safe.
     ///
-    /// After [`Error::Closed`] nothing follows; after another error, which comes
-    /// from reading the log, the call may be repeated.
+    /// # Errors
+    ///
+    /// [`Error::Closed`] is final. After other errors, which are from reading the log, the call can be repeated.
     pub async fn next(&mut self) -> Result<Published, Error> {
         loop {
             if let Some(envelope) = self.page.pop_front() {
@@ -349,11 +350,11 @@ impl Subscription {
             let feed = Arc::clone(&self.feed);
             let changed = feed.changed.notified();
             tokio::pin!(changed);
-            // Registered before the ring is looked at, so that no item slips between.
+            // Registered before the ring is checked, so that no item is missed.
             changed.as_mut().enable();
-            let taken = self.feed.lock().take(&mut self.next);
-            match taken {
-                Taken::Item(item) => match item.position() {
+            let step = self.feed.lock().take(&mut self.next);
+            match step {
+                Next::Item(item) => match item.position() {
                     Some(position) if position <= self.position => {}
                     Some(position) => {
                         (self.position, self.until) = (position, position);
@@ -361,9 +362,9 @@ impl Subscription {
                     }
                     None => return Ok(item),
                 },
-                Taken::Logged(until) => self.until = self.until.max(until),
-                Taken::Nothing => changed.await,
-                Taken::Closed => return Err(Error::Closed),
+                Next::Logged(until) => self.until = self.until.max(until),
+                Next::Nothing => changed.await,
+                Next::Closed => return Err(Error::Closed),
             }
         }
     }
@@ -373,6 +374,6 @@ impl Drop for Subscription {
     fn drop(&mut self) {
         let mut ring = self.feed.lock();
         ring.readers -= 1;
-        ring.leave(self.next);
+        ring.release_from(self.next);
     }
 }

@@ -1,9 +1,8 @@
-//! The database of another installation, read without touching it.
+//! Reads the database of another program without changing it.
 //!
-//! SQLite leaves traces even where it only reads: shared memory beside the file,
-//! marks in it, locks. So the files are copied into a private directory first, and
-//! copied again while their owner changes them; what is read is the copy. Columns
-//! and tables that are missing are taken as empty, those that are not known are named.
+//! SQLite leaves traces even if it only reads: shared memory next to the file, marks in it, and locks. So the files are
+//! copied to a private directory first; the copy is repeated if they change meanwhile. Missing columns and tables count as
+//! empty, and unknown ones are reported.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
@@ -19,38 +18,38 @@ use tempfile::TempDir;
 use crate::Error;
 use crate::error::Fault;
 
-/// How the names of copies begin.
+/// The prefix of the names of copies.
 const PREFIX: &str = "import-";
 
-/// How old a copy is before it is taken for one that a killed process left.
-const LEFT_BEHIND: Duration = Duration::from_hours(24);
+/// Older copies are leftovers of killed processes.
+const LEFTOVER_AGE: Duration = Duration::from_hours(24);
 
-/// How large a database and its write-ahead log may be together.
+/// The maximum size of a database and its write-ahead log together.
 const MAX_COPY_BYTES: u64 = 64 * 1024 * 1024 * 1024;
 
-/// How long it is tried to find a moment in which the owner writes nothing into the main file.
+/// How long to retry until the owner does not write to the main file.
 const COPY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How old a change must be before a copy can be told from a copy with half of another change:
-/// file systems date changes by a clock that ticks a few times in this long.
-const SETTLED: Duration = Duration::from_millis(50);
+/// The least age of the last change. The clock of a file system ticks a few times in this time, so a later change has
+/// another timestamp.
+const MIN_CHANGE_AGE: Duration = Duration::from_millis(50);
 
-/// How many sessions are listed.
+/// The maximum number of sessions.
 const MAX_SESSIONS: u32 = 1_000_000;
 
-/// How many rows of other kinds are read at once.
+/// The maximum number of other rows.
 const MAX_ROWS: u32 = 10_000;
 
-/// How many messages a page has.
+/// The maximum number of messages in a page.
 const PAGE_ROWS: u32 = 256;
 
-/// How large a page of messages is; one message alone may be larger.
+/// The size of a page of messages. A single message may be larger.
 const PAGE_BYTES: usize = 8 * 1024 * 1024;
 
-/// How much of a write-ahead log tells one from the next: its header.
+/// The size of the header of a write-ahead log, which identifies the log.
 const LOG_HEADER_BYTES: usize = 32;
 
-/// The tables that are read, and the columns that are known of them.
+/// The tables that are read, with their known columns.
 const TABLES: [(&str, &[&str]); 5] = [
     ("session", &SESSION),
     (
@@ -108,8 +107,8 @@ const SESSION: [&str; 29] = [
     "time_archived",
 ];
 
-/// Tables whose content is not that of sessions: accounts, logs, caches and bookkeeping.
-const PASSED_OVER: [&str; 12] = [
+/// Tables without content of sessions: accounts, logs, caches and internal data.
+const IGNORED_TABLES: [&str; 12] = [
     "workspace",
     "data_migration",
     "account_state",
@@ -124,7 +123,7 @@ const PASSED_OVER: [&str; 12] = [
     "__drizzle_migrations",
 ];
 
-/// A copy of another installation's database. Gone when dropped.
+/// A copy of another program's database. Deleted when dropped.
 #[derive(Debug)]
 pub struct Foreign {
     path: PathBuf,
@@ -133,21 +132,21 @@ pub struct Foreign {
     _copy: TempDir,
 }
 
-/// A message or part, as it lies in its row.
+/// A row of a message or part.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForeignRow {
     /// The row's id.
     pub id: String,
-    /// When it was made, in milliseconds since 1970.
+    /// The creation time in milliseconds since 1970.
     pub time_created: u64,
-    /// Its JSON with the ids that the row keeps in columns; a text if it is not JSON.
+    /// Its JSON with the ids from the row's columns; a text if it is not JSON.
     pub value: Value,
-    /// How long the JSON in its row is.
+    /// The size of the JSON in the row.
     pub bytes: usize,
 }
 
 impl Foreign {
-    /// Copies a database into a new directory below `scratch` and opens the copy.
+    /// Copies a database into a new directory in `scratch` and opens the copy.
     pub fn open(database: &Path, scratch: &Path) -> Result<Self, Error> {
         sweep(scratch);
         let copy = tempfile::Builder::new()
@@ -164,7 +163,7 @@ impl Foreign {
         Ok(Self { path: database.to_owned(), connection, columns, _copy: copy })
     }
 
-    /// What is there and is not read, and what is missing, in words for a person.
+    /// Texts about unknown and missing tables and columns, for the user.
     pub fn oddities(&self) -> Result<Vec<String>, Error> {
         let mut found = Vec::new();
         for (table, known) in TABLES {
@@ -174,24 +173,25 @@ impl Foreign {
             };
             let unknown = columns.iter().filter(|column| !known.contains(&column.as_str()));
             found.extend(
-                unknown.map(|column| format!("the column `{table}.{column}` is not known and not read")),
+                unknown.map(|column| format!("the column `{table}.{column}` is unknown and was ignored")),
             );
             let missing = known.iter().filter(|column| !columns.iter().any(|there| there == *column));
             found.extend(missing.map(|column| format!("the column `{table}.{column}` is missing")));
         }
         let read = |name: &str| TABLES.iter().any(|(table, _)| *table == name);
-        let others = self.columns.keys().filter(|name| !read(name) && !PASSED_OVER.contains(&name.as_str()));
+        let others =
+            self.columns.keys().filter(|name| !read(name) && !IGNORED_TABLES.contains(&name.as_str()));
         for table in others {
             let sql = format!("SELECT count(*) FROM \"{}\"", table.replace('"', "\"\""));
             let rows: i64 = self.sql(self.connection.query_row(&sql, [], |row| row.get(0)))?;
             if rows > 0 {
-                found.push(format!("the table `{table}` has {rows} rows that are not read"));
+                found.push(format!("the table `{table}` has {rows} rows that were ignored"));
             }
         }
         Ok(found)
     }
 
-    /// The ids of all sessions, those that were made first at the front.
+    /// The ids of all sessions, oldest first.
     pub fn sessions(&self) -> Result<Vec<String>, Error> {
         let sql = format!(
             "SELECT id FROM session ORDER BY {}, id LIMIT {MAX_SESSIONS}",
@@ -200,7 +200,7 @@ impl Foreign {
         self.rows(&sql, [], |row| row.get(0))
     }
 
-    /// Changes whenever something of the session does.
+    /// A text that changes whenever the session does.
     pub fn fingerprint(&self, session: &str) -> Result<String, Error> {
         let updated = self.column("session", "time_updated");
         let count = |table: &str| {
@@ -222,13 +222,13 @@ impl Foreign {
         }))
     }
 
-    /// A session in the form in which it is exported; `None` if it is gone.
+    /// A session in the format of an export; `None` if it does not exist.
     pub fn session(&self, id: &str) -> Result<Option<Value>, Error> {
         let sql = format!("SELECT {} FROM session WHERE id = ?1", self.present("session", &SESSION));
         Ok(self.rows(&sql, [id], |row| Ok(session_value(row)))?.pop())
     }
 
-    /// All projects, in the form in which they are listed.
+    /// All projects, in the format of API lists.
     pub fn projects(&self) -> Result<Vec<Value>, Error> {
         let Some((_, known)) = TABLES.iter().find(|(table, _)| *table == "project") else {
             return Ok(Vec::new());
@@ -240,7 +240,7 @@ impl Foreign {
         self.rows(&sql, [], |row| Ok(project_value(row)))
     }
 
-    /// The messages of a session behind one of them, oldest first; none only at the end.
+    /// The messages of a session after one of them, oldest first. Empty only at the end.
     pub fn messages(&self, session: &str, after: Option<(u64, &str)>) -> Result<Vec<ForeignRow>, Error> {
         let (time, id) = after.map_or((-1, ""), |(time, id)| (i64::try_from(time).unwrap_or(i64::MAX), id));
         let created = self.column("message", "time_created");
@@ -279,7 +279,7 @@ impl Foreign {
         self.rows(&sql, [message], |row| item(row, &ids))
     }
 
-    /// A session's list of things to do, in its order.
+    /// A session's to-do list.
     pub fn todos(&self, session: &str) -> Result<Vec<Value>, Error> {
         if !self.columns.contains_key("todo") {
             return Ok(Vec::new());
@@ -296,13 +296,13 @@ impl Foreign {
         })
     }
 
-    /// The column, or a number in its place if this database does not have it.
+    /// The column, or `0` if this database lacks it.
     fn column(&self, table: &str, name: &'static str) -> &'static str {
         let has = self.columns.get(table).is_some_and(|columns| columns.iter().any(|column| column == name));
         if has { name } else { "0" }
     }
 
-    /// Those of the columns that this database has.
+    /// The columns that this database has.
     fn present(&self, table: &str, known: &[&str]) -> String {
         let there = self.columns.get(table).map(Vec::as_slice).unwrap_or_default();
         let present = known.iter().filter(|column| there.iter().any(|name| name == *column));
@@ -327,7 +327,7 @@ impl Foreign {
     }
 }
 
-/// Removes copies that killed processes left. What cannot be removed only takes room.
+/// Removes copies of killed processes. A failure only wastes space.
 fn sweep(scratch: &Path) {
     for entry in fs::read_dir(scratch).into_iter().flatten().flatten() {
         let age = entry
@@ -337,13 +337,13 @@ fn sweep(scratch: &Path) {
             .and_then(|date| date.elapsed().ok());
         let is_copy = entry.file_name().to_string_lossy().starts_with(PREFIX)
             && entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if is_copy && age.is_some_and(|age| age > LEFT_BEHIND) {
+        if is_copy && age.is_some_and(|age| age > LEFTOVER_AGE) {
             drop(fs::remove_dir_all(entry.path()));
         }
     }
 }
 
-/// Copies the database and its write-ahead log as they are at one moment.
+/// Copies a consistent state of the database and its write-ahead log.
 fn copy_files(database: &Path, into: &Path) -> Result<PathBuf, Error> {
     let copy = into.join("copy.db");
     let beside = |path: &Path, end: &str| {
@@ -366,8 +366,8 @@ fn copy_files(database: &Path, into: &Path) -> Result<PathBuf, Error> {
             copy_one(database, &copy)?;
             copy_one(&log, &log_copy)?;
             copy_one(&journal, &journal_copy)?;
-            // The log only grows while its header is the same, and a last record that is cut is not valid.
-            // So with an unchanged main file the two belong together.
+            // While its header is the same, the log only grows, and a truncated last record is invalid. So the copies
+            // are consistent if the main file has not changed.
             if state(database, &log).map_err(unreadable)?.is(&before) {
                 return Ok(copy);
             }
@@ -375,11 +375,11 @@ fn copy_files(database: &Path, into: &Path) -> Result<PathBuf, Error> {
         if Instant::now() > deadline {
             return Err(Error::Busy { path: database.to_owned() });
         }
-        std::thread::sleep(SETTLED);
+        std::thread::sleep(MIN_CHANGE_AGE);
     }
 }
 
-/// What must not change while a copy is made.
+/// The properties that must not change during a copy.
 struct State {
     database: Metadata,
     log: Vec<u8>,
@@ -408,13 +408,13 @@ fn state(database: &Path, log: &Path) -> io::Result<State> {
     Ok(State { database: metadata, log: header })
 }
 
-/// Whether the last change is old enough to be told from the next.
+/// Whether the last change is old enough that the next has another timestamp.
 fn settled(metadata: &Metadata) -> bool {
-    // A date in the future or none at all tells nothing.
-    metadata.modified().ok().and_then(|date| date.elapsed().ok()).is_none_or(|age| age > SETTLED)
+    // A missing timestamp or one in the future is not usable.
+    metadata.modified().ok().and_then(|date| date.elapsed().ok()).is_none_or(|age| age > MIN_CHANGE_AGE)
 }
 
-/// Copies a file; one that is not there leaves none.
+/// Copies a file. If it is missing, the copy is removed.
 fn copy_one(from: &Path, to: &Path) -> Result<(), Error> {
     let read = |error| Error::unreadable(format!("file `{}`", from.display()), error);
     match File::open(from) {
@@ -440,13 +440,13 @@ fn copy_one(from: &Path, to: &Path) -> Result<(), Error> {
 }
 
 fn open_copy(path: &Path) -> Result<Connection, Fault> {
-    // The copy's log is read into it, so it is opened for writing; the copy is ours.
+    // Opened for writing, because the log is merged into the copy.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.pragma_update(None, "query_only", true)?;
-    // What another program's database says is not run: no function of ours can be called from its schema.
+    // The schema of another program's database must not call functions.
     connection.pragma_update(None, "trusted_schema", false)?;
     Ok(connection)
 }
@@ -463,7 +463,7 @@ fn columns(connection: &Connection) -> Result<BTreeMap<String, Vec<String>>, Fau
     Ok(found)
 }
 
-/// A row with its JSON, into which the ids are put.
+/// A row with its JSON, completed by the ids.
 fn item(row: &Row<'_>, ids: &[(&str, &str)]) -> rusqlite::Result<ForeignRow> {
     let id = match plain(row.get_ref("id")?) {
         Value::String(id) => id,
@@ -497,7 +497,7 @@ fn plain(value: ValueRef<'_>) -> Value {
     }
 }
 
-/// A column with JSON; a text that is none stays a text.
+/// A column with JSON. A text that is not JSON stays a text.
 fn parsed(value: Value) -> Value {
     match value {
         Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),

@@ -16,7 +16,7 @@ use crate::error::Fault;
 /// How long a statement waits for another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many models or tools are counted separately.
+/// How many models or tools are counter separately.
 const MAX_KINDS: u32 = 10_000;
 
 /// One value of a row.

@@ -1,4 +1,4 @@
-//! The right to run a session, which one owner has at a time, across processes.
+//! Leases: the right to run a session, for one owner at a time across processes.
 
 use std::sync::Arc;
 
@@ -6,54 +6,53 @@ use codewright_proto::{Envelope, Event, Part, SessionId};
 use tokio::sync::watch;
 
 use crate::backend::Backend;
-use crate::feed::Holding;
+use crate::feed::KeepAwake;
 use crate::{Condition, Error};
 
-/// What came of asking for a session.
+/// The result of leasing a session.
 #[derive(Debug)]
 pub enum Claim {
-    /// It is the caller's until it is let go.
+    /// The caller has the lease.
     Held(Lease),
-    /// Somebody who is alive has it.
+    /// Another living owner has it.
     HeldBy(Holder),
 }
 
-/// Who has a session.
+/// The owner of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// The process.
+    /// The process id.
     pub pid: u32,
-    /// Whether the lease was taken through this very store.
+    /// Whether the lease belongs to this store instance.
     pub is_ours: bool,
 }
 
-/// The right to run one session. Nobody else has it until it is released, dropped,
-/// or its process has ended.
+/// The right to run one session. It is exclusive until it is released or dropped, or its process ends.
 ///
-/// Dropping lets go without a condition, soon; [`Lease::release`] is the way that
-/// strands no prompt.
+/// Dropping it releases the session soon and unconditionally. [`Lease::release`] makes sure that no new prompt is
+/// missed.
 pub struct Lease {
     log: Arc<dyn Backend>,
     session: SessionId,
     fence: u64,
     stop: StopSignal,
-    _holding: Holding,
+    _holding: KeepAwake,
     is_over: bool,
 }
 
-/// Hears of other processes that want a session's work stopped.
+/// Notifies the owner of a session of stop requests from other processes.
 #[derive(Debug, Clone)]
 pub struct StopSignal(watch::Receiver<bool>);
 
 impl StopSignal {
-    pub(crate) fn new(asked: watch::Receiver<bool>) -> Self {
-        Self(asked)
+    pub(crate) fn new(is_requested: watch::Receiver<bool>) -> Self {
+        Self(is_requested)
     }
 
-    /// Waits until another process wants the session stopped; for ever if none does.
-    pub async fn asked(mut self) {
-        if self.0.wait_for(|asked| *asked).await.is_err() {
-            // The session was let go, so nobody can ask any more.
+    /// Waits until another process requests a stop, possibly forever.
+    pub async fn wait(mut self) {
+        if self.0.wait_for(|is_requested| *is_requested).await.is_err() {
+            // The session was released, so no request can follow.
             std::future::pending::<()>().await;
         }
     }
@@ -64,7 +63,7 @@ impl Lease {
         log: Arc<dyn Backend>,
         (session, fence): (SessionId, u64),
         stop: StopSignal,
-        holding: Holding,
+        holding: KeepAwake,
     ) -> Self {
         Self { log, session, fence, stop, _holding: holding, is_over: false }
     }
@@ -75,29 +74,29 @@ impl Lease {
         &self.session
     }
 
-    /// How many owners the session has had, this one included; later owners have greater ones.
+    /// The number of owners that the session has had, including this one. Later owners have greater fences.
     #[must_use]
     pub fn fence(&self) -> u64 {
         self.fence
     }
 
-    /// What tells that another process wants the session stopped.
+    /// The signal of stop requests from other processes.
     #[must_use]
     pub fn stop_signal(&self) -> StopSignal {
         self.stop.clone()
     }
 
-    /// Like [`Store::append`](crate::Store::append), but refused with [`Error::Fenced`] once the session is another's.
+    /// Like [`Store::append`](crate::Store::append), but fails with [`Error::Fenced`] if the session has another owner.
     pub async fn append(&self, events: Vec<Event>) -> Result<Vec<Arc<Envelope>>, Error> {
         self.log.append(self.condition(), events).await
     }
 
-    /// Like [`Store::draft`](crate::Store::draft), but refused with [`Error::Fenced`] once the session is another's.
+    /// Like [`Store::draft`](crate::Store::draft), but fails with [`Error::Fenced`] if the session has another owner.
     pub async fn draft(&self, part: Part) -> Result<(), Error> {
         self.log.draft(self.condition(), part).await
     }
 
-    /// Turns the drafts that a former owner left into events; returns how many there were.
+    /// Converts the drafts of a former owner to events. Returns their number.
     pub async fn settle_drafts(&self) -> Result<usize, Error> {
         let drafts = self.log.drafts(&self.session).await?;
         let count = drafts.len();
@@ -106,12 +105,11 @@ impl Lease {
         Ok(count)
     }
 
-    /// Lets the session go unless anything was stored of it behind `seen`; whether it is let go.
+    /// Releases the session if no event of it was stored after `seen`. Returns whether it is released.
     ///
-    /// `seen` is the `seq` that came with what was last read. On `false` there is
-    /// something new to look at, such as a prompt that was admitted in this moment;
-    /// whoever admits after `true` finds the session free. A lease that was lost to
-    /// another owner counts as let go.
+    /// `seen` is the `seq` of the last read. `false` means that there is something new to read, such as a prompt that was
+    /// just admitted. Prompts that are admitted after `true` find the session free. A lease that was lost to another owner
+    /// counts as released.
     pub async fn release(&mut self, seen: u64) -> Result<bool, Error> {
         if !self.is_over {
             self.is_over = self.log.release(&self.session, self.fence, seen).await?;

@@ -1,24 +1,20 @@
 //! The event log, its projections and the feed, on SQLite.
 //!
-//! Everything that happened is an event in one log. [`Store::append`] is the only
-//! way in: in one transaction it gives each event its place, writes it down and
-//! changes the rows that follow from it; then the feed hears of it. Sessions,
-//! messages, parts and pending permission requests are projections, which
-//! [`Store::replay`] makes anew from the log alone.
+//! Every change is an event in one log. [`Store::append`] is the only way to add events: in one transaction it assigns
+//! their positions, writes them and updates the projected rows; then it publishes them to the feed. Sessions, messages,
+//! parts and pending permission requests are projections, which [`Store::replay`] rebuilds from the log alone. Reads are
+//! in [`Queries`].
 //!
-//! What is acknowledged survives the end of the process, however sudden. A power
-//! failure may take the last moments with it, but leaves a whole database.
+//! Acknowledged events survive a crash of the process. A power failure may lose the last moments, but leaves a
+//! consistent database.
 //!
-//! An event holds the whole new value of one row, so a part that is written often
-//! makes the log grow with the square of its length. It is not: a part is stored
-//! when its state changes (begun, running, ended), what happens between is a
-//! signal, and signals are never stored. So the log holds a small constant times
-//! the size of the transcript, and one append has a size limit.
+//! An event contains the whole new value of one row. A part is stored only when its state changes (started, running,
+//! ended), and the changes between are signals, which are never stored. So the size of the log is proportional to the
+//! size of the transcript. The size of one append is limited.
 //!
-//! The feed carries what is appended to the file, by this process or another.
-//! A [`Lease`] lets one owner at a time run a session, across processes; the system
-//! frees the sessions of a process that dies. A [`Condition`] makes reading, changing
-//! and writing one step. A growing part is kept as a draft, outside the log.
+//! The feed publishes everything that is appended to the file, by this process or another. With a [`Lease`] one owner at
+//! a time runs a session, across processes; the sessions of a crashed process become free. A [`Condition`] makes a
+//! read-modify-write sequence atomic. A growing part is stored as a draft, outside the log.
 
 #![warn(missing_docs)]
 
@@ -56,13 +52,13 @@ use backend::Backend;
 use feed::Feed;
 use sqlite::Sqlite;
 
-/// The most sessions that one list has.
+/// The maximum number of sessions in one list.
 pub const MAX_SESSIONS: usize = 10_000;
 
-/// How often a waiting process looks whether a session is free.
+/// How often a waiting process checks whether a session is free.
 const HOLDER_POLL: Duration = Duration::from_millis(50);
 
-/// An open store. Clones share it. A runtime with time is needed to wait for it.
+/// An open store. Clones share it. Needs a Tokio runtime with time enabled.
 #[derive(Clone)]
 pub struct Store {
     log: Arc<dyn Backend>,
@@ -70,20 +66,20 @@ pub struct Store {
     ids: Ids,
 }
 
-/// What was saved of a damaged store.
+/// The result of repairing a damaged store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Salvage {
-    /// How many sessions there are now.
+    /// The number of sessions after the repair.
     pub sessions: u64,
-    /// How many messages there are now.
+    /// The number of messages after the repair.
     pub messages: u64,
-    /// How many events could be read.
+    /// The number of events that could be read.
     pub events: u64,
-    /// How many events are known to be lost.
+    /// The number of events that are known to be lost.
     pub events_lost: u64,
-    /// Whether all of the log could be read, so that everything follows from it.
+    /// Whether the complete log could be read, so that nothing is lost.
     pub is_whole: bool,
-    /// Where the damaged file is kept.
+    /// The path of the damaged file.
     pub kept_at: PathBuf,
 }
 
@@ -99,13 +95,13 @@ impl std::fmt::Display for Salvage {
         } else if *events_lost > 0 {
             write!(f, "{events_lost} of {} changes are lost", events + events_lost)?;
         } else {
-            f.write_str("whatever could not be read is lost")?;
+            f.write_str("the unreadable parts are lost")?;
         }
-        write!(f, "; the damaged file is kept as `{}`", kept_at.display())
+        write!(f, "; the damaged file was kept as `{}`", kept_at.display())
     }
 }
 
-/// What ids and times of events are made with.
+/// The generators of event ids and times.
 #[derive(Clone)]
 pub(crate) struct Stamps {
     pub(crate) ids: Ids,
@@ -117,40 +113,40 @@ pub(crate) struct Stamps {
 pub struct MessagesJson {
     /// A list of `MessageWithParts`, oldest first, or its first piece.
     pub json: Json,
-    /// The oldest of them, by time of creation and id, if there are older ones.
+    /// The creation time and id of the oldest message, if there are older ones.
     pub next: Option<(u64, MessageId)>,
-    /// Where the list goes on, if it is too long for one piece.
+    /// The start of the next piece, if the list is too long for one.
     pub rest: Option<Rest>,
 }
 
-/// Where a list of messages goes on.
+/// The start of the next piece of a message list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rest {
     session: SessionId,
-    /// The message that the last piece ended in.
+    /// The message in which the last piece ended.
     message: (i64, String),
-    /// The last part of it that was told of, if it had any.
+    /// The last part of it that was included, if it has any.
     part: String,
-    /// The message that the list ends before.
+    /// The message before which the list ends.
     before: (i64, String),
 }
 
-/// Which sessions are listed. An absent field lets everything through.
+/// A filter of sessions. A missing field matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFilter {
-    /// Those that work in this directory.
+    /// Sessions in this directory.
     pub directory: Option<String>,
-    /// Those of this project.
+    /// Sessions of this project.
     pub project: Option<ProjectId>,
-    /// Those that this session started.
+    /// Sessions started by this session.
     pub parent: Option<SessionId>,
-    /// Only those that no other session started.
+    /// Only sessions that were not started by another session.
     pub roots: bool,
-    /// Those whose title contains this, whatever its case in ASCII.
+    /// Sessions whose title contains this text, ignoring ASCII case.
     pub search: Option<String>,
-    /// Those updated at this time or later, in milliseconds since 1970.
+    /// Sessions updated at this time or later, in milliseconds since 1970.
     pub start: Option<u64>,
-    /// At most so many, and never more than [`MAX_SESSIONS`].
+    /// The maximum number of sessions, at most [`MAX_SESSIONS`].
     pub limit: Option<usize>,
 }
 
@@ -163,27 +159,27 @@ pub struct PageLimit {
     pub bytes: u64,
 }
 
-/// What has to hold in the moment something is stored.
+/// A condition that is checked in the transaction of a write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Condition {
-    /// Nothing.
+    /// No condition.
     #[default]
     Always,
-    /// Nothing was stored of the session since `seq`; else [`Error::Moved`].
+    /// No event of the session was stored after `seq`; otherwise [`Error::Moved`].
     Untouched {
         /// The session.
         session: SessionId,
         /// The `seq` that was read.
         seq: u64,
     },
-    /// The session's own row was not changed since `seq`; else [`Error::Moved`].
+    /// The session's own row was not changed after `seq`; otherwise [`Error::Moved`].
     RowUntouched {
         /// The session.
         session: SessionId,
         /// The `seq` that was read.
         seq: u64,
     },
-    /// This store has the session under this fence; else [`Error::Fenced`].
+    /// This store leases the session with this fence; otherwise [`Error::Fenced`].
     Leased {
         /// The session.
         session: SessionId,
@@ -193,11 +189,11 @@ pub enum Condition {
 }
 
 impl Store {
-    /// Opens the store in a file, which is created with its directories if it is not there.
+    /// Opens the store in a file. Creates the file and its directories if they are missing.
     ///
-    /// What is created is for the user alone. Any number of processes may open one file.
-    /// A damaged file is replaced by what can be read of it and kept under a dated name,
-    /// unless another process is using it; see [`Store::salvage`].
+    /// New files and directories are private to the user. Any number of processes can open one file. A damaged file is
+    /// replaced by its readable content and kept under a dated name, unless another process is using it; see
+    /// [`Store::salvage`].
     pub async fn open(path: &Path, ids: Ids, clock: Clock) -> Result<Self, Error> {
         let feed = Arc::new(Feed::new());
         let stamps = Stamps { ids: ids.clone(), clock };
@@ -205,13 +201,13 @@ impl Store {
         Ok(Self { log, feed, ids })
     }
 
-    /// What was saved when this store was opened, if its file was damaged.
+    /// The result of the repair, if the file was damaged when the store was opened.
     #[must_use]
     pub fn salvage(&self) -> Option<&Salvage> {
         self.log.salvage()
     }
 
-    /// An empty store that is gone with its last clone, for tests.
+    /// An empty store in memory, for tests.
     pub async fn in_memory(ids: Ids, clock: Clock) -> Result<Self, Error> {
         let feed = Arc::new(Feed::new());
         let stamps = Stamps { ids: ids.clone(), clock };
@@ -221,16 +217,18 @@ impl Store {
 
     /// Stores events, all or none, and publishes them in this order.
     ///
-    /// The answer comes after the commit and after the feed has them. A caller that
-    /// stops waiting does not undo what it asked for. Refused are an event that
-    /// contradicts itself, one about a session, message or project that does not
-    /// exist, an id that is used elsewhere, and a second reply to one permission
-    /// request; removing a message or part twice is no error.
+    /// Returns after the commit and the publication. If the caller stops waiting, the events are stored anyway. Removing
+    /// a message or part twice is not an error.
+    ///
+    /// # Errors
+    ///
+    /// Fails for an inconsistent event, an event about an unknown session, message or project, an id that is in use
+    /// elsewhere, and a second reply to a permission request.
     pub async fn append(&self, events: Vec<Event>) -> Result<Vec<Arc<Envelope>>, Error> {
         self.log.append(Condition::Always, events).await
     }
 
-    /// Like [`Store::append`], unless the condition does not hold in that moment.
+    /// Like [`Store::append`], but fails if the condition does not hold in the transaction.
     pub async fn append_if(
         &self,
         condition: Condition,
@@ -239,34 +237,33 @@ impl Store {
         self.log.append(condition, events).await
     }
 
-    /// Keeps the latest value of a part that is still growing, outside the log.
+    /// Stores the latest value of a growing part, outside the log.
     ///
-    /// The part has been stored by an event before. Whoever reads messages sees the
-    /// draft in place of the stored part, in every process and after a crash; the
-    /// feed does not tell of it. It replaces the part's former draft and is gone with
-    /// the part's next event, so a growing part costs the log nothing. A caller sends
-    /// a part's drafts and its final event one after the other.
+    /// The part must have been stored by an event. Queries return the draft instead of the stored part, in every process
+    /// and after a crash; the feed does not publish drafts. A draft replaces the previous one and is removed by the part's
+    /// next event, so a growing part does not grow the log. A caller must send the drafts of a part and its final event in
+    /// sequence.
     pub async fn draft(&self, part: Part) -> Result<(), Error> {
         self.log.draft(Condition::Always, part).await
     }
 
-    /// Asks for the right to run a session. Answers at once.
+    /// Leases a session if it is free. Does not wait.
     ///
-    /// An owner whose process has died, however suddenly, counts for nothing.
+    /// An owner whose process has ended does not count.
     pub async fn lease(&self, session: &SessionId) -> Result<Claim, Error> {
         self.log.lease(session).await
     }
 
-    /// Asks whoever has a session in another process to stop; whether there is somebody.
+    /// Asks the owner of a session in another process to stop. Returns whether there is one.
     ///
-    /// They hear of it about 50 ms later, by [`Lease::stop_signal`]. Later owners do not.
+    /// The owner is notified about 50 ms later, by [`Lease::stop_signal`]. Later owners are not.
     pub async fn ask_to_stop(&self, session: &SessionId) -> Result<bool, Error> {
         self.log.ask_to_stop(session).await
     }
 
-    /// Waits until nobody alive has a session; it may be taken again by the time this returns.
+    /// Waits until a session has no living owner. It may have a new one when this returns.
     ///
-    /// Looks every 50 ms. Waits as long as it takes: the caller has the deadline.
+    /// Checks every 50 ms, without a time limit.
     pub async fn wait_until_free(&self, session: &SessionId) -> Result<(), Error> {
         while self.log.holder(session).await?.is_some() {
             tokio::time::sleep(HOLDER_POLL).await;
@@ -274,68 +271,68 @@ impl Store {
         Ok(())
     }
 
-    /// Publishes something true only now.
+    /// Publishes a signal, which is not stored.
     pub fn signal(&self, signal: Signal) {
         self.feed.signal(self.ids.event(), signal);
     }
 
-    /// Begins to read the feed, with what comes next.
+    /// Subscribes to the feed, starting with the next item.
     ///
-    /// It hears other processes that use the same file too, about 50 ms later, in the
-    /// order of the log; their signals it does not hear.
+    /// Events of other processes that use the file are included about 50 ms later, in the order of the log. Their signals
+    /// are not.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
         self.log.watch();
         Subscription::new(Arc::clone(&self.feed), Arc::clone(&self.log))
     }
 
-    /// Begins to read the feed behind an event: what followed it comes from the log first.
+    /// Subscribes to the feed after an event. Later events are read from the log first.
     #[must_use]
     pub fn subscribe_after(&self, position: u64) -> Subscription {
         self.log.watch();
         Subscription::after(Arc::clone(&self.feed), Arc::clone(&self.log), position)
     }
 
-    /// The position of the last event that this store knows of: its own, those that were
-    /// there before, and while the feed is read those of other processes.
+    /// The position of the last event that this store knows of: its own events, events that existed when it was opened,
+    /// and, while the feed is read, events of other processes.
     #[must_use]
     pub fn last_position(&self) -> u64 {
         self.feed.last_position()
     }
 
-    /// Saves a project. Sessions can only be made in a saved one.
+    /// Saves a project. Sessions can only be created in a saved project.
     pub async fn save_project(&self, project: Project) -> Result<(), Error> {
         self.log.save_project(project).await
     }
 
-    /// Saves approvals, all or none; those that are saved already are skipped. When a directory has more than
+    /// Saves approvals, all or none, and skips those that are saved already. If a directory has more than
     /// [`MAX_APPROVALS`], its oldest are removed.
     pub async fn save_permissions(&self, saved: Vec<SavedPermission>) -> Result<(), Error> {
         self.log.save_permissions(saved).await
     }
 
-    /// Removes a saved approval; returns whether there was one.
+    /// Removes a saved approval. Returns whether it existed.
     pub async fn remove_permission(&self, id: &str) -> Result<bool, Error> {
         self.log.remove_permission(id).await
     }
 
-    /// Makes all projections anew from the log, or changes nothing; returns how many events it has.
+    /// Rebuilds all projections from the log, or changes nothing on failure. Returns the number of events in the log.
     pub async fn replay(&self) -> Result<u64, Error> {
         self.log.replay().await
     }
 
-    /// Takes over events of another store, all that are new or none; returns those.
+    /// Stores events of another store, all new ones or none, and returns the new ones.
     ///
-    /// The events of a session come in order and without gaps, from the first that is
-    /// not known here or from any before it; those that are known are skipped.
+    /// The events of a session must be in order and without gaps. They start with the first new one or earlier; known
+    /// events are skipped.
     pub async fn replay_foreign(&self, events: Vec<Incoming>) -> Result<Vec<Arc<Envelope>>, Error> {
         self.log.replay_foreign(events).await
     }
 
-    /// Finishes what was asked, moves everything into the one file, and ends the feed.
+    /// Finishes the queued requests, moves everything into the database file, and ends the feed.
     ///
-    /// Clones answer [`Error::Closed`] from then on. A store that is dropped instead
-    /// loses nothing that was acknowledged; its thread ends by itself.
+    /// Clones return [`Error::Closed`] from then on. A store that is only dropped loses nothing that was acknowledged; its
+    /// thread ends by itself.
     pub async fn close(self) -> Result<(), Error> {
         self.log.close().await
     }

@@ -1,9 +1,8 @@
-//! Whether a process lives, told by a lock that the system takes away when it dies.
+//! Detects whether the owner of a session is alive, by a file lock that the system releases when a process ends.
 //!
-//! Each store that leases sessions holds one small file in `locks/` beside the
-//! database, named after its process and locked for as long as the store is open.
-//! A lock outlives nothing: after `kill -9` the next one who looks finds the file
-//! unlocked, knows its owner dead and removes the file. No clock is consulted.
+//! Each store that leases sessions has a small file in `locks/` next to the database. It is named after the process and
+//! locked while the store is open. After a crash, even `kill -9`, the file is unlocked; another process then knows that
+//! the owner is dead and removes the file. No clock is involved.
 
 use std::collections::HashMap;
 use std::fs::{self, File, TryLockError};
@@ -17,71 +16,71 @@ use tokio::sync::watch;
 
 use crate::Error;
 
-/// How often a lock file is made anew when another process takes its half-made one for litter.
+/// How often creating a lock file is repeated if another process removes the unfinished file.
 const ATTEMPTS: u32 = 100;
 
-/// How many files of dead processes are removed when a lock file is made.
+/// How many files of dead processes are removed when a lock file is created.
 const MAX_SWEPT: usize = 4096;
 
-/// The end of a lock file's name while it is being made.
-const HALF_MADE: &str = "new";
+/// The extension of an unfinished lock file.
+const UNFINISHED: &str = "new";
 
-/// The owner of sessions in a store that has no file, and so no other process.
-const ALONE: &str = "alone";
+/// The owner of sessions in a store in memory, which no other process uses.
+const IN_MEMORY: &str = "alone";
 
-/// One opened store as an owner of sessions.
+/// An open store as an owner of sessions.
 pub(crate) struct Node {
-    /// Where the lock files are; none for a store in memory.
+    /// The directory of the lock files; `None` for a store in memory.
     directory: Option<PathBuf>,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Our own lock file, made when the first session is leased.
+    /// This store's lock file, created when the first session is leased.
     locked: Option<Locked>,
-    /// The sessions that some value in this process holds.
+    /// The sessions that this store leases.
     held: HashMap<SessionId, Held>,
-    /// Those whose value is gone and whose rows still name us.
+    /// The sessions whose leases were dropped and whose rows still have this owner.
     dropped: Vec<(SessionId, u64)>,
 }
 
 struct Held {
     fence: u64,
-    /// Says that another process wants the session's work stopped.
+    /// Sends stop requests of other processes.
     stop: watch::Sender<bool>,
 }
 
 struct Locked {
     name: String,
     path: PathBuf,
-    /// Closing it gives the lock back.
+    /// Closing it releases the lock.
     _file: File,
 }
 
 impl Node {
-    pub(crate) fn beside(database: &Path) -> Self {
+    pub(crate) fn for_database(database: &Path) -> Self {
         Self { directory: Some(database.with_file_name("locks")), state: Mutex::default() }
     }
 
-    /// What it means for a caller that the lock files cannot be used.
+    /// The error if the lock files cannot be used.
     pub(crate) fn unlockable(&self, source: io::Error) -> Error {
         let path = self.directory.clone().unwrap_or_default();
         Error::Unlockable { path, source: Arc::new(source) }
     }
 
-    pub(crate) fn alone() -> Self {
+    pub(crate) fn in_memory() -> Self {
         Self { directory: None, state: Mutex::default() }
     }
 
-    /// Our name as an owner; makes and locks our file when it is first asked for.
+    /// This store's name as an owner. The first call creates and locks the file.
     pub(crate) fn name(&self) -> io::Result<String> {
-        let Some(directory) = &self.directory else { return Ok(ALONE.to_owned()) };
+        let Some(directory) = &self.directory else { return Ok(IN_MEMORY.to_owned()) };
         let mut state = self.lock();
         if let Some(locked) = &state.locked {
             return Ok(locked.name.clone());
         }
-        let locked = make(directory)?;
+        let locked = create_lock_file(directory)?;
         let name = locked.name.clone();
         state.locked = Some(locked);
         drop(state);
@@ -89,45 +88,45 @@ impl Node {
         Ok(name)
     }
 
-    /// Our name, if we have ever leased anything.
-    pub(crate) fn known_name(&self) -> Option<String> {
+    /// This store's name, if it has leased a session before.
+    pub(crate) fn existing_name(&self) -> Option<String> {
         match &self.directory {
-            None => Some(ALONE.to_owned()),
+            None => Some(IN_MEMORY.to_owned()),
             Some(_) => self.lock().locked.as_ref().map(|locked| locked.name.clone()),
         }
     }
 
     /// Whether an owner's process is alive. Removes the file of a dead one.
     pub(crate) fn is_alive(&self, owner: &str) -> io::Result<bool> {
-        let Some(directory) = &self.directory else { return Ok(owner == ALONE) };
+        let Some(directory) = &self.directory else { return Ok(owner == IN_MEMORY) };
         if self.lock().locked.as_ref().is_some_and(|locked| locked.name == owner) {
             return Ok(true);
         }
-        // The name comes from a file that anyone may have written.
+        // The name is from a file that any program may have written.
         if owner.is_empty() || !owner.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
             return Ok(false);
         }
         is_locked(&directory.join(owner))
     }
 
-    /// The fence under which this process holds a session, if it does.
+    /// The fence with which this store leases a session, if it does.
     pub(crate) fn holds(&self, session: &SessionId) -> Option<u64> {
         self.lock().held.get(session).map(|held| held.fence)
     }
 
-    /// Holds a session from now on; tells when another process wants it stopped.
+    /// Records a lease. The receiver gets stop requests of other processes.
     pub(crate) fn take(&self, session: &SessionId, fence: u64) -> watch::Receiver<bool> {
-        let (stop, asked) = watch::channel(false);
+        let (stop, is_requested) = watch::channel(false);
         self.lock().held.insert(session.clone(), Held { fence, stop });
-        asked
+        is_requested
     }
 
-    /// Whether this process holds any session.
+    /// Whether this store leases any session.
     pub(crate) fn holds_any(&self) -> bool {
         !self.lock().held.is_empty()
     }
 
-    /// Tells the one who holds the session under this fence that another process wants it stopped.
+    /// Delivers a stop request to the lease with this fence.
     pub(crate) fn stop(&self, session: &SessionId, fence: u64) {
         if let Some(held) = self.lock().held.get(session)
             && held.fence == fence
@@ -136,7 +135,7 @@ impl Node {
         }
     }
 
-    /// The session was let go in the database too.
+    /// Removes a lease that was released in the database.
     pub(crate) fn forget(&self, session: &SessionId, fence: u64) {
         let mut state = self.lock();
         if state.held.get(session).is_some_and(|held| held.fence == fence) {
@@ -144,7 +143,7 @@ impl Node {
         }
     }
 
-    /// Notes that nothing in this process holds the session any more, though its row still names us.
+    /// Records that a lease was dropped, although the session's row still has this owner.
     pub(crate) fn abandon(&self, session: &SessionId, fence: u64) {
         let mut state = self.lock();
         if state.held.get(session).is_some_and(|held| held.fence == fence) {
@@ -153,17 +152,17 @@ impl Node {
         }
     }
 
-    /// The sessions that were abandoned since it was last asked.
+    /// Returns and clears the abandoned sessions.
     pub(crate) fn take_abandoned(&self) -> Vec<(SessionId, u64)> {
         std::mem::take(&mut self.lock().dropped)
     }
 
-    /// Those could not be let go; they are tried again.
+    /// Puts abandoned sessions back that could not be released.
     pub(crate) fn put_back(&self, abandoned: Vec<(SessionId, u64)>) {
         self.lock().dropped.extend(abandoned);
     }
 
-    /// Owns nothing from now on: whatever rows still name us are anyone's.
+    /// Gives up all leases. Sessions whose rows still have this owner are free.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
         state.held.clear();
@@ -172,60 +171,60 @@ impl Node {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Each change is one insertion or removal, so a poisoned state is whole.
+        // Each change is one insertion or removal, so a poisoned state is consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // Litter at worst: the next owner to come removes it.
+        // If this fails, the next owner removes the file.
         drop(fs::remove_file(&self.path));
     }
 }
 
-/// The process that an owner's name speaks of.
+/// The process id in an owner's name.
 pub(crate) fn pid_of(owner: &str) -> Option<u32> {
     owner.split('-').next()?.parse().ok()
 }
 
-/// Makes a locked file. It gets its name only when it is locked, so that nobody
-/// ever finds it unlocked while its owner lives.
-fn make(directory: &Path) -> io::Result<Locked> {
+/// Creates a locked file. It gets its final name after it is locked, so that it is never seen unlocked while its owner
+/// is alive.
+fn create_lock_file(directory: &Path) -> io::Result<Locked> {
     create_directory(directory)?;
     let mut attempt = 0;
     loop {
-        let made = try_make(directory);
+        let created = try_create(directory);
         attempt += 1;
-        match made {
-            // Another process swept the half-made file away, or is looking at it just now.
+        match created {
+            // Another process has removed the unfinished file, or is checking it.
             Err(error)
                 if attempt < ATTEMPTS
                     && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::WouldBlock) =>
             {
                 create_directory(directory)?;
             }
-            made => return made,
+            created => return created,
         }
     }
 }
 
-fn try_make(directory: &Path) -> io::Result<Locked> {
+fn try_create(directory: &Path) -> io::Result<Locked> {
     let random = RandomState::new().hash_one(std::process::id());
     let name = format!("{}-{random:016x}", std::process::id());
-    let (path, half_made) = (directory.join(&name), directory.join(format!("{name}.{HALF_MADE}")));
+    let (path, unfinished) = (directory.join(&name), directory.join(format!("{name}.{UNFINISHED}")));
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&half_made)?;
+    let mut file = options.open(&unfinished)?;
     file.try_lock().map_err(|error| match error {
         TryLockError::WouldBlock => io::ErrorKind::WouldBlock.into(),
         TryLockError::Error(error) => error,
     })?;
-    // For people who look into the folder; nothing reads it.
+    // For users who inspect the directory; the program does not read it.
     writeln!(file, "{}", std::process::id())?;
-    fs::rename(&half_made, &path)?;
+    fs::rename(&unfinished, &path)?;
     Ok(Locked { name, path, _file: file })
 }
 
@@ -237,17 +236,17 @@ fn create_directory(directory: &Path) -> io::Result<()> {
     builder.create(directory)
 }
 
-/// Whether somebody holds the lock on a file; removes it if nobody does.
+/// Whether a file is locked. Removes it if it is not.
 fn is_locked(path: &Path) -> io::Result<bool> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
-    // Shared, so that two who look at the same time do not take each other for the owner.
+    // A shared lock, so that two simultaneous checks do not mistake each other for the owner.
     match file.try_lock_shared() {
         Ok(()) => {
-            // Another may have removed it first.
+            // Another process may have removed it first.
             drop(fs::remove_file(path));
             Ok(false)
         }
@@ -256,15 +255,15 @@ fn is_locked(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Removes the files of processes that are gone.
+/// Removes the files of processes that have ended.
 fn sweep(directory: &Path, own: &str) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten().take(MAX_SWEPT) {
         let name = entry.file_name();
-        // Owners' names begin with the number of their process.
+        // The name of an owner starts with its process id.
         let is_owner = name.as_encoded_bytes().first().is_some_and(u8::is_ascii_digit);
         if is_owner && name != own {
-            // What cannot be removed is litter, and looked at again by the next process.
+            // If this fails, the next process tries again.
             drop(is_locked(&entry.path()));
         }
     }
@@ -275,10 +274,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_owner_lives_until_its_store_ends() {
+    fn an_owner_is_alive_until_its_store_ends() {
         let directory = tempfile::tempdir().expect("a directory");
         let database = directory.path().join("store.db");
-        let (one, other) = (Node::beside(&database), Node::beside(&database));
+        let (one, other) = (Node::for_database(&database), Node::for_database(&database));
         let name = one.name().expect("a lock file");
         assert_eq!(name, one.name().expect("the same"));
         assert_eq!(pid_of(&name), Some(std::process::id()));
@@ -289,10 +288,10 @@ mod tests {
     }
 
     #[test]
-    fn names_that_no_owner_has_are_dead() {
+    fn invalid_owner_names_are_dead() {
         let directory = tempfile::tempdir().expect("a directory");
         fs::write(directory.path().join("precious"), "kept").expect("written");
-        let node = Node::beside(&directory.path().join("store.db"));
+        let node = Node::for_database(&directory.path().join("store.db"));
         for name in ["", "..", "../precious", "/etc/passwd", "1-0"] {
             assert!(!node.is_alive(name).expect("looked"), "{name}");
         }
@@ -300,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn litter_is_swept_and_the_living_are_left_alone() {
+    fn files_of_dead_processes_are_removed_and_others_kept() {
         let directory = tempfile::tempdir().expect("a directory");
         let locks = directory.path().join("locks");
         fs::create_dir(&locks).expect("created");
@@ -308,7 +307,7 @@ mod tests {
             fs::write(locks.join(format!("{at}-dead")), "").expect("written");
         }
         let database = directory.path().join("store.db");
-        let nodes: Vec<_> = (0..8).map(|_| Node::beside(&database)).collect();
+        let nodes: Vec<_> = (0..8).map(|_| Node::for_database(&database)).collect();
         std::thread::scope(|scope| {
             for node in &nodes {
                 scope.spawn(|| node.name().expect("a lock file"));

@@ -1,36 +1,36 @@
-//! An approval that a user gave with "always".
+//! Approvals that a user gave with "always".
 
 use codewright_proto::ProjectId;
 
-/// Approvals of one directory; the oldest go first.
+/// The maximum number of approvals of one directory. The oldest are removed first.
 pub const MAX_APPROVALS: u64 = 1000;
-/// Approvals that one list has.
+/// The maximum number of approvals in one list.
 pub(crate) const MAX_LISTED: u64 = 100_000;
 
-/// An approval and what it is bound to.
+/// An approval and its scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedPermission {
-    /// Its id. Other programs may have given it any text.
+    /// The id. Other programs may use any text.
     pub id: String,
-    /// The project in which it holds.
+    /// The project in which it applies.
     pub project_id: ProjectId,
-    /// The root of the worktree in which it holds; outside a repository, the directory.
+    /// The root of the worktree in which it applies; outside a repository the directory.
     pub directory: String,
-    /// The permission key.
+    /// The permission.
     pub action: String,
-    /// The wildcard over what a call touches.
+    /// The pattern of the resources that it covers.
     pub resource: String,
-    /// The rules that asked, as a JSON list. An approval without them answers no question.
+    /// The rules that asked for permission, as a JSON list. An approval without them has no effect.
     pub rules: String,
-    /// When it was given, in milliseconds since 1970.
+    /// The time of the approval in milliseconds since 1970.
     pub created_ms: u64,
 }
 
-/// Which approvals are listed. An absent field lets everything through.
+/// A filter of approvals. A missing field matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Approvals {
-    /// Those of this project.
+    /// Approvals of this project.
     pub project: Option<ProjectId>,
-    /// Those of this directory.
+    /// Approvals of this directory.
     pub directory: Option<String>,
 }

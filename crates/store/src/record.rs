@@ -1,9 +1,7 @@
-//! An event as the log keeps it: its JSON, written once.
+//! The JSON of an event, serialized once for the log and the projected row.
 //!
-//! The same bytes serve the log and the projection. A session's row has its value; a message's or part's row
-//! is the event's value without its ids; the ids stand next to each other at a
-//! known place, so the row is cut out of the JSON, and a text of two megabytes is
-//! not written a second time.
+//! A session's row contains the whole value. A message's or part's row contains the value without its ids. The ids are
+//! adjacent at a known offset, so the row is cut out of the JSON, and a text of two megabytes is not serialized twice.
 
 use std::borrow::Cow;
 use std::io;
@@ -17,17 +15,17 @@ use serde_json::ser::Formatter;
 
 use crate::Error;
 
-/// The deepest nesting that is stored. Readers give up at 128 levels, and clients
-/// receive values wrapped in a few more than the log has.
+/// The maximum nesting depth. Parsers fail at 128 levels, and clients receive values with a few more levels than the
+/// log.
 const MAX_DEPTH: usize = 100;
 
-/// What the numbers of a row may reach: a column holds 63 bits.
+/// The largest number in a row, because a column holds 63 bits.
 const MAX_NUMBER: u64 = i64::MAX as u64;
 
-/// Room for the JSON of most events.
+/// The initial capacity, enough for most events.
 const USUAL_BYTES: usize = 1024;
 
-/// The JSON of one event that has been found valid.
+/// The JSON of a valid event.
 #[derive(Debug)]
 pub(crate) struct Record {
     json: Vec<u8>,
@@ -35,17 +33,17 @@ pub(crate) struct Record {
     row: Row,
 }
 
-/// Where the projected row lies in the event's JSON.
+/// The range of the projected row in the event's JSON.
 #[derive(Debug)]
 enum Row {
     /// The event has no JSON row, or its row is the properties.
     Properties,
-    /// The value at `value`, without the `cut` bytes behind its first `head` bytes.
+    /// The bytes in `value`, without the `cut` bytes after the first `head` bytes.
     Value { value: Range<usize>, head: usize, cut: usize },
 }
 
 impl Record {
-    /// Checks and writes an event.
+    /// Checks and serializes an event.
     pub(crate) fn new(event: &Event) -> Result<Self, Error> {
         check(event).map_err(|reason| Error::Invalid { event: event.name(), reason })?;
         let json = shallow_json(event)
@@ -68,12 +66,12 @@ impl Record {
         Ok(Self { json, properties, row })
     }
 
-    /// What the log keeps, and what clients receive as `properties`.
+    /// The JSON for the log and for the `properties` that clients receive.
     pub(crate) fn properties(&self) -> &[u8] {
         &self.json[self.properties.clone()]
     }
 
-    /// How much memory the record takes.
+    /// The size of the JSON.
     pub(crate) fn len_bytes(&self) -> usize {
         self.json.len()
     }
@@ -120,15 +118,15 @@ fn value(json: &[u8], [before, head, cut]: [&str; 3], after: &str) -> Row {
             && json.ends_with(after.as_bytes())
             && middle.starts_with(head.as_bytes())
             && middle[head.len()..].starts_with(cut.as_bytes()),
-        "the ids are plain and stand first in the JSON of messages and parts"
+        "the ids are plain and at the start of the JSON of messages and parts"
     );
     Row::Value { value: before.len()..json.len() - after.len(), head: head.len(), cut: cut.len() }
 }
 
-/// Says what makes an event unfit to be stored.
+/// Checks whether an event can be stored.
 ///
-/// Ids that arrived inside other JSON have not been checked before; a number that
-/// is not finite would be written as `null` and never be read again.
+/// Ids inside other JSON were not checked before, and a number that is not finite would be stored as an unreadable
+/// `null`.
 fn check(event: &Event) -> Result<(), String> {
     session_id(event.session_id())?;
     match event {
@@ -236,7 +234,7 @@ fn same(kind: &str, event: &str, value: &str) -> Result<(), String> {
     if event == value {
         return Ok(());
     }
-    Err(format!("it names {kind} `{event}`, its value {kind} `{value}`"))
+    Err(format!("it is for {kind} `{event}`, but its value is for {kind} `{value}`"))
 }
 
 fn check_finite(name: &str, number: f64) -> Result<(), String> {
@@ -247,7 +245,7 @@ fn check_number(name: &str, number: u64) -> Result<(), String> {
     if number <= MAX_NUMBER { Ok(()) } else { Err(format!("`{name}` is {number}, more than {MAX_NUMBER}")) }
 }
 
-/// Compact JSON, or an error if it is nested so deeply that it could not be read back.
+/// Compact JSON, or an error if it is nested too deeply to be parsed.
 fn shallow_json(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     let mut json = Vec::with_capacity(USUAL_BYTES);
     let mut serializer = serde_json::Serializer::with_formatter(&mut json, Shallow { depth: 0 });
@@ -308,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rows_json_is_the_value_without_its_ids() {
+    fn the_json_of_a_row_is_the_value_without_its_ids() {
         check_row(
             json!({"type": "message.updated", "properties": {"sessionID": "ses_1", "info": {
                 "id": "msg_1", "sessionID": "ses_1", "role": "user", "time": {"created": 5},
@@ -351,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_read_back_is_refused() {
+    fn an_event_that_could_not_be_read_back_is_rejected() {
         let part = |id: &str, session: &str, metadata: Value| {
             json!({"type": "message.part.updated", "properties": {"sessionID": "ses_1", "time": 7, "part": {
                 "id": id, "sessionID": session, "messageID": "msg_1",
@@ -361,7 +359,7 @@ mod tests {
         check_invalid(part("msg_1", "ses_1", Value::Null), "must start with `prt_`");
         check_invalid(
             part("prt_1", "ses_2", Value::Null),
-            "names session `ses_1`, its value session `ses_2`",
+            "for session `ses_1`, but its value is for session `ses_2`",
         );
         let deep = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
         check_invalid(part("prt_1", "ses_1", deep(98)), "nested more than 100 levels");

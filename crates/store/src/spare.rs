@@ -1,21 +1,21 @@
-//! Room for answers that is used again.
+//! A reusable buffer for responses.
 //!
-//! Memory that is new to a process is handed out by the system page by page, which for a long transcript costs as much as
-//! copying it. So one buffer is kept between two answers.
+//! Fresh memory is provided by the system page by page, which for a long transcript costs as much as copying it. So one
+//! buffer is kept between responses.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How large a buffer is kept; a larger one is given back to the system.
+/// The largest buffer that is kept. Larger ones are freed.
 const MAX_KEPT_BYTES: usize = 1024 * 1024;
 
-/// The buffer that nobody uses, if there is one.
+/// The unused buffer, if there is one.
 #[derive(Default)]
 pub(crate) struct Spare(Mutex<Vec<u8>>);
 
 impl Spare {
-    /// An empty buffer with room for this much at least.
+    /// An empty buffer with at least this capacity.
     pub(crate) fn take(&self, bytes: usize) -> Vec<u8> {
         let mut buffer = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         buffer.reserve(bytes);
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_buffer_within_the_bound_is_used_again_and_empty() {
+    fn the_largest_buffer_within_the_limit_is_reused_empty() {
         let spare = Arc::new(Spare::default());
         let used = |bytes: usize| drop(Json::new(spare.take(bytes), &spare));
         used(1000);
@@ -84,6 +84,6 @@ mod tests {
         let kept = spare.take(0);
         assert!(kept.is_empty() && kept.capacity() >= 5000, "{}", kept.capacity());
         drop(Json::new(vec![7; MAX_KEPT_BYTES + 1], &spare));
-        assert_eq!(spare.take(0).capacity(), 0, "what is too large is given back");
+        assert_eq!(spare.take(0).capacity(), 0, "a buffer above the limit is freed");
     }
 }

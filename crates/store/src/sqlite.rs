@@ -1,6 +1,6 @@
-//! The store on SQLite: one thread that writes, a few connections that read.
+//! The SQLite backend: one writing thread and a few reading connections.
 //!
-//! Nothing above this file knows SQL. Several processes may use one file at the same time.
+//! SQL is only used below this module. Several processes can use one file at the same time.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,46 +42,46 @@ mod tail;
 mod watch;
 mod writer;
 
-/// How many events one append may have.
+/// The maximum number of events in one append.
 const MAX_APPEND_EVENTS: usize = 10_000;
 
-/// How large the events of one append may be together, as JSON.
+/// The maximum size of the events in one append, as JSON.
 const MAX_APPEND_BYTES: usize = 64 * 1024 * 1024;
 
-/// How large the appends that wait for the writer may be together, as JSON.
+/// The maximum size of the queued appends, as JSON.
 const MAX_QUEUED_KIB: usize = 128 * 1024;
 
-/// How many requests wait for the writer.
+/// The maximum number of queued requests.
 const MAX_QUEUED: usize = 1024;
 
-/// How long a request waits for its turn; once it is taken, the database's own timeout holds.
+/// How long a request waits in the queue. After that the database's own timeout applies.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long closing waits for what was asked before it.
+/// How long closing waits for the queued requests.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A store's file, opened. Clones share it; the last one closes it.
+/// An open store file. Clones share it; the last one closes it.
 #[derive(Clone)]
 pub(crate) struct Sqlite(Arc<Inner>);
 
 struct Inner {
     path: PathBuf,
     commands: mpsc::Sender<Command>,
-    /// One permit a KiB of waiting appends.
+    /// One permit per KiB of queued appends.
     room: Arc<Semaphore>,
-    /// Absent in memory, where the writer's connection is the only one there can be.
+    /// `None` in memory, where the writer's connection is the only one.
     readers: Option<Readers>,
     spare: Arc<Spare>,
     node: Arc<Node>,
     feed: Arc<Feed>,
-    /// Absent in memory, where nobody else can write.
+    /// `None` in memory, where no other process can write.
     tail: Option<Arc<Tail>>,
-    /// What was saved, if the file was damaged.
+    /// The result of the repair, if the file was damaged.
     salvage: Option<Salvage>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// Ends the feed with the writer, however that ends.
+/// Closes the feed when the writer ends, even by a panic.
 struct CloseFeed(Arc<Feed>);
 
 impl Drop for CloseFeed {
@@ -91,14 +91,14 @@ impl Drop for CloseFeed {
 }
 
 impl Sqlite {
-    /// Opens or creates a file, on the thread that will write to it.
+    /// Opens or creates a file, on the writing thread.
     pub(crate) async fn open(path: &Path, stamps: Stamps, feed: Arc<Feed>) -> Result<Self, Error> {
         let (at, path) = (path.to_owned(), path.to_owned());
         let now_ms = stamps.clock.now_ms();
         Self::start(path, Some(Readers::new()), stamps, feed, move || open::file(&at, now_ms)).await
     }
 
-    /// An empty store that ends with the process.
+    /// An empty store in memory.
     pub(crate) async fn in_memory(stamps: Stamps, feed: Arc<Feed>) -> Result<Self, Error> {
         Self::start(PathBuf::from(":memory:"), None, stamps, feed, open::memory).await
     }
@@ -113,7 +113,7 @@ impl Sqlite {
         let (commands, received) = mpsc::channel(MAX_QUEUED);
         let (opened, answer) = oneshot::channel();
         let at = path.clone();
-        let node = Arc::new(if readers.is_some() { Node::beside(&path) } else { Node::alone() });
+        let node = Arc::new(if readers.is_some() { Node::for_database(&path) } else { Node::in_memory() });
         let tail = readers
             .is_some()
             .then(|| Arc::new(Tail::new(path.clone(), Arc::clone(&feed), Arc::clone(&node))));
@@ -122,15 +122,15 @@ impl Sqlite {
             let _closing = CloseFeed(Arc::clone(&feed));
             match open() {
                 Ok(Opened { connection, in_use, salvage, last_position }) => {
-                    // The file is not replaced under a store that uses it.
+                    // Prevents a repair from replacing the file while it is in use.
                     let _in_use = in_use;
                     feed.begin_after(last_position);
-                    // A caller that has gone away has dropped the sender too, and the writer ends.
+                    // If the caller has stopped waiting, the sender is dropped and the writer ends.
                     drop(opened.send(Ok(salvage)));
                     Writer { path: at, connection, stamps, feed, node: owner, received }.run();
                 }
                 Err(fault) => {
-                    // Nobody waits for the reason any more.
+                    // The caller may have stopped waiting.
                     drop(opened.send(Err(fault.at(&at))));
                 }
             }
@@ -169,7 +169,7 @@ impl Sqlite {
     }
 
     fn threads(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
-        // A list of threads is whole after any panic.
+        // A list of threads is consistent after any panic.
         self.0.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -199,7 +199,7 @@ impl Sqlite {
         Error::Busy { path: self.0.path.clone() }
     }
 
-    /// Runs something on the writer's thread, between transactions.
+    /// Runs a function on the writer's thread, between transactions.
     async fn on_writer<T: Send + 'static>(
         &self,
         run: impl FnOnce(&mut Connection) -> Result<T, Fault> + Send + 'static,
@@ -207,7 +207,7 @@ impl Sqlite {
         let (reply, answer) = oneshot::channel();
         let path = self.0.path.clone();
         let run = move |connection: &mut Connection| {
-            // Whoever asked may have stopped waiting.
+            // The caller may have stopped waiting.
             drop(reply.send(run(connection).map_err(|fault| fault.at(&path))));
         };
         self.send(Command::Run(Box::new(run))).await?;
@@ -222,17 +222,17 @@ impl Drop for Inner {
 }
 
 impl Inner {
-    /// Lets the thread see that the feed has ended.
+    /// Wakes the tail thread after the feed has ended.
     fn wake_tail(&self) {
         if let Some(tail) = &self.tail {
             tail.wake();
         }
     }
 
-    /// Remembers for the next start that the file is damaged.
+    /// Marks the file for repair at the next start if an error shows damage.
     fn remember_damage<T>(&self, outcome: Result<T, Error>) -> Result<T, Error> {
         if self.readers.is_some() && outcome.as_ref().is_err_and(Error::is_damage) {
-            damage::note(&self.path);
+            damage::mark(&self.path);
         }
         outcome
     }

@@ -1,38 +1,38 @@
-//! Events that go from one store to another, as they are logged.
+//! Logged events that are exchanged between stores.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A logged event as another store told it.
+/// An event from another store.
 ///
-/// Events of one session are taken in their order and without gaps; see
+/// The events of a session must be in order and without gaps; see
 /// [`Store::replay_foreign`](crate::Store::replay_foreign).
 #[derive(Debug, Clone, Deserialize)]
 pub struct Incoming {
-    /// The event's id, which it keeps.
+    /// The event's id, which is kept.
     pub id: String,
     /// The session.
     #[serde(rename = "aggregateID")]
     pub aggregate_id: String,
-    /// Its place in the session's log.
+    /// Its position in the session's log.
     pub seq: u64,
-    /// Its name and the version of its shape, such as `message.updated.1`.
+    /// Its name and schema version, such as `message.updated.1`.
     #[serde(rename = "type")]
     pub kind: String,
     /// Its properties.
     pub data: Box<RawValue>,
 }
 
-/// A logged event as another store is told.
+/// An event for another store.
 #[derive(Debug, Clone, Serialize)]
 pub struct Logged {
     /// The event's id.
     pub id: String,
     /// The session.
     pub aggregate_id: String,
-    /// Its place in the session's log.
+    /// Its position in the session's log.
     pub seq: u64,
-    /// Its name and the version of its shape.
+    /// Its name and schema version.
     #[serde(rename = "type")]
     pub kind: String,
     /// Its properties.

@@ -1,21 +1,20 @@
-//! Reads events as any version of the program has stored them.
+//! Decodes events that any version of the program has stored.
 //!
-//! When an event's shape changes, its version rises, the function that turns the
-//! former shape into the new one is added to the table, and a stored row of the
-//! former shape is kept in the fixtures for ever.
+//! When the schema of an event changes, its version is increased, a function that converts the old schema is added to the
+//! table, and a stored row of the old schema stays in the fixtures forever.
 
 use codewright_proto::Event;
 use serde_json::Value;
 
 use crate::Error;
 
-/// Turns the properties of one version into those of the next.
+/// Converts the properties of one version to the next.
 type Upcast = fn(Value) -> Value;
 
-/// The event's name, the version it turns away from, and how.
+/// The event's name, the old version and the conversion.
 const UPCASTS: &[(&str, u32, Upcast)] = &[];
 
-/// Reads an event from its stored type, such as `message.updated.1`, and properties.
+/// Decodes an event from its stored type, such as `message.updated.1`, and its properties.
 pub(crate) fn decode(kind: &str, data: &str) -> Result<Event, Error> {
     decode_with(UPCASTS, kind, data)
 }
@@ -25,9 +24,9 @@ fn decode_with(upcasts: &[(&str, u32, Upcast)], kind: &str, data: &str) -> Resul
     let custom = |message| unreadable(serde::de::Error::custom(message));
     let (name, version) = kind.rsplit_once('.').ok_or_else(|| custom("the type has no version"))?;
     let mut version: u32 = version.parse().map_err(|_| custom("the version is not a number"))?;
-    // The name is put into JSON below and may have come from another program.
+    // The name is inserted into JSON below, and another program may have written it.
     if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.') {
-        return Err(custom("the name has characters that no name has"));
+        return Err(custom("the name has invalid characters"));
     }
     let step = |version| upcasts.iter().find(|(of, from, _)| *of == name && *from == version);
     let event: Event = if step(version).is_some() {
@@ -53,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_older_shape_is_lifted_step_by_step() {
+    fn an_old_schema_is_converted_step_by_step() {
         let upcasts: &[(&str, u32, Upcast)] = &[("message.removed", 0, |mut properties| {
             properties["messageID"] = properties["message"].take();
             properties
@@ -61,11 +60,11 @@ mod tests {
         let data = r#"{"sessionID":"ses_1","message":"msg_1"}"#;
         let event = decode_with(upcasts, "message.removed.0", data).expect("readable");
         assert_eq!(event.name(), "message.removed");
-        decode_with(&[], "message.removed.0", data).expect_err("without its step it cannot be read");
+        decode_with(&[], "message.removed.0", data).expect_err("without its conversion it cannot be decoded");
     }
 
     #[test]
-    fn what_is_unknown_is_named() {
+    fn an_unknown_type_is_reported() {
         let data = r#"{"sessionID":"ses_1","messageID":"msg_1"}"#;
         decode("message.removed.1", data).expect("readable");
         for kind in ["message.removed.2", "message.removed", "nothing.1", "message.\"removed.1", "", "."] {

@@ -1,7 +1,7 @@
-//! The loop: what comes in is applied, what is to be done is begun, what changed is drawn.
+//! The main loop: applies messages to the state, starts commands and draws frames.
 //!
-//! Frames are drawn only when something changed, sixty a second at most, but what the user does is
-//! shown at once; while nothing happens nothing wakes up.
+//! A frame is drawn only if something changed, at most sixty times a second. Input of the user is drawn
+//! at once. No timer runs while nothing changes.
 
 use std::io;
 use std::time::Duration;
@@ -22,41 +22,42 @@ use crate::terminal::Terminal;
 use crate::update::update;
 use crate::{Error, local};
 
-/// How long a frame stands at least, unless the user did something.
+/// The shortest time between two frames, unless the user did something.
 const FRAME: Duration = Duration::from_millis(16);
-/// How long a frame stands in any case: keys may come from a program.
+/// The shortest time between two frames in any case, because a program may send keys quickly.
 const SHORTEST_FRAME: Duration = Duration::from_millis(4);
-/// How many messages wait for the loop at most; who has more waits.
+/// The capacity of the message channel; senders wait when it is full.
 const MAX_WAITING: usize = 1_024;
-/// How many messages are applied before a frame is drawn, and for how long.
+/// How many messages are applied before a frame is drawn.
 const MAX_AT_ONCE: usize = 2_048;
+/// How long messages are applied before a frame is drawn.
 const MAX_AT_ONCE_TIME: Duration = Duration::from_millis(4);
 
-/// What a program is told that was stopped and goes on.
+/// The signal that a stopped program receives when it continues.
 const SIGCONT: i32 = nix::sys::signal::Signal::SIGCONT as i32;
 
-/// How the client ended.
+/// The result of running the client.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ended {
-    /// The session that was on the screen: its id and its title.
+    /// The id and the title of the session on the screen.
     pub session: Option<(String, String)>,
-    /// The signal that ended it.
+    /// The signal that ended the client.
     pub signal: Option<u8>,
 }
 
-/// Opens the client on this terminal and runs it to its end.
+/// Runs the client on this terminal until it ends.
 pub async fn run(client: Client, options: Options, clock: Clock) -> Result<Ended, Error> {
     let files = Files::new(options.state.clone());
     let (choices, broken) = files.choices();
-    let (themes, wrong) = local::themes(&options.themes);
+    let (themes, warnings) = local::themes(&options.themes);
     let mouse = options.config["mouse"].as_bool().or(choices.mouse).unwrap_or(true);
     let mut state = State::new(options, choices, themes, clock.now_ms());
     state.prompt.history = files.history();
-    for note in broken.into_iter().chain(wrong) {
+    for note in broken.into_iter().chain(warnings) {
         state.warn(note);
     }
     let signals = Signals::new().map_err(Error::Terminal)?;
-    let terminal = Terminal::take(&state.options, mouse).map_err(Error::Terminal)?;
+    let terminal = Terminal::open(&state.options, mouse).map_err(Error::Terminal)?;
     let (sender, receiver) = mpsc::channel(MAX_WAITING);
     let runner = Runner::new(client, state.options.first.clone(), sender);
     let app = App {
@@ -82,25 +83,25 @@ struct App {
     terminal: Terminal,
     runner: Runner,
     receiver: mpsc::Receiver<Msg>,
-    /// The keyboard; none while another program has it.
+    /// The input of the terminal; `None` while another program uses the terminal.
     input: Option<EventStream>,
     signals: Signals,
     resumed: UnixSignal,
     files: Files,
     clock: Clock,
     dirty: bool,
-    /// The user did something that is not shown yet.
+    /// Whether the user did something that is not drawn yet.
     urgent: bool,
     drawn: Option<Instant>,
     quit: bool,
 }
 
-/// What woke the loop.
+/// The event that woke the loop.
 enum Woken {
     Input(Option<io::Result<Event>>),
     Msg(Option<Msg>),
     Time,
-    /// The program was stopped by others and goes on: the terminal was somebody else's meanwhile.
+    /// The program continues after it was stopped; another program used the terminal meanwhile.
     Resumed,
     Signal(u8),
 }
@@ -113,12 +114,12 @@ impl App {
             self.draw()?;
             match self.wait().await {
                 Woken::Input(Some(event)) => self.event(event?).await?,
-                // The terminal is gone.
+                // The terminal was closed.
                 Woken::Input(None) | Woken::Msg(None) => break,
                 Woken::Msg(Some(msg)) => self.messages(msg).await?,
                 Woken::Time if self.dirty => {}
                 Woken::Time => self.apply(Msg::Tick).await?,
-                Woken::Resumed => self.retake()?,
+                Woken::Resumed => self.resume()?,
                 Woken::Signal(signal) => {
                     ended.signal = Some(signal);
                     break;
@@ -134,7 +135,7 @@ impl App {
         let until = self.next_wake();
         let Some(input) = &mut self.input else { return Woken::Time };
         tokio::select! {
-            // Whoever types comes first, however much there is to hear.
+            // Input comes first, however many messages the server sends.
             biased;
             event = input.next() => Woken::Input(event),
             signal = self.signals.next() => Woken::Signal(signal),
@@ -144,7 +145,7 @@ impl App {
         }
     }
 
-    /// When something is to be drawn, or changes by itself.
+    /// Returns the time of the next frame or of the next change that time causes.
     fn next_wake(&self) -> Option<Instant> {
         let now = Instant::now();
         if self.dirty {
@@ -154,7 +155,7 @@ impl App {
         Some(now + Duration::from_millis(change.saturating_sub(self.clock.now_ms()).max(1)))
     }
 
-    /// How long the last frame stands.
+    /// Returns the shortest time until the next frame.
     fn frame(&self) -> Duration {
         if self.urgent { SHORTEST_FRAME } else { FRAME }
     }
@@ -181,7 +182,7 @@ impl App {
         self.apply(msg).await
     }
 
-    /// Applies a message and those that wait behind it.
+    /// Applies a message and the messages queued after it.
     async fn messages(&mut self, first: Msg) -> io::Result<()> {
         let mut next = Some(first);
         let begun = Instant::now();
@@ -208,24 +209,28 @@ impl App {
         Ok(())
     }
 
-    /// Does what concerns the terminal and the user's files; the rest asks the server.
+    /// Executes a command. Commands for the server are started in the background.
     async fn execute(&mut self, cmd: Cmd) -> io::Result<()> {
         match cmd {
             Cmd::Quit => self.quit = true,
             Cmd::Title(title) => self.terminal.set_title(&title)?,
             Cmd::Mouse(on) => self.terminal.set_mouse(on)?,
             Cmd::Copy(text) => {
-                let handed = self.terminal.copy(&text)?;
-                self.runner.begin(Cmd::CopyToDesk { text, handed, desks: self.state.options.desks.clone() });
+                let via_terminal = self.terminal.copy(&text)?;
+                self.runner.begin(Cmd::CopyToDesktop {
+                    text,
+                    via_terminal,
+                    desktops: self.state.options.desktops.clone(),
+                });
             }
             Cmd::Save(choices) => {
                 if let Err(error) = self.files.save(&choices) {
-                    self.state.warn(format!("your choices could not be kept: {error}"));
+                    self.state.warn(format!("cannot save your choices: {error}"));
                 }
             }
             Cmd::Remember(text) => {
                 if let Err(error) = self.files.remember(&text) {
-                    self.state.warn(format!("the prompt could not be kept: {error}"));
+                    self.state.warn(format!("cannot save the prompt: {error}"));
                 }
             }
             Cmd::Edit { text, then } => self.edit(&text, then).await?,
@@ -235,45 +240,45 @@ impl App {
         Ok(())
     }
 
-    /// Lets the user write in an editor.
+    /// Opens a text in the user's editor.
     async fn edit(&mut self, text: &str, then: Edited) -> io::Result<()> {
         let Some(editor) = self.state.options.editor.clone() else {
-            self.state.warn("no editor is named: set VISUAL or EDITOR");
+            self.state.warn("no editor is configured: set VISUAL or EDITOR");
             return Ok(());
         };
         self.input = None;
-        self.terminal.lend();
+        self.terminal.suspend();
         let written = crate::runner::edit(&editor, text).await;
-        self.terminal.retake()?;
+        self.terminal.resume()?;
         self.input = Some(EventStream::new());
-        // An interrupt meanwhile was meant for the editor, which had the terminal.
+        // An interrupt during the edit was meant for the editor, which had the terminal.
         self.signals.forget_interrupts()?;
         self.dirty = true;
         let reply = match written {
             Ok(_) if then == Edited::Dropped => return Ok(()),
             Ok(text) => Reply::Edited(text),
-            Err(error) => Reply::Failed(format!("the editor `{editor}` could not be used: {error}")),
+            Err(error) => Reply::Failed(format!("the editor `{editor}` failed: {error}")),
         };
-        // What an editor left asks for nothing further.
+        // The update for an edited text returns no commands.
         drop(update(&mut self.state, Msg::Reply(reply), self.clock.now_ms()));
         Ok(())
     }
 
-    /// Stops until the shell lets the program go on.
+    /// Stops the program until the shell continues it.
     fn suspend(&mut self) -> io::Result<()> {
         self.input = None;
-        self.terminal.lend();
+        self.terminal.suspend();
         nix::sys::signal::raise(nix::sys::signal::Signal::SIGTSTP)?;
-        self.retake()?;
+        self.resume()?;
         self.resumed = signal(SignalKind::from_raw(SIGCONT))?;
         Ok(())
     }
 
-    /// Takes the terminal again, in whatever state it is.
-    fn retake(&mut self) -> io::Result<()> {
+    /// Sets the terminal up again, in whatever state it is.
+    fn resume(&mut self) -> io::Result<()> {
         self.input = None;
-        self.terminal.lend();
-        self.terminal.retake()?;
+        self.terminal.suspend();
+        self.terminal.resume()?;
         self.input = Some(EventStream::new());
         self.dirty = true;
         Ok(())
@@ -282,17 +287,17 @@ impl App {
 
 impl Drop for App {
     fn drop(&mut self) {
-        self.terminal.lend();
+        self.terminal.suspend();
     }
 }
 
-/// Whether a message changes what is on the screen.
+/// Whether a message changes the screen.
 fn matters(state: &State, msg: &Msg) -> bool {
     let Msg::Notice(notice) = msg else { return true };
     let Notice { fact, .. } = notice.as_ref();
     match fact {
         Fact::Signal(Signal::ServerHeartbeat {} | Signal::ServerConnected {}) => false,
-        // Of other sessions only their state is shown.
+        // Texts of other sessions are not on the screen.
         Fact::Signal(Signal::PartDelta { session_id, .. }) => state.session_id() == Some(session_id),
         Fact::Event(_) | Fact::Signal(_) => true,
     }
@@ -314,7 +319,7 @@ impl Signals {
         })
     }
 
-    /// Hears only the interrupts that come from now on.
+    /// Discards the interrupts received so far.
     fn forget_interrupts(&mut self) -> io::Result<()> {
         self.interrupt = signal(SignalKind::interrupt())?;
         Ok(())
@@ -334,7 +339,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_interrupt_of_an_editor_does_not_end_the_client() {
+    async fn an_interrupt_for_the_editor_does_not_end_the_client() {
         let mut signals = Signals::new().unwrap();
         let mut other = signal(SignalKind::interrupt()).unwrap();
         nix::sys::signal::raise(nix::sys::signal::Signal::SIGINT).unwrap();

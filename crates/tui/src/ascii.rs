@@ -1,4 +1,4 @@
-//! Pictures for terminals that know no letters but ASCII.
+//! ASCII replacements for characters, for terminals that can display only ASCII.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,8 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::wrap;
 
-/// The nearest that a cell of ASCII has; a letter that it has not at all is a question mark.
-fn picture(symbol: &str) -> &'static str {
+/// Returns the ASCII character that looks most like a symbol, or a question mark.
+fn replacement(symbol: &str) -> &'static str {
     match symbol {
         "─" | "━" | "▀" | "▄" | "–" | "—" | "‐" => "-",
         "│" | "┃" | "╹" | "▌" | "▐" => "|",
@@ -37,7 +37,7 @@ fn picture(symbol: &str) -> &'static str {
     }
 }
 
-/// A text, cell by cell.
+/// Replaces the characters of a text. The width does not change.
 pub(crate) fn text(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return text.into();
@@ -47,24 +47,24 @@ pub(crate) fn text(text: &str) -> Cow<'_, str> {
         if grapheme.is_ascii() {
             drawn.push_str(grapheme);
         } else {
-            drawn.push_str(&picture(grapheme).repeat(wrap::width(grapheme)));
+            drawn.push_str(&replacement(grapheme).repeat(wrap::width(grapheme)));
         }
     }
     drawn.into()
 }
 
-/// A whole screen.
+/// Replaces the characters of a screen.
 pub(crate) fn screen(buffer: &mut Buffer) {
     let mut covered = 0;
     for cell in &mut buffer.content {
         if covered > 0 {
-            // The cell belonged to the wide letter before it.
+            // The cell belongs to the wide character before it.
             covered -= 1;
             cell.set_symbol("?");
         } else if !cell.symbol().is_ascii() {
             covered = wrap::width(cell.symbol()).saturating_sub(1);
-            let picture = picture(cell.symbol());
-            cell.set_symbol(picture);
+            let replacement = replacement(cell.symbol());
+            cell.set_symbol(replacement);
         }
     }
 }

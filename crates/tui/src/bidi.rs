@@ -1,9 +1,8 @@
-//! Text that is read from right to left, in the order in which a terminal's cells are drawn.
+//! Converts right-to-left text to visual order, the order of a terminal's cells.
 //!
-//! Terminals put cells down from left to right; some turn lines around by themselves, and
-//! are told not to (`ESC [ 8 l`), because they would turn borders and neighbouring columns
-//! with them. So each piece of text is put into its order here, after it was broken into
-//! lines and before anything stands beside it: nothing outside of the piece can move.
+//! Some terminals reorder whole lines themselves. This is switched off (`ESC [ 8 l`), because it would also
+//! reorder borders and columns. Instead, each text is reordered here, after it was wrapped and before
+//! anything is put next to it.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,16 +14,16 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::wrap;
 
-/// Which way a paragraph is read.
+/// The base direction of a paragraph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Base {
-    /// As code and outputs are.
+    /// Left to right, for code and outputs.
     Left,
-    /// As the first letter says.
-    Told,
+    /// The direction of the first letter.
+    FirstLetter,
 }
 
-/// Whether there may be letters that are read from right to left.
+/// Whether a text contains right-to-left letters.
 pub(crate) fn is_needed(text: &str) -> bool {
     !text.is_ascii() && text.chars().any(is_right_to_left)
 }
@@ -34,7 +33,7 @@ fn is_right_to_left(c: char) -> bool {
         | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}')
 }
 
-/// The pieces of a text from left to right, and whether each is read from the right.
+/// Returns the runs of a text in visual order, and whether each is right-to-left.
 fn runs(text: &str, level: Option<Level>) -> Vec<(Range<usize>, bool)> {
     let info = BidiInfo::new(text, level);
     let mut pieces = Vec::new();
@@ -53,10 +52,10 @@ fn level(base: Base, paragraph: &str) -> Level {
         let letter = paragraph.chars().find(|c| c.is_alphabetic());
         letter.is_some_and(is_right_to_left)
     };
-    if base == Base::Told && first() { Level::rtl() } else { Level::ltr() }
+    if base == Base::FirstLetter && first() { Level::rtl() } else { Level::ltr() }
 }
 
-/// A bracket as it looks when it is read from the other side.
+/// Returns the mirror image of a bracket.
 fn mirrored(grapheme: &str) -> &str {
     match grapheme {
         "(" => ")",
@@ -75,13 +74,13 @@ fn mirrored(grapheme: &str) -> &str {
     }
 }
 
-/// A short text on its own, in the order of cells.
-pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+/// Returns a text of one line in visual order.
+pub(crate) fn visual_text(text: &str) -> Cow<'_, str> {
     if !is_needed(text) {
         return text.into();
     }
     let mut drawn = String::with_capacity(text.len());
-    for (run, turned) in runs(text, Some(level(Base::Told, text))) {
+    for (run, turned) in runs(text, Some(level(Base::FirstLetter, text))) {
         if turned {
             text[run].graphemes(true).rev().map(mirrored).for_each(|grapheme| drawn.push_str(grapheme));
         } else {
@@ -91,18 +90,18 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     drawn.into()
 }
 
-/// Lines of one paragraph, each in the order of cells.
-pub(crate) fn ordered(lines: Vec<Line<'static>>, base: Base) -> Vec<Line<'static>> {
+/// Returns the lines of a paragraph in visual order.
+pub(crate) fn visual_order(lines: Vec<Line<'static>>, base: Base) -> Vec<Line<'static>> {
     let has_some = lines.iter().flat_map(|line| &line.spans).any(|span| is_needed(&span.content));
     if !has_some {
         return lines;
     }
     let whole: String = lines.iter().flat_map(|line| &line.spans).map(|span| span.content.as_ref()).collect();
     let level = level(base, &whole);
-    lines.into_iter().map(|line| ordered_line(line, level)).collect()
+    lines.into_iter().map(|line| visual_line(line, level)).collect()
 }
 
-fn ordered_line(line: Line<'static>, level: Level) -> Line<'static> {
+fn visual_line(line: Line<'static>, level: Level) -> Line<'static> {
     let text: String = line.spans.iter().map(|span| span.content.as_ref()).collect();
     let mut ends: Vec<(usize, Style)> = Vec::with_capacity(line.spans.len());
     for span in &line.spans {
@@ -130,19 +129,19 @@ fn ordered_line(line: Line<'static>, level: Level) -> Line<'static> {
     Line { spans, ..line }
 }
 
-/// The cell at which a cursor stands that is before a byte of a text.
+/// Returns the column of a cursor that is before a byte of a text.
 pub(crate) fn column(text: &str, byte: usize) -> usize {
     if !is_needed(text) {
         return wrap::width(&text[..byte.min(text.len())]);
     }
-    let level = level(Base::Told, text);
+    let level = level(Base::FirstLetter, text);
     let mut column = 0;
     let mut end = 0;
     for (run, turned) in runs(text, Some(level)) {
         let inside = &text[run.clone()];
         if run.contains(&byte) {
             let before = wrap::width(&inside[..byte - run.start]);
-            // What is written next in such a run stands at the left of what is there.
+            // In a right-to-left run the next letter appears at the left.
             return column + if turned { wrap::width(inside).saturating_sub(before + 1) } else { before };
         }
         if run.end == byte {
@@ -158,40 +157,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_put_into_the_order_of_cells() {
+    fn text_is_converted_to_visual_order() {
         for (text, drawn) in [
             ("plain ä 漢字", "plain ä 漢字"),
             // Hebrew alone: the last letter is at the left.
             ("שלום", "םולש"),
             ("say שלום now", "say םולש now"),
-            // A right-to-left paragraph with a word from the left.
+            // A right-to-left paragraph with a left-to-right word.
             ("שלום world", "world םולש"),
             // Numbers keep their order.
             ("מחיר 123 שח", "חש 123 ריחמ"),
-            // Brackets open to the other side.
+            // Brackets are mirrored.
             ("אב (גד) הו", "וה (דג) בא"),
             ("العربية", "ةيبرعلا"),
             // A mark stays with its letter.
             ("בָּא", "אבָּ"),
             ("א👩‍👩‍👧ב", "ב👩‍👩‍👧א"),
         ] {
-            assert_eq!(shown(text), drawn, "{text:?}");
-            assert_eq!(wrap::width(&shown(text)), wrap::width(text), "{text:?}");
+            assert_eq!(visual_text(text), drawn, "{text:?}");
+            assert_eq!(wrap::width(&visual_text(text)), wrap::width(text), "{text:?}");
         }
     }
 
     #[test]
-    fn styles_go_with_their_letters_and_code_is_read_from_the_left() {
+    fn letters_keep_their_styles_and_code_is_left_to_right() {
         let bold = Style::new().bold();
         let line = Line::from(vec![Span::raw("אב"), Span::styled("גד", bold), Span::raw(" x")]);
-        let told = ordered(vec![line.clone()], Base::Told).remove(0);
-        assert_eq!(told.spans, [Span::raw("x "), Span::styled("דג", bold), Span::raw("בא")]);
-        let code = ordered(vec![line], Base::Left).remove(0);
+        let text = visual_order(vec![line.clone()], Base::FirstLetter).remove(0);
+        assert_eq!(text.spans, [Span::raw("x "), Span::styled("דג", bold), Span::raw("בא")]);
+        let code = visual_order(vec![line], Base::Left).remove(0);
         assert_eq!(code.spans, [Span::styled("דג", bold), Span::raw("בא x")]);
     }
 
     #[test]
-    fn the_cursor_stands_where_the_next_letter_will() {
+    fn the_cursor_is_where_the_next_letter_appears() {
         assert_eq!(column("ab", 1), 1);
         assert_eq!(column("ab", 2), 2);
         assert_eq!(column("שלום", 0), 3);
@@ -216,7 +215,7 @@ mod tests {
                 letters.sort_unstable();
                 letters
             };
-            assert_eq!(sorted(&shown(&text)), sorted(&text), "{text:?}");
+            assert_eq!(sorted(&visual_text(&text)), sorted(&text), "{text:?}");
             for (at, _) in text.char_indices() {
                 assert!(column(&text, at) <= wrap::width(&text), "{text:?} {at}");
             }

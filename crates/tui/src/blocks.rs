@@ -1,29 +1,28 @@
-//! A growing Markdown text, cut into blocks that no longer change.
+//! Splits a growing Markdown text into blocks.
 //!
-//! Each line is read once. A block ends at a blank line that something unindented
-//! follows, at a code fence, or when it has become long; only the last block can still
-//! change. So a text of any length costs what its length is, however it arrives, and
-//! what is shown of it costs what is on the screen.
+//! A block ends at a blank line before an unindented line, at a code fence, or when it is long. Only the
+//! last block can change. Each line is read once, so the cost is linear in the length of the text, and
+//! drawing costs as much as the visible blocks.
 
 use std::ops::Range;
 
 use crate::highlight::{self, Inside};
 
-/// How long a block may become before it is cut.
+/// The length after which a block is cut.
 const MAX_BLOCK_BYTES: usize = 8 * 1024;
-/// How many lines of code make a block.
+/// The number of lines of code in a block.
 const CODE_LINES: usize = 40;
 
-/// What a block is.
+/// The kind of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Markdown but code between fences.
+    /// Markdown, except code between fences.
     Prose,
     /// Lines between fences.
     Code {
-        /// What the fence named.
+        /// The language of the fence.
         language: Box<str>,
-        /// What the first line begins in.
+        /// The state of the highlighter at the first line.
         inside: Inside,
     },
 }
@@ -31,10 +30,10 @@ pub(crate) enum Kind {
 /// One block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// Where it is in the text.
+    /// The bytes of the text.
     pub(crate) range: Range<usize>,
     pub(crate) kind: Kind,
-    /// Whether it goes on where the block before ended, without a blank line between.
+    /// Whether it continues the previous block without a blank line.
     pub(crate) continues: bool,
 }
 
@@ -49,16 +48,16 @@ struct Fence {
 pub(crate) struct Blocks {
     done: Vec<Block>,
     open: Block,
-    /// The fence that the open block of code ends with.
+    /// The fence of the open code block.
     fence: Option<Fence>,
-    /// A fence within a list, which is part of the list.
+    /// The fence of code inside a list, which is part of the list.
     inner: Option<Fence>,
     lines: usize,
     blank: bool,
     has_text: bool,
-    /// Where the line that is not yet whole begins.
+    /// The start of the unfinished line.
     line: usize,
-    /// Up to where it is known to hold no newline.
+    /// The unfinished line has no newline before this position.
     scanned: usize,
 }
 
@@ -79,7 +78,7 @@ impl Default for Blocks {
 }
 
 impl Blocks {
-    /// The blocks of a whole text.
+    /// Returns the blocks of a complete text.
     #[cfg(test)]
     pub(crate) fn of(text: &str) -> Self {
         let mut blocks = Self::default();
@@ -87,31 +86,31 @@ impl Blocks {
         blocks
     }
 
-    /// Reads what was added to the text.
+    /// Reads the text that was added.
     pub(crate) fn extend(&mut self, text: &str) {
         while let Some(newline) = text[self.scanned..].find('\n') {
             let end = self.scanned + newline + 1;
             let line = &text[self.line..end];
-            self.take(text, line);
+            self.read_line(text, line);
             self.line = end;
             self.scanned = end;
         }
         self.scanned = text.len();
         self.open.range.end = text.len();
         self.cut_long_line(text);
-        // The beginning of the fence that closes a block of code is none of the code.
+        // The start of a closing fence is not part of the code.
         let rest = &text[self.line..];
         if self.fence.as_ref().is_some_and(|fence| rest.trim().chars().all(|c| c == fence.mark)) {
             self.open.range.end = self.line;
         }
     }
 
-    /// How many blocks there are.
+    /// Returns the number of blocks.
     pub(crate) fn len(&self) -> usize {
         self.done.len() + usize::from(self.has_open())
     }
 
-    /// One of them.
+    /// Returns a block.
     pub(crate) fn get(&self, at: usize) -> Option<&Block> {
         self.done.get(at).or_else(|| (at == self.done.len() && self.has_open()).then_some(&self.open))
     }
@@ -125,11 +124,11 @@ impl Blocks {
         self.has_text || self.line < self.open.range.end
     }
 
-    fn take(&mut self, text: &str, line: &str) {
+    fn read_line(&mut self, text: &str, line: &str) {
         let start = self.line;
         let end = start + line.len();
         if self.fence.is_some() {
-            return self.take_code(text, line);
+            return self.read_code_line(text, line);
         }
         let indent = line.len() - line.trim_start().len();
         let trimmed = line.trim();
@@ -160,7 +159,7 @@ impl Blocks {
         self.has_text = true;
     }
 
-    fn take_code(&mut self, text: &str, line: &str) {
+    fn read_code_line(&mut self, text: &str, line: &str) {
         let start = self.line;
         let end = start + line.len();
         if self.fence.as_ref().is_some_and(|fence| closes(line.trim(), fence)) {
@@ -178,7 +177,7 @@ impl Blocks {
         }
     }
 
-    /// What code goes on as behind the open block.
+    /// Returns the kind of the block that continues the open block.
     fn code_after(&self, text: &str, end: usize) -> Kind {
         match &self.open.kind {
             Kind::Prose => Kind::Prose,
@@ -205,7 +204,7 @@ impl Blocks {
         self.has_text = false;
     }
 
-    /// A line without an end would be read again with each piece of it.
+    /// Cuts a very long line, because an unfinished line is read again with each addition.
     fn cut_long_line(&mut self, text: &str) {
         while text.len() - self.open.range.start > 2 * MAX_BLOCK_BYTES {
             let from = self.open.range.start.max(self.line);
@@ -262,7 +261,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
         assert_eq!(shown(text, &Blocks::of(text)), expected, "{text:?}");
-        // However it arrives, it is cut in the same places.
+        // The blocks are the same if the text arrives in pieces.
         let mut growing = Blocks::default();
         for (at, _) in text.char_indices().skip(1) {
             growing.extend(&text[..at]);
@@ -272,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn blank_lines_and_fences_cut() {
+    fn blank_lines_and_fences_end_blocks() {
         check("one\ntwo\n\nthree\n", &["prose: one\ntwo", "prose: three"]);
         check(
             "say\n```rust\nfn a() {}\n\nfn b() {}\n```\nend",
@@ -285,13 +284,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_indented_belongs_to_what_is_before() {
+    fn indented_lines_belong_to_the_block_before() {
         check("- a\n\n  more of a\n\n- b\n", &["prose: - a\n\n  more of a", "prose: - b"]);
         check("- a\n  ```\n  x\n\n  y\n  ```\n- b\n", &["prose: - a\n  ```\n  x\n\n  y\n  ```\n- b"]);
     }
 
     #[test]
-    fn long_code_goes_on_in_another_block() {
+    fn long_code_continues_in_another_block() {
         let text = format!("```c\n{}/* open\n{}```\n", "x;\n".repeat(CODE_LINES - 1), "y\n".repeat(3));
         let blocks = Blocks::of(&text);
         assert_eq!(blocks.len(), 2);

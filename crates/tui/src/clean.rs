@@ -1,16 +1,17 @@
-//! Text that is safe to show on a terminal.
+//! Makes text safe to display on a terminal.
 //!
-//! What comes from a model, a tool or a file name may hold control sequences that
-//! move the cursor, retitle the window or write the clipboard. None is let through:
-//! only line feeds and tabs survive of all control characters.
+//! Text of models, tools and file names can contain control sequences that move the cursor, set the window
+//! title or write the clipboard. They are removed, with all control characters except line feeds and tabs.
 
-/// Removes control sequences and control characters from a whole text.
+/// Removes control sequences and control characters from a complete text.
 pub fn clean(text: &str) -> String {
     without(text, |_, _| {})
 }
 
-/// The same for code, commands and names: characters that would turn text around are shown by their numbers, because
-/// whoever reads it has to see that it is not what it seems to be.
+/// Makes code, commands and names safe to display.
+///
+/// Characters that change the direction of text are replaced by their code points, because they can make a
+/// command look like another one.
 pub fn clean_code(text: &str) -> String {
     without(text, |c, cleaned| {
         if is_turning(c) {
@@ -19,7 +20,7 @@ pub fn clean_code(text: &str) -> String {
     })
 }
 
-/// Removes what is no text; of each character that goes `instead` may leave something.
+/// Removes control sequences and control characters. `instead` may append a replacement.
 fn without(text: &str, instead: impl Fn(char, &mut String)) -> String {
     if !text.chars().any(is_control) {
         return text.to_owned();
@@ -30,7 +31,7 @@ fn without(text: &str, instead: impl Fn(char, &mut String)) -> String {
         match c {
             '\u{1b}' => skip_sequence(&mut chars),
             '\u{9b}' => skip_parameters(&mut chars),
-            // A carriage return before a line feed says nothing; alone it would overwrite the line.
+            // A single carriage return would overwrite the line.
             '\r' if chars.peek() == Some(&'\n') => {}
             '\r' => cleaned.push('\n'),
             c if is_control(c) => instead(c, &mut cleaned),
@@ -40,19 +41,19 @@ fn without(text: &str, instead: impl Fn(char, &mut String)) -> String {
     cleaned
 }
 
-/// Makes a text safe to show within a line: what is in a file's name cannot begin a line of its own.
+/// Makes a text safe to display in one line, so that a file name cannot start a new line.
 pub fn clean_line(text: &str) -> String {
     clean(text).replace(['\n', '\t'], " ")
 }
 
-/// The same for a file's name, in which nothing is to be hidden.
+/// Makes a file name safe to display in one line, without hiding characters.
 pub(crate) fn clean_name(text: &str) -> String {
     clean_code(text).replace(['\n', '\t'], " ")
 }
 
-/// Removes control characters from a piece of a stream, whose sequences may be cut anywhere.
+/// Removes control characters from a piece of a stream.
 ///
-/// Without its escape character a sequence is only odd text.
+/// A sequence may be split between pieces. Without its escape character the rest is harmless text.
 pub fn clean_piece(text: &str) -> std::borrow::Cow<'_, str> {
     if is_plain(text) {
         return text.into();
@@ -69,12 +70,12 @@ fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
 }
 
-/// Control characters but line feed and tab, and the characters that turn text around.
+/// Whether a character is removed: control characters except line feed and tab, and direction marks.
 fn is_control(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t') || is_turning(c)
 }
 
-/// The characters that turn text around, or mark which way it is read.
+/// Whether a character changes the direction of text.
 fn is_turning(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}')
 }
@@ -130,14 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn what_would_turn_code_around_is_shown_by_its_number() {
+    fn direction_marks_in_code_are_displayed_as_code_points() {
         assert_eq!(clean_code("if x /*\u{202e} } \u{2066}*/"), "if x /*‹U+202E› } ‹U+2066›*/");
         assert_eq!(clean_code("a\u{200f}\u{61c}\u{1b}[2Jb"), "a‹U+200F›‹U+061C›b");
         assert_eq!(clean("a\u{200e}\u{200f}\u{61c}b"), "ab");
     }
 
     #[test]
-    fn a_name_stays_in_its_line() {
+    fn a_name_stays_in_one_line() {
         assert_eq!(clean_line("a\nError: b\r\u{1b}[31mc\td"), "a Error: b c d");
     }
 

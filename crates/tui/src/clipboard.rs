@@ -1,9 +1,8 @@
-//! The clipboard of whoever sits at the terminal, by two roads.
+//! The user's clipboard, through the terminal and through programs of the desktop.
 //!
-//! The terminal is handed a sequence (OSC 52), which works over SSH too; whether it heeds
-//! it cannot be known. Where variables speak of a desktop its own program is run as well,
-//! which is bounded by a deadline. A library instead of the programs would be a client of
-//! three window systems in the binary, and could not hold a selection after the end.
+//! The terminal receives a sequence (OSC 52), which also works over SSH. It does not confirm it. If the
+//! environment shows a desktop, its clipboard program is run as well, with a time limit. A library would
+//! add clients of three window systems to the binary, and could not keep the text after the program ends.
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
@@ -16,17 +15,18 @@ use tokio::time::timeout;
 
 use crate::msg::Reply;
 
-/// How much a terminal's clipboard takes: many take no more than 100,000 encoded bytes.
+/// The maximum size of a text for OSC 52. Many terminals accept at most 100,000 encoded bytes.
 const MAX_TERMINAL_BYTES: usize = 74_000;
-/// How much of a sequence GNU screen lets through at once.
+/// The maximum size of a string that GNU screen passes on.
 const SCREEN_PIECE: usize = 240;
-/// How long a program may take.
+/// The time limit of a program.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// How much is taken from a clipboard.
+/// The maximum size of a pasted picture.
 const MAX_PICTURE_BYTES: usize = 20 * 1024 * 1024;
+/// The maximum size of a pasted text.
 const MAX_TEXT_BYTES: usize = 4 * 1024 * 1024;
 
-/// What stands between the program and the terminal.
+/// A terminal multiplexer between the program and the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Multiplexer {
     /// tmux.
@@ -37,7 +37,7 @@ pub enum Multiplexer {
 
 /// A desktop with a clipboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Desk {
+pub enum Desktop {
     /// macOS.
     Mac,
     /// Wayland.
@@ -55,7 +55,7 @@ pub(crate) struct Picture {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What was in a clipboard.
+/// The content of a clipboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Clip {
     Text(String),
@@ -63,11 +63,11 @@ pub(crate) enum Clip {
 }
 
 /// A program with its arguments.
-type Line = &'static [&'static str];
+type CommandLine = &'static [&'static str];
 
-impl Desk {
-    /// The programs that take a text, the usual one first.
-    fn copies(self) -> &'static [Line] {
+impl Desktop {
+    /// Returns the programs that copy a text, best first.
+    fn copy_programs(self) -> &'static [CommandLine] {
         match self {
             Self::Mac => &[&["pbcopy"]],
             Self::Wayland => &[&["wl-copy"]],
@@ -76,8 +76,8 @@ impl Desk {
         }
     }
 
-    /// The programs that give the text.
-    fn texts(self) -> &'static [Line] {
+    /// Returns the programs that paste a text.
+    fn text_programs(self) -> &'static [CommandLine] {
         match self {
             Self::Mac => &[&["pbpaste"]],
             Self::Wayland => &[&["wl-paste", "--no-newline"]],
@@ -88,8 +88,8 @@ impl Desk {
         }
     }
 
-    /// The programs that give a picture; they fail if there is none.
-    fn pictures(self) -> &'static [Line] {
+    /// Returns the programs that paste a picture. They fail if the clipboard has no picture.
+    fn picture_programs(self) -> &'static [CommandLine] {
         match self {
             Self::Mac => &[&["osascript", "-e", "get the clipboard as «class PNGf»"]],
             Self::Wayland => &[&["wl-paste", "--type", "image/png"]],
@@ -99,7 +99,7 @@ impl Desk {
     }
 }
 
-/// What makes a terminal put a text into its clipboard; none if it is too long for one.
+/// Returns the sequence that copies a text to the terminal's clipboard, or `None` if it is too long.
 pub(crate) fn sequence(text: &str, multiplexer: Option<Multiplexer>) -> Option<String> {
     if text.len() > MAX_TERMINAL_BYTES {
         return None;
@@ -108,9 +108,9 @@ pub(crate) fn sequence(text: &str, multiplexer: Option<Multiplexer>) -> Option<S
     let plain = format!("\u{1b}]52;c;{encoded}\u{7}");
     Some(match multiplexer {
         None => plain,
-        // Whether it understands the one or lets the other through is its setting.
+        // The settings of tmux decide whether it handles the first sequence or passes on the second.
         Some(Multiplexer::Tmux) => format!("{plain}\u{1b}Ptmux;\u{1b}{plain}\u{1b}\\"),
-        // It hands on strings only, and no long ones; the terminal sees the pieces as one.
+        // GNU screen passes on only short strings. The terminal receives the pieces as one sequence.
         Some(Multiplexer::Screen) => {
             let mut rest = plain.as_str();
             let mut wrapped = String::new();
@@ -124,124 +124,130 @@ pub(crate) fn sequence(text: &str, multiplexer: Option<Multiplexer>) -> Option<S
     })
 }
 
-/// What came of a program.
+/// The result of running a program.
 enum Outcome {
     Done(Vec<u8>),
-    /// It is not installed.
+    /// The program is not installed.
     Missing,
     Failed(String),
 }
 
-/// Puts a text into the clipboards of desks; `handed` says whether the terminal has it already.
-pub(crate) async fn copy(text: &str, handed: bool, desks: &[Desk]) -> Reply {
-    let mut why = Vec::new();
+/// Copies a text to the clipboard of a desktop. `via_terminal` is whether the terminal has received it.
+pub(crate) async fn copy(text: &str, via_terminal: bool, desktops: &[Desktop]) -> Reply {
+    let mut errors = Vec::new();
     let mut missing = Vec::new();
-    for desk in desks {
-        let input = match desk {
-            // It takes UTF-16 only, and would turn anything else into other letters.
-            Desk::Windows => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
-            Desk::Mac | Desk::Wayland | Desk::X11 => text.as_bytes().to_vec(),
+    for desktop in desktops {
+        let input = match desktop {
+            // `clip.exe` reads only UTF-16.
+            Desktop::Windows => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+            Desktop::Mac | Desktop::Wayland | Desktop::X11 => text.as_bytes().to_vec(),
         };
-        for line in desk.copies() {
+        for line in desktop.copy_programs() {
             match run(line, Some(&input), 0).await {
                 Outcome::Done(_) => {
-                    let too = if handed { ", and handed to the terminal (OSC 52)" } else { "" };
-                    return Reply::Copied { told: format!("copied with {}{too}", line[0]), done: true };
+                    let too = if via_terminal { ", and sent to the terminal (OSC 52)" } else { "" };
+                    return Reply::Copied { note: format!("copied with {}{too}", line[0]), is_copied: true };
                 }
                 Outcome::Missing => missing.push(line[0]),
-                Outcome::Failed(reason) => why.push(format!("{}: {reason}", line[0])),
+                Outcome::Failed(reason) => errors.push(format!("{}: {reason}", line[0])),
             }
         }
     }
-    if why.is_empty() && !missing.is_empty() {
-        why.push(format!("for the desktop's own clipboard install {}", missing.join(" or ")));
+    if errors.is_empty() && !missing.is_empty() {
+        errors.push(format!("to use the clipboard of the desktop, install {}", missing.join(" or ")));
     }
-    let why = why.join("; ");
-    let told = match (handed, why.as_str()) {
-        (true, "") => "handed to the terminal's clipboard (OSC 52)".to_owned(),
-        (true, why) => format!("handed to the terminal's clipboard (OSC 52)\n{why}"),
-        (false, "") => "too long for a terminal's clipboard; /export opens it in your editor".to_owned(),
+    let errors = errors.join("; ");
+    let note = match (via_terminal, errors.as_str()) {
+        (true, "") => "sent to the terminal's clipboard (OSC 52)".to_owned(),
+        (true, why) => format!("sent to the terminal's clipboard (OSC 52)\n{why}"),
+        (false, "") => "too long for the terminal's clipboard; /export opens it in your editor".to_owned(),
         (false, why) => {
-            format!("too long for a terminal's clipboard; /export opens it in your editor\n{why}")
+            format!("too long for the terminal's clipboard; /export opens it in your editor\n{why}")
         }
     };
-    Reply::Copied { told, done: handed }
+    Reply::Copied { note, is_copied: via_terminal }
 }
 
-/// What is in the clipboard: a picture, or else a text.
-pub(crate) async fn paste(desks: &[Desk]) -> Result<Clip, String> {
-    if desks.is_empty() {
-        return Err(
-            "no desktop is known here whose clipboard could be read: paste with the terminal's own key \
+/// Returns the content of the clipboard: a picture, or else a text.
+pub(crate) async fn paste(desktops: &[Desktop]) -> Result<Clip, String> {
+    if desktops.is_empty() {
+        return Err("no desktop clipboard is available here: paste with the terminal's own key \
                     (often ctrl+shift+v), or drop the picture's file on the terminal"
-                .to_owned(),
-        );
+            .to_owned());
     }
-    let mut why = Vec::new();
-    for desk in desks {
-        for line in desk.pictures() {
+    let mut errors = Vec::new();
+    for desktop in desktops {
+        for line in desktop.picture_programs() {
             match run(line, None, 2 * MAX_PICTURE_BYTES + 64).await {
                 Outcome::Done(bytes) => {
-                    let bytes = if *desk == Desk::Mac { unquoted(&bytes) } else { Some(bytes) };
+                    let bytes =
+                        if *desktop == Desktop::Mac { decode_mac_picture(&bytes) } else { Some(bytes) };
                     let picture = bytes.and_then(|bytes| Some(Picture { mime: mime(&bytes)?, bytes }));
                     match picture {
                         Some(picture) if picture.bytes.len() > MAX_PICTURE_BYTES => {
-                            return Err(format!("the picture has more than {} MiB", MAX_PICTURE_BYTES >> 20));
+                            return Err(format!(
+                                "the picture is larger than {} MiB",
+                                MAX_PICTURE_BYTES >> 20
+                            ));
                         }
                         Some(picture) => return Ok(Clip::Picture(picture)),
                         None => {}
                     }
                 }
-                // There is no picture, or there is something else in its place.
+                // The clipboard has no picture.
                 Outcome::Missing | Outcome::Failed(_) => {}
             }
         }
-        for line in desk.texts() {
+        for line in desktop.text_programs() {
             match run(line, None, MAX_TEXT_BYTES).await {
-                Outcome::Done(bytes) if bytes.is_empty() => why.push("the clipboard is empty".to_owned()),
+                Outcome::Done(bytes) if bytes.is_empty() => errors.push("the clipboard is empty".to_owned()),
                 Outcome::Done(bytes) => return Ok(Clip::Text(String::from_utf8_lossy(&bytes).into_owned())),
-                Outcome::Missing => why.push(format!("`{}` is not installed", line[0])),
-                Outcome::Failed(reason) => why.push(format!("{}: {reason}", line[0])),
+                Outcome::Missing => errors.push(format!("`{}` is not installed", line[0])),
+                Outcome::Failed(reason) => errors.push(format!("{}: {reason}", line[0])),
             }
         }
     }
-    Err(format!("nothing could be pasted: {}", why.join("; ")))
+    Err(format!("cannot paste: {}", errors.join("; ")))
 }
 
-/// The bytes that macOS writes as `«data PNGf89504E…»`.
-fn unquoted(written: &[u8]) -> Option<Vec<u8>> {
+/// Decodes a picture that macOS writes as `«data PNGf89504E…»`.
+fn decode_mac_picture(written: &[u8]) -> Option<Vec<u8>> {
     let text = String::from_utf8_lossy(written);
     let digits = text.split_once("PNGf")?.1.split('»').next()?;
     let pairs = digits.as_bytes().chunks_exact(2);
     pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
-/// What kind of picture bytes are.
+/// Returns the media type of a picture.
 fn mime(bytes: &[u8]) -> Option<&'static str> {
     const KINDS: [(&[u8], &str); 3] =
         [(b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif")];
     KINDS.iter().find(|(head, _)| bytes.starts_with(head)).map(|(_, mime)| *mime)
 }
 
-/// Runs a program to its end, with a text for it and at most so much from it.
-async fn run(line: Line, input: Option<&[u8]>, limit: usize) -> Outcome {
+/// Runs a program to its end. `limit` is the maximum size of its output.
+async fn run(line: CommandLine, input: Option<&[u8]>, limit: usize) -> Outcome {
     match timeout(DEADLINE, exchange(line, input, limit)).await {
         Err(_) => Outcome::Failed(format!("it took longer than {} seconds", DEADLINE.as_secs())),
         Ok(Err(error)) if error.kind() == io::ErrorKind::NotFound => Outcome::Missing,
         Ok(Err(error)) => Outcome::Failed(error.to_string()),
         Ok(Ok((_, written))) if written.len() > limit => {
-            Outcome::Failed(format!("it gave more than {} MiB", limit >> 20))
+            Outcome::Failed(format!("its output is larger than {} MiB", limit >> 20))
         }
-        Ok(Ok((status, _))) if !status.success() => Outcome::Failed(format!("it ended with {status}")),
+        Ok(Ok((status, _))) if !status.success() => Outcome::Failed(format!("it exited with {status}")),
         Ok(Ok((_, written))) => Outcome::Done(written),
     }
 }
 
-async fn exchange(line: Line, input: Option<&[u8]>, limit: usize) -> io::Result<(ExitStatus, Vec<u8>)> {
+async fn exchange(
+    line: CommandLine,
+    input: Option<&[u8]>,
+    limit: usize,
+) -> io::Result<(ExitStatus, Vec<u8>)> {
     let mut command = Command::new(line[0]);
     command.args(&line[1..]).stderr(Stdio::null()).kill_on_drop(true);
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
-    // A program that holds the selection stays behind; nothing of it may be waited for.
+    // A program that owns the selection keeps running, so its output must not be awaited.
     command.stdout(if limit > 0 { Stdio::piped() } else { Stdio::null() });
     let mut child = command.spawn()?;
     if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
@@ -253,7 +259,7 @@ async fn exchange(line: Line, input: Option<&[u8]>, limit: usize) -> io::Result<
         let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
         stdout.take(most).read_to_end(&mut written).await?;
         if written.len() > limit {
-            // Whoever writes without end is not waited for.
+            // A program with endless output is killed.
             child.start_kill()?;
         }
     }
@@ -265,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_gets_the_text_encoded() {
+    fn a_text_is_encoded_for_the_terminal() {
         assert_eq!(sequence("hi", None).unwrap(), "\u{1b}]52;c;aGk=\u{7}");
         let tmux = sequence("hi", Some(Multiplexer::Tmux)).unwrap();
         assert!(tmux.contains("\u{1b}Ptmux;\u{1b}\u{1b}]52;c;aGk=\u{7}\u{1b}\\"), "{tmux:?}");
@@ -277,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn screen_gets_a_long_text_in_pieces_that_are_one_when_put_together() {
+    fn a_long_text_is_split_for_screen() {
         let text = "long ".repeat(500);
         let wrapped = sequence(&text, Some(Multiplexer::Screen)).unwrap();
         let pieces: Vec<&str> = wrapped.split("\u{1b}\\").filter(|piece| !piece.is_empty()).collect();
@@ -287,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn programs_are_waited_for_and_bounded() {
+    async fn programs_have_time_and_size_limits() {
         let done = |outcome| match outcome {
             Outcome::Done(bytes) => String::from_utf8(bytes).unwrap(),
             Outcome::Missing => "missing".to_owned(),
@@ -296,31 +302,31 @@ mod tests {
         assert_eq!(done(run(&["cat"], Some(b"hi"), 10).await), "hi");
         assert_eq!(done(run(&["no-such-program-anywhere"], None, 10).await), "missing");
         assert!(done(run(&["sh", "-c", "exit 3"], None, 10).await).contains("exit status: 3"));
-        assert!(done(run(&["sh", "-c", "yes"], None, 4 << 20).await).contains("more than 4 MiB"));
+        assert!(done(run(&["sh", "-c", "yes"], None, 4 << 20).await).contains("larger than 4 MiB"));
         assert!(done(run(&["sleep", "60"], None, 10).await).contains("longer than 5 seconds"));
     }
 
     #[test]
-    fn a_picture_is_told_by_its_bytes() {
+    fn a_picture_is_recognized_by_its_bytes() {
         assert_eq!(mime(b"\x89PNG\r\n\x1a\n..."), Some("image/png"));
         assert_eq!(mime(b"<svg>"), None);
         let written = "«data PNGf89504E470D0A1A0A»\n";
-        assert_eq!(unquoted(written.as_bytes()).as_deref(), Some(&b"\x89PNG\r\n\x1a\n"[..]));
-        assert_eq!(unquoted(b"execution error"), None);
+        assert_eq!(decode_mac_picture(written.as_bytes()).as_deref(), Some(&b"\x89PNG\r\n\x1a\n"[..]));
+        assert_eq!(decode_mac_picture(b"execution error"), None);
     }
 
     #[tokio::test]
-    async fn it_is_said_why_nothing_was_copied_or_pasted() {
-        let told = |reply| match reply {
-            Reply::Copied { told, done } => (told, done),
+    async fn a_failed_copy_or_paste_has_a_reason() {
+        let result = |reply| match reply {
+            Reply::Copied { note, is_copied } => (note, is_copied),
             other => panic!("{other:?}"),
         };
         assert_eq!(
-            told(copy("x", true, &[]).await),
-            ("handed to the terminal's clipboard (OSC 52)".to_owned(), true)
+            result(copy("x", true, &[]).await),
+            ("sent to the terminal's clipboard (OSC 52)".to_owned(), true)
         );
-        let (text, done) = told(copy("x", false, &[]).await);
-        assert!(text.contains("too long") && !done);
+        let (text, is_copied) = result(copy("x", false, &[]).await);
+        assert!(text.contains("too long") && !is_copied);
         assert!(paste(&[]).await.unwrap_err().contains("no desktop"));
     }
 }

@@ -1,4 +1,4 @@
-//! A unified diff with line numbers and colours.
+//! Draws unified diffs with line numbers and colours.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -8,10 +8,10 @@ use crate::highlight::{self, Inside};
 use crate::theme::Theme;
 use crate::wrap;
 
-/// How many lines of a diff are read at most.
+/// The maximum number of lines that are read.
 const MAX_LINES: usize = 20_000;
 
-/// Which of the two texts a line belongs to.
+/// The side of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Added,
@@ -19,12 +19,12 @@ pub(crate) enum Side {
     Both,
 }
 
-/// What of a diff is shown.
+/// The settings for drawing a diff.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View<'a> {
     pub(crate) theme: &'a Theme,
     pub(crate) width: usize,
-    /// How many lines at most; the rest is counted.
+    /// The maximum number of lines. The number of further lines is displayed.
     pub(crate) limit: usize,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct CodeLine<'a> {
     pub(crate) language: &'a str,
 }
 
-/// The lines of a diff. `language` is that of the file.
+/// Returns the lines of a diff of a file in a language.
 pub(crate) fn lines(patch: &str, language: &str, view: View<'_>) -> Vec<Line<'static>> {
     let patch = clean_code(patch);
     let digits = digits(&patch);
@@ -84,13 +84,13 @@ pub(crate) fn lines(patch: &str, language: &str, view: View<'_>) -> Vec<Line<'st
     lines
 }
 
-/// How many cells the longest line number takes.
+/// Returns the width of the longest line number.
 fn digits(patch: &str) -> usize {
     let last = patch.lines().filter_map(hunk).map(|(old, new)| old.max(new)).max().unwrap_or(0);
     (last + patch.lines().count().min(MAX_LINES)).to_string().len().max(2)
 }
 
-/// Where a hunk begins in the old and in the new file.
+/// Parses the header of a hunk. Returns its first line in the old and in the new file.
 pub(crate) fn hunk(line: &str) -> Option<(usize, usize)> {
     let mut words = line.strip_prefix("@@ -")?.split(' ');
     let first = |range: &str| range.split(',').next()?.parse().ok();
@@ -99,7 +99,7 @@ pub(crate) fn hunk(line: &str) -> Option<(usize, usize)> {
     Some((old, new))
 }
 
-/// A line of code with its numbers and its mark, in as many lines as it takes.
+/// Returns a line of code with its numbers and its mark, wrapped.
 pub(crate) fn cell(line: &CodeLine<'_>, theme: &Theme, width: usize) -> Vec<Line<'static>> {
     let CodeLine { side, gutter, code, language } = *line;
     let (mark, colour, back) = match side {
@@ -109,7 +109,7 @@ pub(crate) fn cell(line: &CodeLine<'_>, theme: &Theme, width: usize) -> Vec<Line
     };
     let room = width.saturating_sub(gutter.len() + 2).max(4);
     let (spans, _) = highlight::line(language, Inside::Code, code, theme);
-    // Without a background of its own the mark's colour is what tells the sides apart.
+    // Without a background the colour of the text distinguishes the sides.
     let plain = back == ratatui::style::Color::Reset && side != Side::Both;
     let spans = spans.into_iter().map(|span| if plain { span.style(Style::new().fg(colour)) } else { span });
     let wrapped = wrap::exact(&spans.collect::<Vec<_>>(), room);
@@ -126,11 +126,11 @@ pub(crate) fn cell(line: &CodeLine<'_>, theme: &Theme, width: usize) -> Vec<Line
         let mut spans = head(at).to_vec();
         spans.extend(line.spans);
         if back == ratatui::style::Color::Reset {
-            // A theme without one has that of what lies behind, and not the terminal's own.
+            // Without a background the line has that of the area, and not that of the terminal.
             return Line::from(spans);
         }
         spans.push(Span::raw(" ".repeat(blank)));
-        // The background is the text's and not the line's, which may begin further to the right.
+        // The spans have the background, because the line may be indented.
         let spans = spans.into_iter().map(|span| {
             let style = span.style.bg(back);
             span.style(style)
@@ -146,7 +146,7 @@ mod tests {
     use crate::theme::{Mode, built_in};
 
     #[test]
-    fn lines_are_numbered_on_their_side() {
+    fn lines_have_the_numbers_of_their_side() {
         let patch = "Index: a.rs\n===\n--- a.rs\n+++ a.rs\n@@ -8,4 +8,4 @@ fn\n a\n-old\u{1b}[2J\n+new\n b\n\\ No newline at end of file\n@@ -90 +90,2 @@\n c\n+d\n";
         let theme = Theme::parse(&built_in::file(built_in::DEFAULT).unwrap(), Mode::Dark).unwrap();
         let shown = |limit| {

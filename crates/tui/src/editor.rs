@@ -1,6 +1,6 @@
-//! A text being written: a cursor, words, lines and steps back.
+//! A text editor with a cursor and undo steps.
 //!
-//! Positions are bytes at the boundaries of what a person sees as one character.
+//! Positions are byte offsets at grapheme boundaries.
 
 use std::ops::Range;
 
@@ -9,12 +9,12 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::wrap;
 
-/// How many steps can be taken back.
+/// The maximum number of undo steps.
 const MAX_STEPS: usize = 100;
-/// The longest text that can be written.
+/// The maximum length of the text.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// A text and where in it is being written.
+/// A text with a cursor.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Editor {
     text: String,
@@ -35,20 +35,20 @@ impl Editor {
         self.cursor
     }
 
-    /// The text before the cursor.
+    /// Returns the text before the cursor.
     pub(crate) fn before(&self) -> &str {
         &self.text[..self.cursor]
     }
 
-    /// Puts another text in its place, with the cursor at the end.
+    /// Replaces the text. The cursor moves to the end.
     pub(crate) fn set(&mut self, text: impl Into<String>) {
-        self.keep();
-        // It may be a stored prompt, which other programs write too.
+        self.save_step();
+        // The text may come from a file, which other programs can write.
         self.text = crate::clean::clean(&text.into());
         self.cursor = self.text.len();
     }
 
-    /// Takes the text out.
+    /// Returns the text and clears the editor.
     pub(crate) fn take(&mut self) -> String {
         self.cursor = 0;
         self.steps.clear();
@@ -59,19 +59,19 @@ impl Editor {
         if self.text.len() + text.len() > MAX_BYTES {
             return;
         }
-        // Letters of one word are one step.
-        let goes_on =
+        // The letters of a word are one undo step.
+        let continues =
             text.chars().all(char::is_alphanumeric) && self.before().ends_with(char::is_alphanumeric);
-        if !goes_on || self.steps.is_empty() {
-            self.keep();
+        if !continues || self.steps.is_empty() {
+            self.save_step();
         }
         self.text.insert_str(self.cursor, text);
         self.cursor += text.len();
     }
 
-    /// Puts a text in the place of another.
+    /// Replaces a range of the text.
     pub(crate) fn replace(&mut self, range: Range<usize>, text: &str) {
-        self.keep();
+        self.save_step();
         self.text.replace_range(range.clone(), text);
         self.cursor = range.start + text.len();
     }
@@ -81,7 +81,7 @@ impl Editor {
         self.delete(from..self.cursor);
     }
 
-    pub(crate) fn delete_behind(&mut self) {
+    pub(crate) fn delete_after(&mut self) {
         let to = self.next(self.cursor);
         self.delete(self.cursor..to);
     }
@@ -91,14 +91,14 @@ impl Editor {
         self.delete(from..self.cursor);
     }
 
-    pub(crate) fn delete_word_behind(&mut self) {
-        let to = self.word_behind();
+    pub(crate) fn delete_word_after(&mut self) {
+        let to = self.word_after();
         self.delete(self.cursor..to);
     }
 
     pub(crate) fn delete_to_start(&mut self) {
         let start = self.line_start();
-        // At the line's beginning the line joins the one before.
+        // At the start of a line, the line is joined to the previous one.
         let from = if start == self.cursor { self.previous(start) } else { start };
         self.delete(from..self.cursor);
     }
@@ -128,7 +128,7 @@ impl Editor {
     }
 
     pub(crate) fn word_right(&mut self) {
-        self.cursor = self.word_behind();
+        self.cursor = self.word_after();
     }
 
     pub(crate) fn line_home(&mut self) {
@@ -139,7 +139,7 @@ impl Editor {
         self.cursor = self.line_end();
     }
 
-    /// A line up, as lines are shown in a width; false in the first.
+    /// Moves up a line of a width. Returns `false` in the first line.
     pub(crate) fn up(&mut self, width: usize) -> bool {
         let (row, column) = self.position(width);
         if row == 0 {
@@ -149,7 +149,7 @@ impl Editor {
         true
     }
 
-    /// A line down, as lines are shown in a width; false in the last.
+    /// Moves down a line of a width. Returns `false` in the last line.
     pub(crate) fn down(&mut self, width: usize) -> bool {
         let (row, column) = self.position(width);
         if row + 1 >= self.rows(width).len() {
@@ -159,7 +159,7 @@ impl Editor {
         true
     }
 
-    /// Takes the last change back.
+    /// Undoes the last change.
     pub(crate) fn undo(&mut self) {
         if let Some((text, cursor)) = self.steps.pop() {
             self.text = text;
@@ -167,12 +167,12 @@ impl Editor {
         }
     }
 
-    /// The lines as they are shown in a width.
+    /// Returns the lines of the text, wrapped to a width.
     pub(crate) fn rows(&self, width: usize) -> Vec<Range<usize>> {
         rows(&self.text, width)
     }
 
-    /// The line and column of the cursor, as lines are shown in a width.
+    /// Returns the line and the column of the cursor in lines of a width.
     pub(crate) fn position(&self, width: usize) -> (usize, usize) {
         let rows = self.rows(width);
         let row = rows.iter().rposition(|row| row.start <= self.cursor).unwrap_or(0);
@@ -185,11 +185,11 @@ impl Editor {
         let Some(range) = rows.get(row) else { return self.text.len() };
         let line = self.text[range.clone()].trim_end_matches('\n');
         let fitting = range.start + wrap::fitting(line, column).len();
-        // The end of a wrapped line is the beginning of the next.
+        // The end of a wrapped line is the start of the next.
         if fitting == range.end && row + 1 < rows.len() { self.previous(fitting) } else { fitting }
     }
 
-    fn keep(&mut self) {
+    fn save_step(&mut self) {
         if self.steps.len() >= MAX_STEPS {
             self.steps.remove(0);
         }
@@ -218,7 +218,7 @@ impl Editor {
         words.next_back().map_or(0, |(at, _)| at)
     }
 
-    fn word_behind(&self) -> usize {
+    fn word_after(&self) -> usize {
         let rest = &self.text[self.cursor..];
         let skipped = rest.len() - rest.trim_start().len();
         let word = rest[skipped..].split_word_bounds().next().map_or(0, str::len);
@@ -226,12 +226,12 @@ impl Editor {
     }
 }
 
-/// The lines of a text as they are shown in a width, broken behind blanks where there are any.
+/// Wraps a text to a width, after blanks if possible.
 fn rows(text: &str, width: usize) -> Vec<Range<usize>> {
     let width = width.max(2);
     let mut rows = Vec::new();
     let (mut start, mut used) = (0, 0);
-    // Where the line may be broken, and how many cells come before that place.
+    // The last position where the line can be broken, and its column.
     let mut space: Option<(usize, usize)> = None;
     for (at, grapheme) in text.grapheme_indices(true) {
         if grapheme == "\n" || grapheme == "\r\n" {
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_broken_behind_blanks() {
+    fn lines_are_broken_after_blanks() {
         let shown = |text: &str, width| {
             rows(text, width).into_iter().map(|row| text[row].to_owned()).collect::<Vec<_>>()
         };
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cursor_moves_by_what_a_person_sees() {
+    fn the_cursor_moves_by_graphemes() {
         let mut editor = editor("a👩‍👩‍👧e\u{301}");
         editor.left();
         assert_eq!(editor.before(), "a👩‍👩‍👧");
@@ -297,24 +297,24 @@ mod tests {
         editor.delete_to_start();
         assert_eq!(editor.text(), "one two");
         editor.line_home();
-        editor.delete_word_behind();
+        editor.delete_word_after();
         assert_eq!(editor.text(), " two");
         editor.delete_to_end();
         assert_eq!(editor.text(), "");
         editor.delete_before();
-        editor.delete_behind();
+        editor.delete_after();
         assert_eq!(editor.text(), "");
     }
 
     #[test]
-    fn a_text_that_is_put_in_holds_no_control_sequence() {
+    fn control_sequences_are_removed() {
         let mut editor = Editor::default();
         editor.set("one\u{1b}]0;title\u{7}\ntwo\u{9b}2J");
         assert_eq!(editor.text(), "one\ntwo");
     }
 
     #[test]
-    fn up_and_down_follow_the_lines_that_are_shown() {
+    fn up_and_down_follow_wrapped_lines() {
         let mut editor = editor("one two three four");
         assert_eq!(editor.position(8), (2, 4));
         assert!(editor.up(8));

@@ -1,14 +1,14 @@
-//! What keeps the client from running.
+//! The errors of the client.
 
 use std::io;
 
-/// Why the client ended.
+/// The reason why the client cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The terminal cannot be drawn on.
+    /// The terminal cannot be used.
     #[error("cannot use the terminal")]
     Terminal(#[source] io::Error),
-    /// The server cannot be reached at the start, so there is nothing to show.
+    /// The server cannot be reached at the start.
     #[error(transparent)]
     Server(codewright_client::Error),
 }

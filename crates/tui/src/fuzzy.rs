@@ -1,6 +1,6 @@
-//! How well a name fits what was typed.
+//! Fuzzy matching of names.
 
-/// A score, greater for a better fit; none if the letters do not come in this order.
+/// Returns a score that is greater for a better match, or `None` if `name` does not contain the letters in order.
 pub(crate) fn score(query: &str, name: &str) -> Option<i64> {
     if query.is_empty() {
         return Some(0);
@@ -23,8 +23,8 @@ pub(crate) fn score(query: &str, name: &str) -> Option<i64> {
     let mut total = 0;
     let mut at = 0;
     let mut last = None;
-    for wanted in &query {
-        let found = at + lower[at..].iter().position(|c| c == wanted)?;
+    for letter in &query {
+        let found = at + lower[at..].iter().position(|c| c == letter)?;
         let begins = found == 0 || !name[found - 1].is_alphanumeric();
         let follows = last == Some(found.wrapping_sub(1));
         total += if follows {
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn better_fits_come_first() {
+    fn better_matches_come_first() {
         let mut names = ["Compact session", "Switch session", "New session", "Session list", "Help"];
         names.sort_by_key(|name| std::cmp::Reverse(score("session", name)));
         assert_eq!(names[0], "Session list");

@@ -1,23 +1,23 @@
 //! Colours for code: comments, strings, numbers, keywords, types and calls.
 //!
-//! One small scanner serves all languages; a language is a row of what its comments,
-//! strings and keywords look like. A line at a time, with the state that the line before
-//! left, so that a growing block is read once. What it does not know stays as it is.
+//! One small scanner serves all languages. A language is a row with its comments, strings and keywords.
+//! Lines are scanned one at a time with the state after the previous line, so a growing block is scanned
+//! once. Text in unknown languages has no colours.
 
 use ratatui::style::{Color, Style};
 use ratatui::text::Span;
 
 use crate::theme::Theme;
 
-/// What a line begins in.
+/// The state at the start of a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Inside {
     /// Ordinary code.
     #[default]
     Code,
-    /// A comment that was not closed.
+    /// An open comment.
     Comment,
-    /// A text over several lines that was not closed: which of the language's.
+    /// An open multi-line string, by its index in `long_quotes`.
     Text(u8),
 }
 
@@ -25,9 +25,9 @@ struct Language {
     names: &'static [&'static str],
     line_comments: &'static [&'static str],
     block_comment: Option<(&'static str, &'static str)>,
-    /// What texts within a line begin and end with.
+    /// The quotes of strings in one line.
     quotes: &'static [char],
-    /// What texts over several lines begin and end with.
+    /// The quotes of multi-line strings.
     long_quotes: &'static [&'static str],
     keywords: &'static str,
 }
@@ -167,7 +167,7 @@ const LANGUAGES: &[Language] = &[
     },
 ];
 
-/// The spans of one line of code, and what the next line begins in.
+/// Returns the spans of a line of code, and the state at the next line.
 pub(crate) fn line(
     language: &str,
     inside: Inside,
@@ -186,13 +186,13 @@ pub(crate) fn line(
     (spans, after)
 }
 
-/// What the line after some lines of code begins in.
+/// Returns the state after some lines of code.
 pub(crate) fn after(language: &str, inside: Inside, lines: &str) -> Inside {
     let Some(language) = find(language) else { return Inside::Code };
     lines.lines().fold(inside, |inside, line| scan(language, inside, line, &mut |_, _| {}))
 }
 
-/// The language of a file, by its name.
+/// Returns the language of a file.
 pub(crate) fn of_file(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     name.rsplit_once('.').map_or(name, |(_, extension)| extension)
@@ -269,7 +269,7 @@ fn scan(
     inside
 }
 
-/// How far it is behind a closing text, and whether there is one.
+/// Returns the length up to and including `close`, and whether it was found.
 fn until(rest: &str, close: &str) -> (usize, bool) {
     match rest.find(close) {
         Some(at) if !close.is_empty() => (at + close.len(), true),
@@ -277,7 +277,7 @@ fn until(rest: &str, close: &str) -> (usize, bool) {
     }
 }
 
-/// The next piece of code: its length, what it is, and what comes after it begins in.
+/// Returns the length and class of the next piece of code, and the state after it.
 fn token(language: &Language, rest: &str) -> (usize, Option<Class>, Inside) {
     let code = |length, class| (length, class, Inside::Code);
     if let Some((open, _)) = language.block_comment.filter(|(open, _)| rest.starts_with(open)) {
@@ -320,7 +320,7 @@ fn word_class(language: &Language, word: &str, behind: &str) -> Option<Class> {
     word.starts_with(char::is_uppercase).then_some(Class::Kind)
 }
 
-/// The length of a text in quotes that begins here; one that is not closed ends with the line.
+/// Returns the length of a string that starts here. An open string ends with the line.
 fn quoted(rest: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in rest.char_indices().skip(1) {
@@ -339,7 +339,7 @@ fn quoted(rest: &str, quote: char) -> usize {
 mod tests {
     use super::*;
 
-    /// What is marked, as `class:text` with the class's first letter.
+    /// Returns the coloured pieces as `class:text`.
     fn marked(language: &str, inside: Inside, text: &str) -> (Vec<String>, Inside) {
         let mut found = Vec::new();
         let language = find(language).unwrap();

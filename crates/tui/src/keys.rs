@@ -1,36 +1,35 @@
-//! What can be done, by which keys, and under which name.
+//! The actions of the client and their key bindings.
 //!
-//! One table: the name that a configuration's `keybinds` uses, the keys that hold without
-//! one, the name that a server's `tui.command.execute` and the palette use, and the slash
-//! command. Everything else reads it from here.
+//! One table holds, for each action, the name in the configuration's `keybinds`, the default keys, the
+//! name for the server's `tui.command.execute` and the palette, the slash commands and the title.
 
 use std::collections::BTreeMap;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 
-/// One stroke: a key with what is held down.
+/// A key with its modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Stroke {
     code: KeyCode,
     modifiers: KeyModifiers,
 }
 
-/// A stroke that does something, alone or after the leader.
+/// A stroke that triggers an action, alone or after the leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Binding {
     leader: bool,
     stroke: Stroke,
 }
 
-/// Where the palette shows an action.
+/// The group of an action in the palette.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
     Session,
     Prompt,
     Agent,
     System,
-    /// Nowhere: it is done by keys only.
+    /// Not in the palette: the action has only keys.
     Keys,
 }
 
@@ -46,11 +45,12 @@ impl Group {
     }
 }
 
-/// One action as the table has it.
+/// A row of the table.
 pub(crate) struct Row {
     pub(crate) action: Action,
-    /// The key of `keybinds`.
+    /// The name in `keybinds`.
     pub(crate) name: &'static str,
+    /// The default keys, separated by commas.
     keys: &'static str,
     /// The name that a server uses.
     pub(crate) command: &'static str,
@@ -61,7 +61,7 @@ pub(crate) struct Row {
 
 macro_rules! actions {
     ($($action:ident $group:ident $name:literal $keys:literal $command:literal [$($slash:literal)*] $title:literal;)*) => {
-        /// What can be done.
+        /// An action of the user.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub(crate) enum Action { $($action,)* }
 
@@ -84,19 +84,19 @@ actions! {
     Unshare Session "session_unshare" "none" "session.unshare" ["unshare"] "Stop sharing";
     Undo Session "messages_undo" "<leader>u" "session.undo" ["undo"] "Undo previous message";
     Redo Session "messages_redo" "<leader>r" "session.redo" ["redo"] "Redo";
-    Diff Session "diff_open" "none" "session.diff" ["diff"] "Look through changes";
+    Diff Session "diff_open" "none" "session.diff" ["diff"] "Review changes";
     Copy Session "messages_copy" "<leader>y" "messages.copy" ["copy"] "Copy last answer";
     CopyTranscript Session "transcript_copy" "none" "session.copy" [] "Copy transcript";
     Export Session "session_export" "<leader>x" "session.export" ["export"] "Open transcript in the editor";
     Interrupt Session "session_interrupt" "escape" "session.interrupt" [] "Interrupt";
     Sidebar Session "sidebar_toggle" "<leader>b" "session.sidebar.toggle" [] "Show or hide the sidebar";
     Details Session "tool_details" "none" "session.toggle.actions" ["details"] "Show or hide details of tools";
-    Expand Session "output_expand" "ctrl+o" "session.toggle.output" [] "Whole outputs or their beginnings";
+    Expand Session "output_expand" "ctrl+o" "session.toggle.output" [] "Show or hide full outputs";
     Thinking Session "display_thinking" "none" "session.toggle.thinking" ["thinking"] "Show or hide thinking";
     Timestamps Session "timestamps_toggle" "none" "session.toggle.timestamps" ["timestamps"] "Show or hide times";
     ChildFirst Session "session_child_first" "<leader>down" "session.child.first" [] "Go to a subagent";
     ChildNext Session "session_child_cycle" "right" "session.child.next" [] "Go to the next subagent";
-    ChildPrevious Session "session_child_cycle_reverse" "left" "session.child.previous" [] "Go to the subagent before";
+    ChildPrevious Session "session_child_cycle_reverse" "left" "session.child.previous" [] "Go to the previous subagent";
     Parent Session "session_parent" "up" "session.parent" [] "Go back from a subagent";
     PageUp Keys "messages_page_up" "pageup,ctrl+alt+b" "session.page.up" [] "Page up";
     PageDown Keys "messages_page_down" "pagedown,ctrl+alt+f" "session.page.down" [] "Page down";
@@ -104,61 +104,61 @@ actions! {
     LineDown Keys "messages_line_down" "ctrl+alt+e" "session.line.down" [] "Line down";
     HalfUp Keys "messages_half_page_up" "ctrl+alt+u" "session.half.page.up" [] "Half a page up";
     HalfDown Keys "messages_half_page_down" "ctrl+alt+d" "session.half.page.down" [] "Half a page down";
-    First Keys "messages_first" "ctrl+g,home" "session.first" [] "To the beginning";
-    Last Keys "messages_last" "ctrl+alt+g,end" "session.last" [] "To the end";
-    MessageNext Keys "messages_next" "none" "session.message.next" [] "To the next message";
-    MessagePrevious Keys "messages_previous" "none" "session.message.previous" [] "To the message before";
+    First Keys "messages_first" "ctrl+g,home" "session.first" [] "Go to the beginning";
+    Last Keys "messages_last" "ctrl+alt+g,end" "session.last" [] "Go to the end";
+    MessageNext Keys "messages_next" "none" "session.message.next" [] "Go to the next message";
+    MessagePrevious Keys "messages_previous" "none" "session.message.previous" [] "Go to the previous message";
     Editor Prompt "editor_open" "<leader>e" "prompt.editor" ["editor"] "Open editor";
     Skills Prompt "skill_list" "none" "prompt.skills" ["skills"] "Skills";
     Submit Keys "input_submit" "return" "prompt.submit" [] "Send the prompt";
     Newline Keys "input_newline" "shift+return,ctrl+return,alt+return,ctrl+j" "input.newline" [] "New line";
     Clear Keys "input_clear" "ctrl+c" "prompt.clear" [] "Clear the prompt";
-    HistoryPrevious Keys "history_previous" "up" "prompt.history.previous" [] "The prompt before";
-    HistoryNext Keys "history_next" "down" "prompt.history.next" [] "The prompt after";
+    HistoryPrevious Keys "history_previous" "up" "prompt.history.previous" [] "Previous prompt";
+    HistoryNext Keys "history_next" "down" "prompt.history.next" [] "Next prompt";
     Left Keys "input_move_left" "left,ctrl+b" "input.left" [] "Left";
     Right Keys "input_move_right" "right,ctrl+f" "input.right" [] "Right";
     Up Keys "input_move_up" "up" "input.up" [] "Up";
     Down Keys "input_move_down" "down" "input.down" [] "Down";
-    LineStart Keys "input_line_home" "ctrl+a,home" "input.line.home" [] "To the line's beginning";
-    LineEnd Keys "input_line_end" "ctrl+e,end" "input.line.end" [] "To the line's end";
-    WordLeft Keys "input_word_backward" "alt+b,alt+left,ctrl+left" "input.word.left" [] "A word left";
-    WordRight Keys "input_word_forward" "alt+f,alt+right,ctrl+right" "input.word.right" [] "A word right";
-    Backspace Keys "input_backspace" "backspace,shift+backspace" "input.backspace" [] "Delete before";
-    Delete Keys "input_delete" "ctrl+d,delete,shift+delete" "input.delete" [] "Delete behind";
-    DeleteWordBefore Keys "input_delete_word_backward" "ctrl+w,ctrl+backspace,alt+backspace" "input.delete.word" [] "Delete a word before";
-    DeleteWordBehind Keys "input_delete_word_forward" "alt+d,alt+delete,ctrl+delete" "input.delete.word.forward" [] "Delete a word behind";
-    DeleteToStart Keys "input_delete_to_line_start" "ctrl+u" "input.delete.start" [] "Delete to the line's beginning";
-    DeleteToEnd Keys "input_delete_to_line_end" "ctrl+k" "input.delete.end" [] "Delete to the line's end";
-    InputPaste Keys "input_paste" "ctrl+v" "prompt.paste" [] "Paste, also a picture";
-    InputUndo Keys "input_undo" "ctrl+-,ctrl+_,super+z" "input.undo" [] "Take back in the prompt";
+    LineStart Keys "input_line_home" "ctrl+a,home" "input.line.home" [] "Go to the start of the line";
+    LineEnd Keys "input_line_end" "ctrl+e,end" "input.line.end" [] "Go to the end of the line";
+    WordLeft Keys "input_word_backward" "alt+b,alt+left,ctrl+left" "input.word.left" [] "Go a word left";
+    WordRight Keys "input_word_forward" "alt+f,alt+right,ctrl+right" "input.word.right" [] "Go a word right";
+    Backspace Keys "input_backspace" "backspace,shift+backspace" "input.backspace" [] "Delete previous character";
+    Delete Keys "input_delete" "ctrl+d,delete,shift+delete" "input.delete" [] "Delete next character";
+    DeleteWordBefore Keys "input_delete_word_backward" "ctrl+w,ctrl+backspace,alt+backspace" "input.delete.word" [] "Delete previous word";
+    DeleteWordAfter Keys "input_delete_word_forward" "alt+d,alt+delete,ctrl+delete" "input.delete.word.forward" [] "Delete next word";
+    DeleteToStart Keys "input_delete_to_line_start" "ctrl+u" "input.delete.start" [] "Delete to the start of the line";
+    DeleteToEnd Keys "input_delete_to_line_end" "ctrl+k" "input.delete.end" [] "Delete to the end of the line";
+    InputPaste Keys "input_paste" "ctrl+v" "prompt.paste" [] "Paste text or a picture";
+    InputUndo Keys "input_undo" "ctrl+-,ctrl+_,super+z" "input.undo" [] "Undo in the prompt";
     ModelList Agent "model_list" "<leader>m" "model.list" ["models" "model"] "Switch model";
     ModelRecent Agent "model_cycle_recent" "f2" "model.cycle.recent" [] "Next recent model";
-    ModelRecentBack Agent "model_cycle_recent_reverse" "shift+f2" "model.cycle.recent.reverse" [] "Recent model before";
+    ModelRecentBack Agent "model_cycle_recent_reverse" "shift+f2" "model.cycle.recent.reverse" [] "Previous recent model";
     VariantCycle Agent "variant_cycle" "ctrl+t" "variant.cycle" ["variant"] "Next variant";
     AgentList Agent "agent_list" "<leader>a" "agent.list" ["agents" "agent"] "Switch agent";
     AgentCycle Agent "agent_cycle" "tab" "agent.cycle" [] "Next agent";
-    AgentCycleBack Agent "agent_cycle_reverse" "shift+tab" "agent.cycle.reverse" [] "Agent before";
+    AgentCycleBack Agent "agent_cycle_reverse" "shift+tab" "agent.cycle.reverse" [] "Previous agent";
     McpList Agent "mcp_list" "none" "mcp.list" ["mcps" "mcp"] "MCP servers";
     Connect Agent "provider_connect" "none" "provider.connect" ["connect" "login"] "Connect provider";
     Palette System "command_list" "ctrl+p,ctrl+k,super+k,<leader>p" "command.palette" [] "Commands";
     Status System "status_view" "<leader>s" "status.show" ["status"] "View status";
     Trust System "workspace_trust" "none" "workspace.trust" ["trust"] "Workspace trust";
     ThemeList System "theme_list" "<leader>t" "theme.list" ["themes" "theme"] "Switch theme";
-    ThemeMode System "theme_mode" "none" "theme.mode" [] "Light or dark";
+    ThemeMode System "theme_mode" "none" "theme.mode" [] "Switch between light and dark";
     Help System "help_show" "none" "help.show" ["help"] "Help and all keys";
-    Bug System "bug_report" "none" "bug.report" ["bug"] "What to say in a bug report";
-    Mouse System "mouse_toggle" "none" "mouse.toggle" ["mouse"] "Mouse on or off";
+    Bug System "bug_report" "none" "bug.report" ["bug"] "Bug report";
+    Mouse System "mouse_toggle" "none" "mouse.toggle" ["mouse"] "Toggle mouse";
     Suspend System "terminal_suspend" "ctrl+z" "terminal.suspend" [] "Suspend";
     Exit System "app_exit" "ctrl+c,ctrl+d,<leader>q" "app.exit" ["exit" "quit" "q"] "Exit";
 }
 
 impl Action {
     pub(crate) fn row(self) -> &'static Row {
-        ACTIONS.iter().find(|row| row.action == self).expect("every action is made from its row")
+        ACTIONS.iter().find(|row| row.action == self).expect("every action has a row")
     }
 }
 
-/// Which keys do what.
+/// The key bindings.
 #[derive(Debug, Clone)]
 pub(crate) struct Keys {
     leader: Vec<Stroke>,
@@ -168,30 +168,34 @@ pub(crate) struct Keys {
 impl Default for Keys {
     fn default() -> Self {
         let bindings = ACTIONS.iter().map(|row| (row.action, parse_all(row.keys).unwrap_or_default()));
-        Self { leader: vec![plain_stroke("ctrl+x").expect("it is a stroke")], bindings: bindings.collect() }
+        Self {
+            leader: vec![plain_stroke("ctrl+x").expect("it is a valid key")],
+            bindings: bindings.collect(),
+        }
     }
 }
 
 impl Keys {
-    /// Takes over a configuration's `keybinds`; what is wrong is named and left as it was.
+    /// Applies the `keybinds` of a configuration. Returns a warning for each invalid entry, whose keys do
+    /// not change.
     pub(crate) fn configure(&mut self, config: &Value) -> Vec<String> {
-        let mut wrong = Vec::new();
+        let mut warnings = Vec::new();
         let Some(entries) = config.as_object() else {
-            return vec!["`keybinds` is not an object; the usual keys hold".to_owned()];
+            return vec!["`keybinds` is not an object; using the default keys".to_owned()];
         };
         for (name, value) in entries {
-            let Some(text) = written(value) else {
-                wrong.push(format!("`keybinds.{name}` is not a text; the usual keys hold"));
+            let Some(text) = binding_text(value) else {
+                warnings.push(format!("`keybinds.{name}` is not a string; using the default keys"));
                 continue;
             };
             if name == "leader" {
                 match parse_all(&text) {
                     Ok(strokes) => self.leader = strokes.iter().map(|binding| binding.stroke).collect(),
-                    Err(key) => wrong.push(unknown_key(name, &key)),
+                    Err(key) => warnings.push(unknown_key(name, &key)),
                 }
                 continue;
             }
-            // Names of things that this client does not have are no mistake.
+            // Configurations may name actions that only other clients have.
             let Some(row) = ACTIONS.iter().find(|row| row.name == name) else { continue };
             match parse_all(&text) {
                 Ok(bindings) => {
@@ -199,44 +203,44 @@ impl Keys {
                         entry.1 = bindings;
                     }
                 }
-                Err(key) => wrong.push(unknown_key(name, &key)),
+                Err(key) => warnings.push(unknown_key(name, &key)),
             }
         }
-        wrong
+        warnings
     }
 
     pub(crate) fn is_leader(&self, key: KeyEvent) -> bool {
         self.leader.contains(&Stroke::of(key))
     }
 
-    /// What a key may do, in the order of the table.
+    /// Returns the actions that a key is bound to, in the order of the table.
     pub(crate) fn actions(&self, key: KeyEvent, leader: bool) -> impl Iterator<Item = Action> + '_ {
-        let wanted = Binding { leader, stroke: Stroke::of(key) };
-        let bound = self.bindings.iter().filter(move |(_, bindings)| bindings.contains(&wanted));
+        let binding = Binding { leader, stroke: Stroke::of(key) };
+        let bound = self.bindings.iter().filter(move |(_, bindings)| bindings.contains(&binding));
         bound.map(|(action, _)| *action)
     }
 
-    /// The keys of an action, written out.
-    pub(crate) fn shown(&self, action: Action) -> String {
+    /// Returns the keys of an action, separated by commas.
+    pub(crate) fn label(&self, action: Action) -> String {
         let Some((_, bindings)) = self.bindings.iter().find(|(bound, _)| *bound == action) else {
             return String::new();
         };
-        let leader = self.leader.first().map(Stroke::shown).unwrap_or_default();
+        let leader = self.leader.first().map(Stroke::label).unwrap_or_default();
         let shown = bindings.iter().map(|binding| {
-            let stroke = binding.stroke.shown();
+            let stroke = binding.stroke.label();
             if binding.leader { format!("{leader} {stroke}") } else { stroke }
         });
         shown.collect::<Vec<_>>().join(", ")
     }
 
-    /// The first key of an action, written out.
+    /// Returns the first key of an action.
     pub(crate) fn first(&self, action: Action) -> String {
-        self.shown(action).split(", ").next().unwrap_or_default().to_owned()
+        self.label(action).split(", ").next().unwrap_or_default().to_owned()
     }
 }
 
-/// A binding may be a text, a list of texts, or `false` for none.
-fn written(value: &Value) -> Option<String> {
+/// Returns the keys of an entry, which is a string, a list of strings, or `false` for no keys.
+fn binding_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Bool(false) | Value::Null => Some("none".to_owned()),
@@ -249,10 +253,10 @@ fn written(value: &Value) -> Option<String> {
 }
 
 fn unknown_key(name: &str, key: &str) -> String {
-    format!("`keybinds.{name}` names `{key}`, which is no key; the usual keys hold")
+    format!("`keybinds.{name}`: `{key}` is not a key; using the default keys")
 }
 
-/// Reads bindings, apart by commas; the error is the one that is none.
+/// Parses bindings that are separated by commas. The error is the text that is not a key.
 fn parse_all(text: &str) -> Result<Vec<Binding>, String> {
     let mut bindings = Vec::new();
     for word in text.split(',').map(str::trim).filter(|word| !word.is_empty() && *word != "none") {
@@ -318,7 +322,7 @@ fn code(name: &str) -> Option<KeyCode> {
 }
 
 impl Stroke {
-    /// In one form, whichever way a terminal reports it.
+    /// Creates a stroke in a normal form, because terminals report keys in different forms.
     fn new(code: KeyCode, modifiers: KeyModifiers) -> Self {
         let known = KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT | KeyModifiers::SUPER;
         let mut modifiers = modifiers & known;
@@ -331,7 +335,7 @@ impl Stroke {
                 modifiers |= KeyModifiers::SHIFT;
                 KeyCode::Char(c.to_lowercase().next().unwrap_or(c))
             }
-            // Shift is how such a character is typed, not something beside it.
+            // Shift is needed to type the character and is not a modifier of it.
             KeyCode::Char(c) if !c.is_alphabetic() => {
                 modifiers -= KeyModifiers::SHIFT;
                 KeyCode::Char(c)
@@ -345,7 +349,7 @@ impl Stroke {
         Self::new(key.code, key.modifiers)
     }
 
-    fn shown(&self) -> String {
+    fn label(&self) -> String {
         let mut text = String::new();
         for (modifier, name) in [
             (KeyModifiers::CONTROL, "ctrl+"),
@@ -372,11 +376,11 @@ impl Stroke {
     }
 }
 
-/// The keys of the actions by name, for the help.
+/// Returns the keys and titles of all actions by group, for the help page.
 pub(crate) fn by_group(keys: &Keys) -> BTreeMap<&'static str, Vec<(String, &'static str)>> {
     let mut groups: BTreeMap<&'static str, Vec<(String, &'static str)>> = BTreeMap::new();
     for row in ACTIONS {
-        let shown = keys.shown(row.action);
+        let shown = keys.label(row.action);
         let slash = row.slash.first().map(|slash| format!("/{slash}"));
         let how = [Some(shown).filter(|shown| !shown.is_empty()), slash].into_iter().flatten();
         let how = how.collect::<Vec<_>>().join("  ");
@@ -397,15 +401,63 @@ mod tests {
         KeyEvent::new(code, modifiers)
     }
 
+    /// Returns the reference page of the key bindings, in Markdown.
+    fn reference() -> String {
+        let keys = Keys::default();
+        let mut page = format!(
+            "# Keys\n\n\
+            <!-- Generated from crates/tui/src/keys.rs. To regenerate, run \
+            `UPDATE_DOCS=1 cargo test -p codewright-tui keys`. -->\n\n\
+            The actions of the [terminal client](tui.md) with their default keys. `{}` is the leader key: press it, \
+            then the other key\nwithin two seconds. The name sets other keys in `keybinds` of [`tui.json`](tui.md#configuration).\n\
+            A server performs an action by its command name (`tui.command.execute`).\n",
+            keys.leader.first().map(Stroke::label).unwrap_or_default()
+        );
+        for group in [Group::Session, Group::Prompt, Group::Agent, Group::System, Group::Keys] {
+            let title = if group == Group::Keys { "Scrolling and editing" } else { group.title() };
+            page.push_str(&format!("\n## {title}\n\n"));
+            page.push_str(
+                "| action | keys | slash commands | name | command name |\n|---|---|---|---|---|\n",
+            );
+            for row in ACTIONS.iter().filter(|row| row.group == group) {
+                let code = |text: &str| if text.is_empty() { String::new() } else { format!("`{text}`") };
+                let bindings = keys.label(row.action);
+                let bindings: Vec<String> = bindings.split(", ").map(code).collect();
+                let slash: Vec<String> = row.slash.iter().map(|name| format!("`/{name}`")).collect();
+                page.push_str(&format!(
+                    "| {} | {} | {} | `{}` | `{}` |\n",
+                    row.title,
+                    bindings.join(", "),
+                    slash.join(", "),
+                    row.name,
+                    row.command
+                ));
+            }
+        }
+        page
+    }
+
     #[test]
-    fn every_key_of_the_table_can_be_read() {
+    #[expect(clippy::disallowed_methods, reason = "a switch of the test, not configuration of the program")]
+    fn the_reference_page_is_current() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/keys.md");
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(path, reference()).unwrap();
+        }
+        let page = std::fs::read_to_string(path).unwrap_or_default();
+        let command = "UPDATE_DOCS=1 cargo test -p codewright-tui keys";
+        assert_eq!(page, reference(), "docs/keys.md is outdated; regenerate it with `{command}`");
+    }
+
+    #[test]
+    fn the_default_keys_are_valid() {
         for row in ACTIONS {
             assert!(parse_all(row.keys).is_ok(), "{}", row.name);
         }
     }
 
     #[test]
-    fn keys_are_found_however_a_terminal_reports_them() {
+    fn keys_match_in_every_form_that_terminals_report() {
         let keys = Keys::default();
         let actions = |code, modifiers| keys.actions(key(code, modifiers), false).collect::<Vec<_>>();
         assert_eq!(actions(KeyCode::BackTab, KeyModifiers::NONE), [Action::AgentCycleBack]);
@@ -414,14 +466,14 @@ mod tests {
         assert_eq!(actions(KeyCode::Char('p'), KeyModifiers::CONTROL), [Action::Palette]);
         assert_eq!(actions(KeyCode::Char('?'), KeyModifiers::SHIFT), []);
         assert!(keys.is_leader(key(KeyCode::Char('x'), KeyModifiers::CONTROL)));
-        let led: Vec<_> = keys.actions(key(KeyCode::Char('m'), KeyModifiers::NONE), true).collect();
-        assert_eq!(led, [Action::ModelList]);
+        let after_leader: Vec<_> = keys.actions(key(KeyCode::Char('m'), KeyModifiers::NONE), true).collect();
+        assert_eq!(after_leader, [Action::ModelList]);
     }
 
     #[test]
-    fn a_configuration_changes_keys_and_what_is_wrong_is_named() {
+    fn a_configuration_changes_keys_and_invalid_entries_cause_warnings() {
         let mut keys = Keys::default();
-        let wrong = keys.configure(&json!({
+        let warnings = keys.configure(&json!({
             "leader": "ctrl+a",
             "model_list": "<leader>+m, f5",
             "app_exit": "none",
@@ -432,16 +484,16 @@ mod tests {
             "of_another_client": "whatever",
         }));
         assert_eq!(
-            wrong,
+            warnings,
             [
-                "`keybinds.session_new` names `hyper+q`, which is no key; the usual keys hold",
-                "`keybinds.session_list` is not a text; the usual keys hold",
+                "`keybinds.session_new`: `hyper+q` is not a key; using the default keys",
+                "`keybinds.session_list` is not a string; using the default keys",
             ]
         );
-        assert_eq!(keys.shown(Action::ModelList), "ctrl+a m, f5");
-        assert_eq!(keys.shown(Action::Exit), "");
-        assert_eq!(keys.shown(Action::ThemeList), "");
-        assert_eq!(keys.shown(Action::AgentList), "f6, ctrl+a z");
+        assert_eq!(keys.label(Action::ModelList), "ctrl+a m, f5");
+        assert_eq!(keys.label(Action::Exit), "");
+        assert_eq!(keys.label(Action::ThemeList), "");
+        assert_eq!(keys.label(Action::AgentList), "f6, ctrl+a z");
         assert_eq!(keys.first(Action::SessionNew), "ctrl+a n");
         assert_eq!(keys.configure(&json!([])).len(), 1);
     }

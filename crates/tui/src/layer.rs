@@ -1,26 +1,26 @@
-//! What lies over the views: lists to choose from, lines to write, pages to read.
+//! The layers over the views: lists to choose from, lines to type and pages to read.
 //!
-//! The top one has the keys. Each dialog is a file; what is picked says by its value what
-//! is to be done.
+//! The top layer receives the keys. Each dialog has its own file. The value of a picked entry determines
+//! the action.
 
 use codewright_proto::{MessageId, SessionId};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::asked::type_into;
 use crate::editor::Editor;
 use crate::fuzzy;
 use crate::keys::Action;
 use crate::msg::Cmd;
+use crate::request::type_into;
 use crate::review::Review;
 use crate::state::State;
 
 pub(crate) mod agents;
 pub(crate) mod children;
+pub(crate) mod directories;
 pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod page;
 pub(crate) mod palette;
-pub(crate) mod places;
 pub(crate) mod providers;
 pub(crate) mod rename;
 pub(crate) mod review;
@@ -31,10 +31,10 @@ pub(crate) mod themes;
 pub(crate) mod timeline;
 pub(crate) mod trust;
 
-/// How many entries a list jumps over.
+/// How many entries a page key moves in a list.
 const PAGE: usize = 10;
 
-/// One thing over the view.
+/// A layer over the view.
 #[derive(Debug)]
 pub(crate) enum Layer {
     List(List),
@@ -45,14 +45,14 @@ pub(crate) enum Layer {
     Trust(Box<trust::Dialog>),
 }
 
-/// What a list is of.
+/// The content of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
     Palette,
     Models,
     Agents,
     Sessions,
-    /// With the theme that was on before.
+    /// The themes, with the theme that was active before.
     Themes(String),
     Timeline,
     Fork,
@@ -61,7 +61,7 @@ pub(crate) enum Kind {
     SignIns,
     Children,
     Mcp,
-    Places,
+    Directories,
 }
 
 /// A list to choose from.
@@ -71,12 +71,12 @@ pub(crate) struct List {
     pub(crate) title: &'static str,
     pub(crate) query: Editor,
     pub(crate) items: Vec<Item>,
-    /// The items that fit the query, in order.
+    /// The indexes of the items that match the query, in order.
     pub(crate) found: Vec<usize>,
     pub(crate) selected: usize,
-    /// What the other keys do.
+    /// A description of the other keys.
     pub(crate) hint: String,
-    /// The item that the next such key deletes.
+    /// The item that the next delete key deletes.
     pub(crate) doomed: Option<usize>,
 }
 
@@ -86,14 +86,14 @@ pub(crate) struct Item {
     pub(crate) group: String,
     pub(crate) label: String,
     pub(crate) detail: String,
-    /// At the right.
+    /// A text at the right end.
     pub(crate) note: String,
-    /// Whether it is what holds now.
+    /// Whether the entry is the current choice.
     pub(crate) current: bool,
     pub(crate) pick: Pick,
 }
 
-/// What comes of an entry.
+/// The value of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Pick {
     Action(Action),
@@ -112,14 +112,14 @@ pub(crate) enum Pick {
         id: String,
         name: String,
     },
-    /// A tool server, and whether it is on.
+    /// An MCP server, and whether it is on.
     Mcp {
         name: String,
         on: bool,
     },
     /// A directory to move to.
-    Place(String),
-    /// A way to sign in, by its place in the provider's list.
+    Directory(String),
+    /// A sign-in method, by its index in the provider's list.
     SignIn {
         provider: String,
         name: String,
@@ -127,39 +127,39 @@ pub(crate) enum Pick {
     },
 }
 
-/// A line to write.
+/// A line to type.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) title: String,
     pub(crate) about: String,
     pub(crate) editor: Editor,
     pub(crate) secret: bool,
-    pub(crate) what: What,
+    pub(crate) purpose: Purpose,
 }
 
-/// Something that is asked before it is done.
+/// A confirmation before a command is executed.
 #[derive(Debug)]
 pub(crate) struct Confirm {
     pub(crate) title: &'static str,
     pub(crate) about: &'static str,
-    /// What the button says that does it.
+    /// The label of the button that executes the command.
     pub(crate) button: &'static str,
-    /// Whether it is that button that is selected.
+    /// Whether that button is selected.
     pub(crate) sure: bool,
     pub(crate) cmd: Cmd,
 }
 
-/// What a written line is for.
+/// The purpose of a typed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum Purpose {
     Title(SessionId),
     Key(String),
-    /// The code that was brought back from a sign-in.
+    /// The code of a sign-in.
     Code {
         provider: String,
         method: usize,
     },
-    /// Nothing: it is told while a sign-in goes on elsewhere.
+    /// No input: the line is displayed while the user signs in in the browser.
     Waiting,
 }
 
@@ -218,7 +218,7 @@ impl List {
         self
     }
 
-    /// Takes other items and keeps what is selected.
+    /// Replaces the items. The selected item stays selected.
     pub(crate) fn fill(&mut self, items: Vec<Item>) {
         let picked = self.picked().map(|item| item.pick.clone());
         self.items = items;
@@ -231,7 +231,7 @@ impl List {
         self.items.get(*self.found.get(self.selected)?)
     }
 
-    /// Whether the items stand in their groups, and not by how well they fit.
+    /// Whether the items are in their groups, and not sorted by how well they match.
     pub(crate) fn is_grouped(&self) -> bool {
         self.query.is_empty()
     }
@@ -247,7 +247,7 @@ impl List {
         let mut scored: Vec<(i64, usize)> = scored.collect();
         if !query.is_empty() {
             scored.sort_by_key(|(score, at)| (std::cmp::Reverse(*score), *at));
-            // The same thing may stand in two groups.
+            // The same item may be in two groups.
             let mut seen: Vec<&Pick> = Vec::new();
             scored.retain(|(_, at)| {
                 let pick = &self.items[*at].pick;
@@ -263,7 +263,7 @@ impl List {
         self.doomed = None;
     }
 
-    /// Moves through the list or changes the query; true if something else may be selected now.
+    /// Moves the selection or edits the query. Returns whether the selected item may have changed.
     fn key(&mut self, key: KeyEvent) -> bool {
         let count = self.found.len();
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -295,7 +295,7 @@ impl List {
     }
 }
 
-/// A key while something lies over the view.
+/// Handles a key for the top layer.
 pub(crate) fn key(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let closes = key.code == KeyCode::Esc || (control && key.code == KeyCode::Char('c'));
@@ -330,17 +330,17 @@ pub(crate) fn key(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
                 type_into(&mut line.editor, key);
                 return Vec::new();
             }
-            let (what, text) = (line.what.clone(), line.editor.text().trim().to_owned());
+            let (purpose, text) = (line.purpose.clone(), line.editor.text().trim().to_owned());
             state.layers.pop();
-            written(state, what, text)
+            submit_line(state, purpose, text)
         }
-        Some(Layer::List(list)) if list.kind == Kind::Mcp && mcp::switches(key) => mcp::switch(state),
+        Some(Layer::List(list)) if list.kind == Kind::Mcp && mcp::is_switch_key(key) => mcp::switch(state),
         Some(Layer::List(list)) => {
             if key.code == KeyCode::Enter {
                 let Some(item) = list.picked().cloned() else { return Vec::new() };
                 let kind = list.kind.clone();
                 state.layers.pop();
-                return picked(state, &kind, item);
+                return pick(state, &kind, item);
             }
             if let Some(cmds) = other_key(state, key) {
                 return cmds;
@@ -349,12 +349,12 @@ pub(crate) fn key(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
             if list.key(key) && matches!(list.kind, Kind::Themes(_)) {
                 themes::preview(state);
             }
-            sessions::searched(state)
+            sessions::search(state)
         }
     }
 }
 
-/// Text that was pasted over the view.
+/// Pastes text into the top layer.
 pub(crate) fn paste(state: &mut State, text: &str) {
     let line = crate::clean::clean_line(text);
     match state.layers.last_mut() {
@@ -367,15 +367,15 @@ pub(crate) fn paste(state: &mut State, text: &str) {
     }
 }
 
-/// Takes the top layer away; what it tried out is taken back.
+/// Closes the top layer. A theme that was only previewed is reverted.
 pub(crate) fn close(state: &mut State) {
     if let Some(Layer::List(List { kind: Kind::Themes(before), .. })) = state.layers.pop() {
-        // It was on before, so it can be put on.
+        // The theme was active before, so it is valid.
         drop(state.choose_theme(&before));
     }
 }
 
-/// Keys that only some lists have.
+/// Handles a key that only some lists have.
 fn other_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
     let Some(Layer::List(list)) = state.layers.last() else { return None };
     match list.kind {
@@ -385,8 +385,8 @@ fn other_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
     }
 }
 
-/// Does what an entry says.
-pub(crate) fn picked(state: &mut State, kind: &Kind, item: Item) -> Vec<Cmd> {
+/// Performs the action of a picked entry.
+pub(crate) fn pick(state: &mut State, kind: &Kind, item: Item) -> Vec<Cmd> {
     match item.pick {
         Pick::Action(action) => crate::update::act(state, action),
         Pick::Command(name) | Pick::Skill(name) => {
@@ -396,7 +396,7 @@ pub(crate) fn picked(state: &mut State, kind: &Kind, item: Item) -> Vec<Cmd> {
         }
         Pick::Model { provider, model } => {
             state.choose_model(&provider, &model);
-            vec![Cmd::Save(state.saved())]
+            vec![Cmd::Save(state.saved_choices())]
         }
         Pick::Agent(name) => {
             state.choice.agent = Some(name);
@@ -404,12 +404,12 @@ pub(crate) fn picked(state: &mut State, kind: &Kind, item: Item) -> Vec<Cmd> {
         }
         Pick::Session(id) => crate::update::open(state, id),
         Pick::Theme(name) => {
-            if let Err(wrong) = state.choose_theme(&name) {
-                state.fail(wrong);
+            if let Err(error) = state.choose_theme(&name) {
+                state.fail(error);
                 return Vec::new();
             }
             state.local.theme = Some(name);
-            vec![Cmd::Save(state.saved())]
+            vec![Cmd::Save(state.saved_choices())]
         }
         Pick::Message(id) if *kind == Kind::Timeline => {
             crate::update::scroll_to(state, &id);
@@ -420,24 +420,25 @@ pub(crate) fn picked(state: &mut State, kind: &Kind, item: Item) -> Vec<Cmd> {
             Some(session) => vec![Cmd::Fork { session, until }],
             None => Vec::new(),
         },
-        // Space and enter switch it while the list stays.
+        // `mcp::switch` handles these entries, because the list stays open.
         Pick::Mcp { .. } => Vec::new(),
-        Pick::Place(directory) => places::picked(state, directory),
-        Pick::Provider { id, name } => providers::picked(state, &id, &name),
+        Pick::Directory(directory) => directories::pick(state, directory),
+        Pick::Provider { id, name } => providers::pick(state, &id, &name),
         Pick::SignIn { provider, name, method } => providers::sign_in(state, &provider, &name, method),
     }
 }
 
-fn written(state: &mut State, what: What, text: String) -> Vec<Cmd> {
+/// Performs the action of a typed line.
+fn submit_line(state: &mut State, purpose: Purpose, text: String) -> Vec<Cmd> {
     if text.is_empty() {
         return Vec::new();
     }
-    match what {
-        What::Title(session) => vec![Cmd::Rename { session, title: text }],
-        What::Code { provider, method } => vec![Cmd::FinishSignIn { provider, method, code: Some(text) }],
-        What::Waiting => Vec::new(),
-        What::Key(provider) => {
-            state.tell("storing the key…", codewright_proto::ToastVariant::Info);
+    match purpose {
+        Purpose::Title(session) => vec![Cmd::Rename { session, title: text }],
+        Purpose::Code { provider, method } => vec![Cmd::FinishSignIn { provider, method, code: Some(text) }],
+        Purpose::Waiting => Vec::new(),
+        Purpose::Key(provider) => {
+            state.notify("storing the key…", codewright_proto::ToastVariant::Info);
             vec![Cmd::PutKey { provider, key: text }]
         }
     }

@@ -1,10 +1,9 @@
-//! The terminal client: what happens on a server, drawn, and keys turned into requests.
+//! The terminal client: draws the sessions of a server and turns keys into requests.
 
 pub mod clean;
 
 mod app;
 mod ascii;
-mod asked;
 mod bidi;
 mod blocks;
 mod clipboard;
@@ -23,6 +22,7 @@ mod mirror;
 mod msg;
 mod panel;
 mod prompt;
+mod request;
 mod review;
 mod runner;
 mod scroll;
@@ -39,7 +39,7 @@ mod wrap;
 mod zone;
 
 pub use app::{Ended, run};
-pub use clipboard::{Desk, Multiplexer};
+pub use clipboard::{Desktop, Multiplexer};
 pub use error::Error;
 pub use state::{First, Options};
 pub use theme::{Depth, Mode};

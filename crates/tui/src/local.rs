@@ -1,4 +1,4 @@
-//! What is kept between starts: what the user chose, earlier prompts, theme files.
+//! The client's files: the user's choices, the prompt history and theme files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,14 +13,14 @@ use crate::state::Local;
 
 const CHOICES: &str = "tui.json";
 const HISTORY: &str = "prompt-history.jsonl";
-/// The longest file that is read.
+/// The maximum size of a file.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
-/// How long a remembered prompt may be.
+/// The maximum size of a prompt in the history.
 const MAX_PROMPT_BYTES: usize = 64 * 1024;
-/// How many theme files are read.
+/// The maximum number of theme files.
 const MAX_THEMES: usize = 500;
 
-/// The files.
+/// The files of the state directory.
 #[derive(Debug, Clone)]
 pub(crate) struct Files {
     directory: PathBuf,
@@ -31,14 +31,14 @@ impl Files {
         Self { directory }
     }
 
-    /// What the user chose; the error says that the file cannot be read.
+    /// Returns the user's choices, and a warning if the file is invalid.
     pub(crate) fn choices(&self) -> (Local, Option<String>) {
         let path = self.directory.join(CHOICES);
         let Some(text) = read(&path) else { return (Local::default(), None) };
         match serde_json::from_str(&text) {
             Ok(local) => (local, None),
             Err(error) => {
-                let note = format!("`{}` cannot be read and is made anew: {error}", path.display());
+                let note = format!("cannot read `{}`, using the defaults: {error}", path.display());
                 (Local::default(), Some(note))
             }
         }
@@ -48,20 +48,20 @@ impl Files {
         write(&self.directory.join(CHOICES), &format!("{choices:#}\n"))
     }
 
-    /// Earlier prompts, the newest last.
+    /// Returns the prompt history, newest last.
     pub(crate) fn history(&self) -> Vec<Draft> {
         let text = read(&self.directory.join(HISTORY)).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         let newest = lines.iter().skip(lines.len().saturating_sub(MAX_HISTORY));
-        newest.filter_map(|line| remembered(&serde_json::from_str(line).ok()?)).collect()
+        newest.filter_map(|line| parse_draft(&serde_json::from_str(line).ok()?)).collect()
     }
 
-    /// Adds a prompt to those that are kept, among them what other terminals have added meanwhile.
+    /// Adds a prompt to the history. Prompts that other terminals have added meanwhile are kept.
     ///
-    /// Pictures are not kept: they may show anything, and are large.
+    /// Pictures are not stored, because they are large and may be private.
     pub(crate) fn remember(&self, draft: &Draft) -> io::Result<()> {
         let draft = draft.clone().without_pictures();
-        if draft.text.is_empty() || kept(&draft).to_string().len() > MAX_PROMPT_BYTES {
+        if draft.text.is_empty() || to_line(&draft).to_string().len() > MAX_PROMPT_BYTES {
             return Ok(());
         }
         let mut history = self.history();
@@ -69,9 +69,9 @@ impl Files {
         history.push(draft);
         let newest = history.iter().rev().take(MAX_HISTORY);
         let mut room = usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX);
-        // A file that is longer than what is read would be lost as a whole.
+        // A file larger than the limit would not be read at all.
         let mut lines: Vec<String> = newest
-            .map(|draft| format!("{}\n", kept(draft)))
+            .map(|draft| format!("{}\n", to_line(draft)))
             .take_while(|line| match room.checked_sub(line.len()) {
                 Some(left) => {
                     room = left;
@@ -85,8 +85,8 @@ impl Files {
     }
 }
 
-/// A prompt as a line of the file: a text, or an object where there is more than that.
-fn kept(draft: &Draft) -> Value {
+/// Converts a prompt to a line of the file: a string, or an object if it has attachments.
+fn to_line(draft: &Draft) -> Value {
     if draft.chips.is_empty() {
         return Value::from(if draft.shell { format!("!{}", draft.text) } else { draft.text.clone() });
     }
@@ -102,9 +102,9 @@ fn kept(draft: &Draft) -> Value {
     json!({"text": draft.text, "shell": draft.shell, "chips": chips.collect::<Vec<_>>()})
 }
 
-fn remembered(line: &Value) -> Option<Draft> {
+fn parse_draft(line: &Value) -> Option<Draft> {
     if let Some(text) = line.as_str() {
-        // A command line must not come back as a prompt for the model.
+        // A shell command must not be restored as a prompt for the model.
         let command = text.strip_prefix('!');
         return Some(Draft { shell: command.is_some(), ..Draft::from(command.unwrap_or(text)) });
     }
@@ -117,10 +117,10 @@ fn remembered(line: &Value) -> Option<Draft> {
     Some(Draft { text: line["text"].as_str()?.to_owned(), chips: chips.collect(), shell })
 }
 
-/// The theme files of directories, a later one's before an earlier one's; and what is wrong with them.
+/// Returns the theme files of directories and warnings about invalid ones. Later directories override earlier ones.
 pub(crate) fn themes(directories: &[PathBuf]) -> (BTreeMap<String, Value>, Vec<String>) {
     let mut themes = BTreeMap::new();
-    let mut wrong = Vec::new();
+    let mut warnings = Vec::new();
     for directory in directories {
         let Ok(entries) = fs::read_dir(directory) else { continue };
         for entry in entries.flatten().take(MAX_THEMES) {
@@ -132,11 +132,11 @@ pub(crate) fn themes(directories: &[PathBuf]) -> (BTreeMap<String, Value>, Vec<S
             let Some(text) = read(&path) else { continue };
             match serde_json::from_str(&text) {
                 Ok(theme) => drop(themes.insert(name.to_owned(), theme)),
-                Err(error) => wrong.push(format!("theme file `{}`: {error}", path.display())),
+                Err(error) => warnings.push(format!("theme file `{}`: {error}", path.display())),
             }
         }
     }
-    (themes, wrong)
+    (themes, warnings)
 }
 
 fn read(path: &Path) -> Option<String> {
@@ -144,13 +144,13 @@ fn read(path: &Path) -> Option<String> {
     (length <= MAX_FILE_BYTES).then(|| fs::read_to_string(path).ok())?
 }
 
-/// Writes a file whole or not at all; for its owner alone, because prompts are private.
+/// Writes a file atomically, readable only by its owner because prompts are private.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
     }
     let parent = path.parent().unwrap_or(Path::new("."));
-    // Such a file is its owner's alone from the beginning.
+    // Temporary files are readable only by their owner.
     let file = tempfile::NamedTempFile::new_in(parent)?;
     fs::write(file.path(), text)?;
     file.persist(path).map(drop).map_err(|error| error.error)
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_chosen_comes_back_and_a_broken_file_is_named() {
+    fn choices_are_restored_and_an_invalid_file_causes_a_warning() {
         let directory = tempfile::tempdir().unwrap();
         let files = Files::new(directory.path().join("state"));
         assert_eq!(files.choices(), (Local::default(), None));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_prompts_are_remembered() {
+    fn the_newest_prompts_are_stored() {
         let directory = tempfile::tempdir().unwrap();
         let files = Files::new(directory.path().to_owned());
         let history = (0..MAX_HISTORY).map(|at| Draft { shell: at % 7 == 0, ..text(&format!("{at}\nline")) });
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_of_two_terminals_are_kept_side_by_side() {
+    fn prompts_of_two_terminals_are_merged() {
         let directory = tempfile::tempdir().unwrap();
         let one = Files::new(directory.path().to_owned());
         let other = Files::new(directory.path().to_owned());
@@ -202,10 +202,10 @@ mod tests {
     }
 
     #[test]
-    fn no_more_prompts_are_kept_than_can_be_read_again() {
+    fn the_history_never_exceeds_the_size_limit() {
         let directory = tempfile::tempdir().unwrap();
         let files = Files::new(directory.path().to_owned());
-        // Each of these characters takes six bytes in the file.
+        // Each of these characters needs six bytes in the file.
         let long: Vec<Draft> = (0..90).map(|at| text(&format!("{at}{}", "\u{1}".repeat(10_000)))).collect();
         for draft in &long {
             files.remember(draft).unwrap();
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_attached_is_remembered_but_for_pictures() {
+    fn attachments_are_stored_except_pictures() {
         let directory = tempfile::tempdir().unwrap();
         let files = Files::new(directory.path().to_owned());
         let chip = |label: &str, body| Chip { label: label.to_owned(), body };
@@ -236,13 +236,13 @@ mod tests {
     }
 
     #[test]
-    fn theme_files_are_found_and_broken_ones_named() {
+    fn theme_files_are_read_and_invalid_ones_cause_warnings() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("mine.json"), "{}").unwrap();
         fs::write(directory.path().join("bad.json"), "{").unwrap();
         fs::write(directory.path().join("note.txt"), "").unwrap();
-        let (themes, wrong) = themes(&[directory.path().to_owned(), "/nowhere".into()]);
+        let (themes, warnings) = themes(&[directory.path().to_owned(), "/nowhere".into()]);
         assert_eq!(themes.keys().collect::<Vec<_>>(), ["mine"]);
-        assert!(wrong[0].contains("bad.json"));
+        assert!(warnings[0].contains("bad.json"));
     }
 }

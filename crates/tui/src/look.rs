@@ -1,4 +1,4 @@
-//! How messages are drawn: the user's in a panel, the model's as text, its calls as tools.
+//! Draws messages: prompts in panels, answers as text, and tool calls.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 use crate::blocks::Block;
 use crate::clean::{clean, clean_line};
 use crate::mirror::Mirror;
-use crate::panel::{SIDES, indented, panel};
+use crate::panel::{SIDES, indent, panel};
 use crate::theme::{self, Theme};
 use crate::transcript::{Body, Draw, Entry, PartEntry, Place, Text, Transcript};
 use crate::zone::Zone;
@@ -20,12 +20,12 @@ mod tool;
 
 pub(crate) use tool::spinner;
 
-/// Where text begins.
+/// The indentation of text.
 const INDENT: usize = 5;
-/// How many lines of a prompt are shown.
+/// The maximum number of lines of a prompt.
 const MAX_PROMPT_LINES: usize = 400;
 
-/// What drawing depends on.
+/// The settings and data for drawing messages.
 pub(crate) struct Look<'a> {
     pub(crate) theme: &'a Theme,
     pub(crate) mirror: &'a Mirror,
@@ -33,36 +33,36 @@ pub(crate) struct Look<'a> {
     pub(crate) now: u64,
     pub(crate) zone: &'a Zone,
     pub(crate) show: Show,
-    /// Parts whose whole output was asked for.
+    /// Parts that the user folded or unfolded.
     pub(crate) expanded: &'a HashSet<PartId>,
-    /// Greater whenever colours change.
+    /// Increases when colours change.
     pub(crate) generation: u64,
 }
 
-/// What the user wants to see.
+/// The user's display settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Show {
     pub(crate) details: bool,
     pub(crate) thinking: bool,
     pub(crate) times: bool,
-    /// Whole outputs.
+    /// Whether outputs are displayed in full.
     pub(crate) outputs: bool,
 }
 
 impl Look<'_> {
-    /// How wide text is.
+    /// Returns the width of text.
     fn room(&self) -> usize {
         self.width.saturating_sub(INDENT + 2).max(8)
     }
 
-    /// The colour of an agent.
+    /// Returns the colour of an agent.
     fn agent_colour(&self, name: &str) -> Color {
         agent_colour(self.mirror, name, self.theme)
     }
 
-    /// A path as it is told: relative to the directory, or to the home.
+    /// Returns a path for display, relative to the directory or to the home directory.
     pub(crate) fn path(&self, path: &str) -> String {
-        shown_path(path, &self.mirror.directory, &self.mirror.home)
+        display_path(path, &self.mirror.directory, &self.mirror.home)
     }
 
     fn user(&self, entry: &Entry, info: &UserMessage) -> Vec<Line<'static>> {
@@ -73,14 +73,14 @@ impl Look<'_> {
         let room = self.width.saturating_sub(SIDES).max(8);
         let style = Style::new().fg(self.theme.text);
         let mut lines = Vec::new();
-        let said = clean(&entry.prompt_text());
-        for line in said.trim_end().lines() {
-            lines.extend(wrap::words(&[Span::styled(wrap::untabbed(line).into_owned(), style)], room));
+        let text = clean(&entry.prompt_text());
+        for line in text.trim_end().lines() {
+            lines.extend(wrap::words(&[Span::styled(wrap::expand_tabs(line).into_owned(), style)], room));
             if lines.len() > MAX_PROMPT_LINES {
                 break;
             }
         }
-        let hidden = said.trim_end().lines().count().saturating_sub(MAX_PROMPT_LINES);
+        let hidden = text.trim_end().lines().count().saturating_sub(MAX_PROMPT_LINES);
         if lines.len() > MAX_PROMPT_LINES && hidden > 0 {
             lines.push(self.muted(format!("… {hidden} more lines")));
         }
@@ -100,7 +100,7 @@ impl Look<'_> {
         panel(lines, self.width, self.agent_colour(&info.agent), self.theme)
     }
 
-    /// What was given with a prompt.
+    /// Returns the labels of a prompt's attachments.
     fn chips(&self, entry: &Entry) -> Vec<Span<'static>> {
         let mut spans = Vec::new();
         for part in &entry.parts {
@@ -134,7 +134,7 @@ impl Look<'_> {
     }
 
     fn text(&self, text: &Text, block: &Block) -> Vec<Line<'static>> {
-        indented(markdown::block(&text.text, block, self.room(), self.theme), INDENT)
+        indent(markdown::block(&text.text, block, self.room(), self.theme), INDENT)
     }
 
     fn thought(&self, part: &PartEntry, at: usize) -> Vec<Line<'static>> {
@@ -154,10 +154,10 @@ impl Look<'_> {
             let plain = line.spans.into_iter().map(|span| Span::styled(span.content, style));
             Line::from(plain.collect::<Vec<_>>())
         });
-        indented(lines.collect(), INDENT + 2)
+        indent(lines.collect(), INDENT + 2)
     }
 
-    /// Whether a part that can be folded is shown whole.
+    /// Whether a part that can be folded is displayed in full.
     pub(crate) fn is_open(&self, part: &PartEntry) -> bool {
         let is_toggled = self.expanded.contains(&part.id);
         let default = match &part.body {
@@ -167,7 +167,7 @@ impl Look<'_> {
         is_toggled != default
     }
 
-    /// The end of an answer: what went wrong, and who made it and how long it took.
+    /// Returns the lines at the end of an answer: its error, and the agent, the model and the duration.
     fn end(&self, transcript: &Transcript, at: usize, info: &AssistantMessage) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
         let aborted = matches!(info.error, Some(MessageError::MessageAbortedError { .. }));
@@ -178,7 +178,9 @@ impl Look<'_> {
             let content: Vec<Line<'static>> = text
                 .lines()
                 .take(20)
-                .flat_map(|line| wrap::words(&[Span::styled(wrap::untabbed(line).into_owned(), style)], room))
+                .flat_map(|line| {
+                    wrap::words(&[Span::styled(wrap::expand_tabs(line).into_owned(), style)], room)
+                })
                 .collect();
             lines.extend(panel(content, self.width, self.theme.error, self.theme));
         }
@@ -194,7 +196,7 @@ impl Look<'_> {
         let mut spans = vec![
             Span::raw(" ".repeat(INDENT)),
             Span::styled("▣  ", Style::new().fg(self.agent_colour(&info.agent))),
-            Span::styled(capitalised(&clean_line(&info.agent)), Style::new().fg(self.theme.text)),
+            Span::styled(capitalize(&clean_line(&info.agent)), Style::new().fg(self.theme.text)),
             Span::styled(format!(" · {name}"), muted),
         ];
         if let Some(end) = info.time.completed {
@@ -214,12 +216,12 @@ impl Look<'_> {
 }
 
 impl Look<'_> {
-    /// Whether a turn ends with a message: nothing of it comes behind, nor is anything still to come.
+    /// Whether a message is the last one of its turn, and the turn has ended.
     fn ends_turn(&self, transcript: &Transcript, at: usize, info: &AssistantMessage) -> bool {
         let is_last = at + 1 >= transcript.end || matches!(transcript.entries[at + 1].info, Message::User(_));
-        // Behind calls, or without a word why it ended, another step begins.
-        let goes_on = matches!(info.finish.as_deref(), None | Some("tool-calls" | "unknown"));
-        let is_open = info.error.is_none() && goes_on && at + 1 >= transcript.end;
+        // After tool calls, or without a finish reason, another step follows.
+        let continues = matches!(info.finish.as_deref(), None | Some("tool-calls" | "unknown"));
+        let is_open = info.error.is_none() && continues && at + 1 >= transcript.end;
         is_last && !(is_open && self.mirror.is_busy(&info.session_id))
     }
 }
@@ -270,7 +272,7 @@ impl Draw for Look<'_> {
             Body::Other(PartBody::Retry { attempt, error, .. }) => {
                 let text = format!("Attempt {attempt} failed: {}", clean_line(error.message()));
                 let style = Style::new().fg(self.theme.warning);
-                indented(wrap::words(&[Span::styled(text, style)], self.room()), INDENT)
+                indent(wrap::words(&[Span::styled(text, style)], self.room()), INDENT)
             }
             Body::Other(_) => Vec::new(),
         }
@@ -282,7 +284,7 @@ impl Draw for Look<'_> {
             (Message::User(_), _) => {
                 entry.parts.iter().map(PartEntry::version).chain([entry.version()]).max().unwrap_or(0)
             }
-            // Whether a turn ends here depends on what comes behind it.
+            // Whether the turn ends here depends on the following messages.
             (Message::Assistant(_), None) => return None,
             (Message::Assistant(_), Some(part)) => match &part.body {
                 Body::Text { text, .. } if text.blocks.is_done(place.block) => 0,
@@ -315,7 +317,7 @@ fn continues(part: &PartEntry, at: usize) -> bool {
     part.text().and_then(|text| text.blocks.get(at)).is_some_and(|block| block.continues)
 }
 
-/// The colour of an agent: its own, or one by its place in the list.
+/// Returns the colour of an agent: the configured one, or one by its index in the list.
 pub(crate) fn agent_colour(mirror: &Mirror, name: &str, theme: &Theme) -> Color {
     let at = mirror.agents.iter().position(|agent| agent.name == name);
     let own = at.and_then(|at| mirror.agents[at].color.as_deref());
@@ -328,15 +330,15 @@ pub(crate) fn agent_colour(mirror: &Mirror, name: &str, theme: &Theme) -> Color 
         Some("warning") => Some(theme.warning),
         Some("error") => Some(theme.error),
         Some("info") => Some(theme.info),
-        // A terminal without colours gets none from an agent either.
-        Some(text) if theme.text != Color::Reset || theme.primary != Color::Reset => theme::named(text),
+        // A terminal without colours ignores the colours of agents.
+        Some(text) if theme.text != Color::Reset || theme.primary != Color::Reset => theme::parse_color(text),
         Some(_) | None => None,
     };
     role.unwrap_or(roles[at.unwrap_or(0) % roles.len()])
 }
 
-/// A path as it is told: relative to the directory, or to the home.
-pub(crate) fn shown_path(path: &str, directory: &str, home: &str) -> String {
+/// Returns a path for display, relative to the directory or to the home directory.
+pub(crate) fn display_path(path: &str, directory: &str, home: &str) -> String {
     let path = crate::clean::clean_name(path);
     let below = |root: &str| {
         let rest = path.strip_prefix(root)?;
@@ -355,7 +357,7 @@ pub(crate) fn shown_path(path: &str, directory: &str, home: &str) -> String {
     }
 }
 
-/// A duration for people.
+/// Formats a duration.
 pub(crate) fn duration(millis: u64) -> String {
     match millis {
         0..1_000 => format!("{millis}ms"),
@@ -365,8 +367,8 @@ pub(crate) fn duration(millis: u64) -> String {
     }
 }
 
-/// With a capital first letter.
-pub(crate) fn capitalised(text: &str) -> String {
+/// Returns the text with an upper-case first letter.
+pub(crate) fn capitalize(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}", chars.as_str())

@@ -1,7 +1,7 @@
-//! Markdown as lines of a width.
+//! Draws Markdown.
 //!
-//! Takes one block at a time, which is short; how a text is cut into blocks is told in
-//! `blocks`. What Markdown would hide, such as HTML, is shown as it was written.
+//! Draws one block at a time, which is short (see `blocks`). Text that Markdown hides, such as HTML, is
+//! displayed as it is.
 
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
@@ -15,24 +15,25 @@ use crate::wrap;
 
 mod table;
 
-/// How deep lists and quotes are indented at most; deeper ones stay there.
+/// The maximum depth of indentation.
 const MAX_DEPTH: usize = 12;
 
-/// The lines of one block.
+/// Returns the lines of a block.
 pub(crate) fn block(text: &str, block: &Block, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let source = clean(text.get(block.range.clone()).unwrap_or_default());
     match &block.kind {
         Kind::Prose => prose(&source, width, theme),
-        Kind::Code { language, inside } => code(&source, language, *inside, (width, theme)),
+        Kind::Code { language, inside } => code(&source, language, *inside, width, theme),
     }
 }
 
-/// Lines of code.
+/// Returns lines of code.
 pub(crate) fn code(
     source: &str,
     language: &str,
     inside: Inside,
-    (width, theme): (usize, &Theme),
+    width: usize,
+    theme: &Theme,
 ) -> Vec<Line<'static>> {
     let mut inside = inside;
     let mut lines = Vec::new();
@@ -44,7 +45,7 @@ pub(crate) fn code(
     lines
 }
 
-/// Lines of Markdown.
+/// Returns lines of Markdown.
 pub(crate) fn prose(source: &str, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut writer = Writer::new(width, theme);
@@ -55,10 +56,10 @@ pub(crate) fn prose(source: &str, width: usize, theme: &Theme) -> Vec<Line<'stat
     writer.lines
 }
 
-/// What the lines within a list item or a quote begin with.
+/// The prefix of lines in a list item or a quote.
 #[derive(Clone)]
 struct Prefix {
-    /// Before the first line only, such as a list's mark; afterwards it is blank.
+    /// The prefix of the first line, such as the mark of a list item.
     first: Option<Span<'static>>,
     rest: Span<'static>,
 }
@@ -70,9 +71,9 @@ struct Writer<'a> {
     spans: Vec<Span<'static>>,
     styles: Vec<Style>,
     prefixes: Vec<Prefix>,
-    /// The next number of each open list; none for one without numbers.
+    /// The next number of each open list; `None` for a list without numbers.
     lists: Vec<Option<u64>>,
-    /// Where open links lead, and the text they had when they began.
+    /// The URLs of open links, and the number of spans at their start.
     links: Vec<(String, usize)>,
     code: Option<(String, String)>,
     table: Option<table::Table>,
@@ -146,7 +147,7 @@ impl<'a> Writer<'a> {
     fn push(&mut self, text: &str, style: Style) {
         match &mut self.table {
             Some(table) => table.push(text, style),
-            None => self.spans.push(Span::styled(wrap::untabbed(text).into_owned(), style)),
+            None => self.spans.push(Span::styled(wrap::expand_tabs(text).into_owned(), style)),
         }
     }
 
@@ -190,7 +191,7 @@ impl<'a> Writer<'a> {
             Tag::Item => self.item(),
             Tag::Table(columns) => {
                 self.separate();
-                self.table = Some(table::Table::new(columns.iter().map(aligned).collect()));
+                self.table = Some(table::Table::new(columns.iter().map(alignment_of).collect()));
             }
             Tag::TableHead | Tag::TableRow => {
                 if let Some(table) = &mut self.table {
@@ -253,7 +254,7 @@ impl<'a> Writer<'a> {
             }
             TagEnd::CodeBlock => {
                 if let Some((language, source)) = self.code.take() {
-                    let lines = code(&source, &language, Inside::Code, (self.room(), self.theme));
+                    let lines = code(&source, &language, Inside::Code, self.room(), self.theme);
                     self.place(lines);
                 }
                 self.gap = true;
@@ -264,7 +265,7 @@ impl<'a> Writer<'a> {
             }
             TagEnd::Item => {
                 self.flush();
-                // An item without any text has its mark all the same.
+                // An item without text still has a mark.
                 if self.prefixes.last().is_some_and(|prefix| prefix.first.is_some()) {
                     self.place(vec![Line::default()]);
                 }
@@ -296,7 +297,7 @@ impl<'a> Writer<'a> {
 
     fn separate(&mut self) {
         self.flush();
-        // Behind a list's mark the text begins in the same line.
+        // After the mark of a list item the text starts in the same line.
         let at_mark = self.prefixes.last().is_some_and(|prefix| prefix.first.is_some());
         if self.gap && !self.lines.is_empty() && !at_mark {
             self.place(vec![Line::default()]);
@@ -304,13 +305,13 @@ impl<'a> Writer<'a> {
         self.gap = false;
     }
 
-    /// How wide a line may be behind what it begins with.
+    /// Returns the width of a line after its prefixes.
     fn room(&self) -> usize {
-        let taken: usize = self.shown_prefixes().map(|prefix| prefix.rest.width()).sum();
+        let taken: usize = self.visible_prefixes().map(|prefix| prefix.rest.width()).sum();
         self.width.saturating_sub(taken).max(4)
     }
 
-    fn shown_prefixes(&self) -> impl Iterator<Item = &Prefix> {
+    fn visible_prefixes(&self) -> impl Iterator<Item = &Prefix> {
         self.prefixes.iter().skip(self.prefixes.len().saturating_sub(MAX_DEPTH))
     }
 
@@ -334,7 +335,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn aligned(alignment: &Alignment) -> table::Align {
+fn alignment_of(alignment: &Alignment) -> table::Align {
     match alignment {
         Alignment::None | Alignment::Left => table::Align::Left,
         Alignment::Center => table::Align::Center,

@@ -1,9 +1,9 @@
-//! The small client: what is said goes into the terminal's own scrollback, and only a few
-//! lines at the bottom are drawn anew.
+//! The small client: prints the transcript into the terminal's scrollback and redraws only a few lines at
+//! the bottom.
 //!
-//! A block of the transcript is printed once, when it can no longer change; until then it
-//! stands among the lines at the bottom. Nothing is asked of the terminal: the lines are
-//! found again by their number, which a terminal that was made narrower may have changed.
+//! A block is printed once, when it can no longer change. Until then it is among the lines at the bottom.
+//! The terminal is never queried: the bottom lines are located by their number, which is recomputed if
+//! the terminal became narrower.
 
 use std::io::{self, Write};
 
@@ -16,18 +16,18 @@ use crate::state::State;
 use crate::transcript::{Body, Draw, Entry, Place, Transcript};
 use crate::view;
 
-/// How many of the messages that are printed are remembered: more than are fetched at once.
-const MAX_PASSED: usize = 256;
+/// The number of printed messages that are remembered, which is more than a fetch returns.
+const MAX_PRINTED: usize = 256;
 
-/// A place that is found again when messages are fetched anew.
+/// A place that stays valid when messages are fetched again.
 #[derive(Debug, Clone)]
-struct Spot {
+struct Anchor {
     message: MessageId,
     part: usize,
     block: usize,
 }
 
-impl Spot {
+impl Anchor {
     fn of(transcript: &Transcript, place: Place) -> Option<Self> {
         let message = transcript.entries.get(place.entry)?.info.id().clone();
         Some(Self { message, part: place.part, block: place.block })
@@ -39,32 +39,33 @@ impl Spot {
     }
 }
 
-/// What is printed and what is drawn.
+/// The state of the small client.
 #[derive(Debug, Default)]
 pub(crate) struct Mini {
-    /// The session whose messages are printed.
+    /// The session that is printed.
     session: Option<SessionId>,
-    /// The first block that is not printed; none until the messages are here.
+    /// The first block that is not printed, or `None` until the messages are fetched.
     next: Option<Place>,
-    /// The block that was printed last.
-    last: Option<Spot>,
-    /// Where `next` is, if something of its message is printed.
-    begun: Option<Spot>,
-    /// The messages before the one that `next` is in, the newest last.
-    passed: Vec<MessageId>,
+    /// The last printed block.
+    last: Option<Anchor>,
+    /// The anchor of `next`, if its message is partly printed.
+    partial: Option<Anchor>,
+    /// The messages before the message of `next`, newest last.
+    printed: Vec<MessageId>,
     greeted: bool,
-    /// How wide each of the lines at the bottom is, and where among them the cursor is.
+    /// The widths of the lines at the bottom.
     drawn: Vec<usize>,
+    /// The position of the cursor in the lines at the bottom.
     cursor: (usize, usize),
-    /// What was written last, so that nothing is written twice.
+    /// The last output, so that the same output is not written twice.
     written: String,
     width: usize,
 }
 
 impl Mini {
-    /// Writes what has become final, and the bottom anew.
+    /// Prints the blocks that have become final, and redraws the bottom.
     pub(crate) fn draw(&mut self, state: &mut State, out: &mut impl Write) -> io::Result<()> {
-        let printed = self.settled(state);
+        let printed = self.print_final(state);
         view::mini::arrange(state);
         let live = self.open(state);
         let bottom = view::mini::bottom(state, live);
@@ -87,8 +88,8 @@ impl Mini {
         if printed.is_empty() && self.written == below && self.width == width {
             return Ok(());
         }
-        let erased = self.erased(width);
-        write!(out, "\u{1b}[?2026h\u{1b}[?25l{erased}{text}{below}\u{1b}[?2026l")?;
+        let erase = self.erase(width);
+        write!(out, "\u{1b}[?2026h\u{1b}[?25l{erase}{text}{below}\u{1b}[?2026l")?;
         out.flush()?;
         self.drawn = bottom.lines.iter().map(Line::width).collect();
         self.cursor = (x, y.min(last));
@@ -96,28 +97,28 @@ impl Mini {
         Ok(())
     }
 
-    /// Takes the bottom away.
+    /// Removes the bottom lines.
     pub(crate) fn leave(&mut self, out: &mut impl Write) -> io::Result<()> {
-        let erased = self.erased(self.width);
+        let erase = self.erase(self.width);
         self.drawn.clear();
         self.written.clear();
-        write!(out, "{erased}\u{1b}[?25h")?;
+        write!(out, "{erase}\u{1b}[?25h")?;
         out.flush()
     }
 
-    /// What goes to the first line of the bottom and empties everything from there.
-    fn erased(&self, width: usize) -> String {
+    /// Returns the sequence that moves to the first bottom line and clears the screen below it.
+    fn erase(&self, width: usize) -> String {
         if self.drawn.is_empty() {
             return "\r\u{1b}[J".to_owned();
         }
-        // A terminal that was made narrower has broken the lines.
+        // A terminal that became narrower has wrapped the lines.
         let rows = |line: &usize| line.max(&1).div_ceil(width.max(1));
         let above: usize = self.drawn.iter().take(self.cursor.1).map(rows).sum();
         format!("{}\r\u{1b}[J", up(above + self.cursor.0 / width.max(1)))
     }
 
-    /// The lines that have become final since the last time.
-    fn settled(&mut self, state: &mut State) -> Vec<Line<'static>> {
+    /// Returns the lines that have become final since the last call.
+    fn print_final(&mut self, state: &mut State) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
         if !self.greeted {
             self.greeted = true;
@@ -125,15 +126,15 @@ impl Mini {
         }
         if self.session.as_ref() != state.session_id() {
             self.session = state.session_id().cloned();
-            (self.next, self.last, self.begun) = (None, None, None);
-            self.passed.clear();
-            if let Some(session) = state.session().filter(|session| !state.is_driven(&session.id)) {
+            (self.next, self.last, self.partial) = (None, None, None);
+            self.printed.clear();
+            if let Some(session) = state.session().filter(|session| !state.is_prompted_here(&session.id)) {
                 lines.extend(view::mini::heading(state, session));
             }
         }
         let Some(id) = self.session.clone() else { return lines };
         let limit = match state.options.mini {
-            Some(limit) if !state.is_driven(&id) => limit,
+            Some(limit) if !state.is_prompted_here(&id) => limit,
             Some(_) | None => usize::MAX,
         };
         let width = room(state);
@@ -143,18 +144,18 @@ impl Mini {
         let look = state.look(width);
         let mut place = match self.next {
             None => Place { entry: transcript.end.saturating_sub(limit), part: 0, block: 0 },
-            Some(_) => self.found(transcript).unwrap_or_else(|| {
-                if transcript.older.is_some() && !(self.passed.is_empty() && self.begun.is_none()) {
-                    lines.extend([Line::default(), view::mini::left_out(state)]);
+            Some(_) => self.resume_place(transcript).unwrap_or_else(|| {
+                if transcript.older.is_some() && !(self.printed.is_empty() && self.partial.is_none()) {
+                    lines.extend([Line::default(), view::mini::gap_note(state)]);
                 }
                 Place { entry: 0, part: 0, block: 0 }
             }),
         };
         if place.entry > transcript.end {
-            // What is printed stays printed.
+            // Printed lines cannot be removed.
             place = Place { entry: transcript.end, part: 0, block: 0 };
             if state.session().is_some_and(|session| session.revert.is_some()) {
-                lines.extend([Line::default(), view::mini::taken_back(state)]);
+                lines.extend([Line::default(), view::mini::undone_note(state)]);
             }
         }
         let place = self.print(&look, transcript, place, &mut lines);
@@ -163,7 +164,7 @@ impl Mini {
         lines
     }
 
-    /// Prints what is final from a place on; tells where that ends.
+    /// Adds the final blocks from a place on to `lines`. Returns the first place that is not final.
     fn print(
         &mut self,
         look: &Look<'_>,
@@ -181,37 +182,37 @@ impl Mini {
                 }
                 lines.extend(block);
                 last = Some(place);
-                self.last = Spot::of(transcript, place);
+                self.last = Anchor::of(transcript, place);
             }
             place = done.next;
         }
         place
     }
 
-    /// Where printing goes on; none if nothing is there of what was printed.
+    /// Returns the place where printing continues, or `None` if no printed message exists any more.
     ///
-    /// A place says nothing once messages were fetched anew or taken away, so it is found by the messages' ids.
-    fn found(&self, transcript: &Transcript) -> Option<Place> {
-        let begun = self.begun.as_ref().and_then(|begun| begun.place(transcript));
-        begun.or_else(|| {
-            let passed = self.passed.iter().rev().find_map(|id| transcript.find(id));
-            passed.map(|at| Place { entry: at + 1, part: 0, block: 0 })
+    /// Indexes change when messages are fetched again or removed, so the place is located by message ids.
+    fn resume_place(&self, transcript: &Transcript) -> Option<Place> {
+        let partial = self.partial.as_ref().and_then(|partial| partial.place(transcript));
+        partial.or_else(|| {
+            let printed = self.printed.iter().rev().find_map(|id| transcript.find(id));
+            printed.map(|at| Place { entry: at + 1, part: 0, block: 0 })
         })
     }
 
-    /// Remembers by ids where printing goes on.
+    /// Records by message ids where printing continues.
     fn remember(&mut self, transcript: &Transcript, place: Place) {
-        let next = Spot::of(transcript, place).filter(|_| place.entry < transcript.end);
+        let next = Anchor::of(transcript, place).filter(|_| place.entry < transcript.end);
         let printed = self.last.as_ref().map(|last| &last.message);
-        self.begun = next.filter(|next| printed == Some(&next.message));
+        self.partial = next.filter(|next| printed == Some(&next.message));
         let before = &transcript.entries[..place.entry];
-        if self.passed.last() != before.last().map(|entry| entry.info.id()) {
-            let kept = before.iter().skip(before.len().saturating_sub(MAX_PASSED));
-            self.passed = kept.map(|entry| entry.info.id().clone()).collect();
+        if self.printed.last() != before.last().map(|entry| entry.info.id()) {
+            let kept = before.iter().skip(before.len().saturating_sub(MAX_PRINTED));
+            self.printed = kept.map(|entry| entry.info.id().clone()).collect();
         }
     }
 
-    /// The lines of what is not final yet.
+    /// Returns the lines of the blocks that are not final.
     fn open(&self, state: &State) -> Vec<Line<'static>> {
         let (Some(next), Some(id)) = (self.next, &self.session) else { return Vec::new() };
         let Some(transcript) = state.mirror.transcripts.get(id) else { return Vec::new() };
@@ -238,18 +239,18 @@ impl Mini {
     }
 }
 
-/// How wide the transcript is: a line that fills the terminal would be broken by some.
+/// Returns the width of the transcript. Some terminals wrap a line that fills the last column.
 fn room(state: &State) -> usize {
     usize::from(state.size.0.saturating_sub(1)).max(10)
 }
 
-/// A place that is final, and the one behind it.
+/// A final place, and the place after it.
 struct Done {
     is_shown: bool,
     next: Place,
 }
 
-/// Whether what is at a place can no longer change; none if it can, or there is nothing.
+/// Returns the next place if the content of this place is final. `None` if it can change or is missing.
 fn step(look: &Look<'_>, transcript: &Transcript, place: Place) -> Option<Done> {
     let entry = transcript.entries.get(place.entry).filter(|_| place.entry < transcript.end)?;
     let count = look.blocks(transcript, place.entry, place.part);
@@ -292,7 +293,7 @@ fn is_part_done(entry: &Entry, part: usize) -> bool {
 fn is_entry_done(look: &Look<'_>, transcript: &Transcript, at: usize, entry: &Entry) -> bool {
     let followed = at + 1 < transcript.end;
     match &entry.info {
-        // Its parts come after it; whoever answers has them all.
+        // Parts arrive after their message. They are complete when the turn has ended or an answer follows.
         Message::User(info) => followed || !look.mirror.is_busy(&info.session_id) && !entry.parts.is_empty(),
         Message::Assistant(info) => followed || is_answer_done(look, info),
     }
@@ -307,7 +308,7 @@ fn up(rows: usize) -> String {
     if rows == 0 { String::new() } else { format!("\u{1b}[{rows}A") }
 }
 
-/// Writes a line as a terminal understands it.
+/// Appends a line with its escape sequences.
 fn push(text: &mut String, line: &Line<'_>, ascii: bool) {
     let mut before = Style::default();
     for span in &line.spans {
@@ -318,9 +319,9 @@ fn push(text: &mut String, line: &Line<'_>, ascii: bool) {
             text.push('m');
             before = style;
         }
-        // What is shown has been cleaned where it came in; here nothing but a screen's cells would hold back the rest.
-        let shown: String = span.content.chars().filter(|c| !c.is_control()).collect();
-        if ascii { text.push_str(&crate::ascii::text(&shown)) } else { text.push_str(&shown) }
+        // Texts were cleaned when they were received. This is a second barrier, because there is no screen buffer here.
+        let text_only: String = span.content.chars().filter(|c| !c.is_control()).collect();
+        if ascii { text.push_str(&crate::ascii::text(&text_only)) } else { text.push_str(&text_only) }
     }
     if before != Style::default() {
         text.push_str("\u{1b}[0m");

@@ -1,4 +1,4 @@
-//! What the server has, as far as it is shown: kept up to date by its events.
+//! A copy of the server's data that the client displays, kept up to date by events.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use crate::transcript::Transcript;
 
-/// How many sessions keep their messages here.
+/// The maximum number of sessions whose messages are kept.
 const MAX_TRANSCRIPTS: usize = 8;
-/// How much of what is told is kept while everything is being fetched.
-const MAX_TOLD: usize = 1_024;
+/// The maximum number of notices that are kept during a fetch.
+const MAX_RECENT: usize = 1_024;
 
-/// An agent, as far as it is shown.
+/// An agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct Agent {
     pub(crate) name: String,
@@ -34,7 +34,7 @@ pub(crate) struct Agent {
     pub(crate) model: Option<AgentModel>,
 }
 
-/// The model that an agent wants.
+/// The configured model of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct AgentModel {
     #[serde(rename = "modelID")]
@@ -48,12 +48,12 @@ pub(crate) struct AgentModel {
 pub(crate) struct Provider {
     pub(crate) id: String,
     pub(crate) name: String,
-    /// It takes prompts of everybody, without a key: nothing goes there that the user has not sent there.
+    /// Whether the provider accepts prompts without a key. It is used only if the user chooses it.
     pub(crate) is_public: bool,
     pub(crate) models: Vec<Model>,
 }
 
-/// A model, as far as it is shown.
+/// A model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Model {
     pub(crate) id: String,
@@ -73,11 +73,11 @@ pub(crate) struct Command {
     pub(crate) source: Option<String>,
 }
 
-/// A tool server.
+/// An MCP server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Mcp {
     pub(crate) name: String,
-    /// As the server names it: `connected`, `disabled`, `failed`, `needs_auth`, …
+    /// The status of the API: `connected`, `disabled`, `failed`, `needs_auth`, …
     pub(crate) status: String,
     pub(crate) error: Option<String>,
 }
@@ -90,7 +90,7 @@ pub(crate) struct Lsp {
     pub(crate) status: String,
 }
 
-/// What of the server is mirrored.
+/// The copied data.
 #[derive(Debug, Default)]
 pub(crate) struct Mirror {
     pub(crate) sessions: BTreeMap<SessionId, Session>,
@@ -99,7 +99,7 @@ pub(crate) struct Mirror {
     pub(crate) questions: Vec<QuestionRequest>,
     pub(crate) todos: HashMap<SessionId, Vec<Todo>>,
     pub(crate) transcripts: HashMap<SessionId, Transcript>,
-    /// Which transcripts were opened, the last one last.
+    /// The opened transcripts, most recent last.
     opened: Vec<SessionId>,
     pub(crate) agents: Vec<Agent>,
     pub(crate) providers: Vec<Provider>,
@@ -107,50 +107,50 @@ pub(crate) struct Mirror {
     pub(crate) commands: Vec<Command>,
     pub(crate) mcp: Vec<Mcp>,
     pub(crate) lsp: Vec<Lsp>,
-    /// The formatters that are used, with what they are for.
+    /// The enabled formatters and their file extensions.
     pub(crate) formatters: Vec<(String, String)>,
     pub(crate) branch: Option<String>,
     pub(crate) directory: String,
     pub(crate) worktree: String,
     pub(crate) home: String,
     pub(crate) config: Value,
-    /// Whether all of the above has been fetched once.
+    /// Whether everything has been fetched once.
     pub(crate) ready: bool,
-    /// How many answers with all of it are on their way.
+    /// The number of running fetches.
     fetching: usize,
-    /// What was told meanwhile and is newer than they are, the last one last.
-    told: VecDeque<Notice>,
+    /// The notices that arrived during the fetches and are newer than their results, oldest first.
+    recent: VecDeque<Notice>,
 }
 
 impl Mirror {
-    /// A mirror of which only the places are known.
+    /// Creates an empty mirror.
     pub(crate) fn new(directory: &str, home: &str) -> Self {
         Self { directory: directory.to_owned(), home: home.to_owned(), ..Self::default() }
     }
 
-    /// Notes that everything is being fetched: what is told from now on is newer than what comes.
-    pub(crate) fn fetch(&mut self) {
+    /// Marks the start of a fetch. Notices that arrive from now on are newer than its result.
+    pub(crate) fn begin_fetch(&mut self) {
         self.fetching += 1;
     }
 
-    /// Applies again what was told while everything was being fetched.
-    pub(crate) fn fetched(&mut self) {
-        let told = std::mem::take(&mut self.told);
-        for notice in &told {
+    /// Marks the end of a fetch. Applies the notices that arrived during the fetch again.
+    pub(crate) fn end_fetch(&mut self) {
+        let recent = std::mem::take(&mut self.recent);
+        for notice in &recent {
             self.apply_now(notice.clone());
         }
         self.fetching = self.fetching.saturating_sub(1);
         if self.fetching > 0 {
-            self.told = told;
+            self.recent = recent;
         }
     }
 
-    /// Applies what happened.
+    /// Applies a notice.
     pub(crate) fn apply(&mut self, notice: Notice) {
         if self.fetching > 0 && is_fetched(&notice.fact) {
-            self.told.push_back(notice.clone());
-            if self.told.len() > MAX_TOLD {
-                self.told.pop_front();
+            self.recent.push_back(notice.clone());
+            if self.recent.len() > MAX_RECENT {
+                self.recent.pop_front();
             }
         }
         self.apply_now(notice);
@@ -227,7 +227,7 @@ impl Mirror {
         }
     }
 
-    /// Takes a session's new value.
+    /// Stores a session.
     pub(crate) fn put_session(&mut self, session: Session) {
         if let Some(transcript) = self.transcripts.get_mut(&session.id) {
             transcript.end_before(session.revert.as_ref().map(|revert| &revert.message_id));
@@ -235,7 +235,7 @@ impl Mirror {
         self.sessions.insert(session.id.clone(), session);
     }
 
-    /// Makes room for a session's messages, and lets those go that were not looked at for longest.
+    /// Adds a transcript for a session, and removes the one that was opened least recently.
     pub(crate) fn open(&mut self, id: &SessionId) {
         self.opened.retain(|opened| opened != id);
         self.opened.push(id.clone());
@@ -246,19 +246,19 @@ impl Mirror {
         }
     }
 
-    /// Lets all messages go but those of a session.
+    /// Removes the transcripts of all sessions but one.
     pub(crate) fn close_others(&mut self, kept: Option<&SessionId>) {
         self.opened.retain(|id| Some(id) == kept);
         self.transcripts.retain(|id, _| Some(id) == kept);
         self.todos.retain(|id, _| Some(id) == kept);
     }
 
-    /// Whether a session's turn runs.
+    /// Whether a session is busy.
     pub(crate) fn is_busy(&self, id: &SessionId) -> bool {
         self.statuses.get(id).is_some_and(|status| *status != SessionStatus::Idle)
     }
 
-    /// The sessions that belong to one: itself and those that it began.
+    /// Whether a session is `root` or was started by it, directly or through other sessions.
     pub(crate) fn is_below(&self, id: &SessionId, root: &SessionId) -> bool {
         let mut id = id.clone();
         for _ in 0..64 {
@@ -273,7 +273,7 @@ impl Mirror {
         false
     }
 
-    /// The sessions that one began, oldest first.
+    /// Returns the sessions that a session started, oldest first.
     pub(crate) fn children(&self, id: &SessionId) -> Vec<&Session> {
         let children = self.sessions.values().filter(|session| session.parent_id.as_ref() == Some(id));
         let mut children: Vec<&Session> = children.collect();
@@ -286,7 +286,7 @@ impl Mirror {
         Some((provider, provider.models.iter().find(|known| known.id == model)?))
     }
 
-    /// Reads what `GET /mcp`, `/lsp` and `/formatter` say.
+    /// Stores the answers of `GET /mcp`, `/lsp` and `/formatter`.
     pub(crate) fn put_servers(&mut self, mcp: Option<Value>, lsp: Option<Value>, formatters: Option<Value>) {
         let text =
             |value: &Value, key: &str| crate::clean::clean_line(value[key].as_str().unwrap_or_default());
@@ -316,7 +316,7 @@ impl Mirror {
         }
     }
 
-    /// Reads what `GET /config/providers` says.
+    /// Stores the answer of `GET /config/providers`.
     pub(crate) fn put_providers(&mut self, value: &Value) {
         let providers = value["providers"].as_array().into_iter().flatten();
         self.providers = providers.map(provider).collect();
@@ -324,7 +324,7 @@ impl Mirror {
     }
 }
 
-/// Whether what is fetched at a start holds what this tells.
+/// Whether a fetch at the start includes the data of an event.
 fn is_fetched(fact: &Fact) -> bool {
     matches!(
         fact,
@@ -359,12 +359,12 @@ fn provider(value: &Value) -> Provider {
     });
     let id = text(value, "id");
     let name = Some(text(value, "name")).filter(|name| !name.is_empty()).unwrap_or_else(|| id.clone());
-    // The key that stands for having none.
+    // The key of providers that need no key.
     let is_public = value["options"]["apiKey"] == "public";
     Provider { models: models.collect(), id, name, is_public }
 }
 
-/// What an error says, in a line.
+/// Returns the message of an error.
 pub(crate) fn error_line(error: &MessageError) -> String {
     crate::clean::clean(error.message())
 }

@@ -1,4 +1,4 @@
-//! What comes in, and what goes out.
+//! The messages that change the state, and the commands that the state issues.
 
 use std::collections::BTreeMap;
 
@@ -10,34 +10,34 @@ use codewright_proto::{
 use crossterm::event::{KeyEvent, MouseEvent};
 use serde_json::Value;
 
-use crate::clipboard::{Clip, Desk};
+use crate::clipboard::{Clip, Desktop};
 use crate::prompt::Draft;
 use crate::review::{Change, Source};
 
-/// Everything that can change what is shown.
+/// A message that changes the state.
 #[derive(Debug)]
 pub(crate) enum Msg {
     Key(KeyEvent),
     Paste(String),
     Mouse(MouseEvent),
     Resize(u16, u16),
-    /// Time has passed.
+    /// A time limit has passed.
     Tick,
-    /// Something happened on the server.
+    /// An event of the server.
     Notice(Box<Notice>),
-    /// The stream of events is open: from now on nothing is missed.
+    /// The event stream is open; no event is missed from now on.
     Connected,
-    /// The stream broke off.
+    /// The event stream ended.
     Lost(String),
     Reply(Reply),
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) enum Reply {
-    /// What the server has in the directory.
+    /// The data that was fetched at the start.
     Started(Box<Started>),
-    /// The session that was asked for at the start.
+    /// A session to open.
     Opened(Box<Session>),
     Sessions(Vec<Session>),
     Messages {
@@ -60,78 +60,78 @@ pub(crate) enum Reply {
         files: Vec<String>,
     },
     Providers(Value),
-    /// All providers, and how one can sign in to them.
+    /// All providers and their sign-in methods.
     AllProviders {
         providers: Value,
         methods: Value,
     },
-    /// A sign-in has begun.
+    /// A sign-in was started.
     SignIn {
         provider: String,
         method: usize,
-        told: Value,
+        authorization: Value,
     },
     Skills(Value),
-    /// The tool and language servers and the formatters; none where they could not be fetched.
+    /// The MCP servers, language servers and formatters; `None` if they could not be fetched.
     Servers {
         mcp: Option<Value>,
         lsp: Option<Value>,
         formatters: Option<Value>,
     },
     /// The directories and workspaces of the project.
-    Places {
+    Directories {
         directories: Value,
         workspaces: Value,
     },
     /// A session was published.
     Shared(Box<Session>),
-    /// By which road a text was copied; false if by none.
+    /// How a text was copied, or why it was not.
     Copied {
-        told: String,
-        done: bool,
+        note: String,
+        is_copied: bool,
     },
-    /// What was in the clipboard, or why nothing came of it.
+    /// The content of the clipboard, or an error.
     Pasted(Result<Clip, String>),
-    /// What changed, for the viewer.
+    /// The changes of a source, for the viewer.
     Changes {
         source: Source,
         changes: Result<Vec<Change>, String>,
     },
-    /// The text that the editor left.
+    /// The text from the editor.
     Edited(String),
     /// The trust of a directory; `None` if the server did not answer or has no workspace trust.
     Trust {
         directory: String,
         reply: Option<TrustReply>,
     },
-    /// A trust decision was stored, or why not and the trust as it is now.
+    /// The result of a trust decision; an error comes with the current trust.
     TrustDecided {
         directory: String,
         decision: TrustChoice,
         answer: Result<TrustReply, (String, Option<TrustReply>)>,
     },
-    /// Whether the server noted that the user decides later.
+    /// Whether the server recorded that the user decides later.
     TrustDismissed {
         directory: String,
         is_noted: bool,
     },
-    /// A prompt was not taken in; what was written must not be lost.
+    /// A prompt could not be sent; its draft is restored.
     Unsent {
         draft: Draft,
         error: String,
     },
-    /// Messages could not be fetched.
+    /// The messages of a session could not be fetched.
     Unfetched {
         session: SessionId,
         error: String,
     },
-    /// Something else was not done.
+    /// Another command failed.
     Failed(String),
-    /// Something was done that cannot be seen otherwise.
+    /// A command succeeded without a visible effect.
     Done(String),
 }
 
-/// What the server has in the directory; none where it could not be fetched.
+/// The data that is fetched at the start; `None` if it could not be fetched.
 #[derive(Debug, Default)]
 pub(crate) struct Started {
     pub(crate) path: Option<PathReply>,
@@ -144,25 +144,25 @@ pub(crate) struct Started {
     pub(crate) permissions: Option<Vec<PermissionRequest>>,
     pub(crate) questions: Option<Vec<QuestionRequest>>,
     pub(crate) branch: Option<Option<String>>,
-    /// What could not be fetched.
+    /// The errors of the requests that failed.
     pub(crate) failed: Vec<String>,
 }
 
-/// What becomes of a text that was in an editor.
+/// The use of an edited text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Edited {
-    /// It stands in the prompt.
+    /// It becomes the prompt.
     Prompt,
-    /// Nothing: it was to be read, or to be stored by the editor.
+    /// It is discarded, because it was opened for reading.
     Dropped,
 }
 
-/// What is to be done outside.
+/// A command to the server, the terminal or the file system.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Cmd {
-    /// Fetch what the server has.
+    /// Fetch the data of the directory.
     Start,
-    /// Open the session that the options name.
+    /// Open the session of the options.
     OpenFirst,
     ListSessions {
         search: String,
@@ -174,7 +174,7 @@ pub(crate) enum Cmd {
     },
     LoadTodos(SessionId),
     LoadSession(SessionId),
-    /// Send a prompt, to a new session if none is named.
+    /// Send a prompt, to a new session if there is no id.
     Send {
         session: Option<SessionId>,
         input: Box<PromptInput>,
@@ -237,7 +237,7 @@ pub(crate) enum Cmd {
         name: String,
         on: bool,
     },
-    LoadPlaces,
+    LoadDirectories,
     Move {
         session: SessionId,
         directory: String,
@@ -258,27 +258,28 @@ pub(crate) enum Cmd {
         method: usize,
         code: Option<String>,
     },
-    /// Into the clipboard of whoever sits at the terminal, by every road there is.
+    /// Copy a text by the terminal and by programs of the desktop.
     Copy(String),
-    /// The part of that which programs do; the terminal's is done, if it could be.
-    CopyToDesk {
+    /// Copy a text by programs of the desktop.
+    CopyToDesktop {
         text: String,
-        handed: bool,
-        desks: Vec<Desk>,
+        /// Whether the terminal already has the text.
+        via_terminal: bool,
+        desktops: Vec<Desktop>,
     },
-    /// What is in the clipboard, into the prompt.
-    PasteFromDesk(Vec<Desk>),
-    /// Show a text in the user's editor.
+    /// Paste the clipboard into the prompt.
+    PasteFromDesktop(Vec<Desktop>),
+    /// Open a text in the user's editor.
     Edit {
         text: String,
         then: Edited,
     },
-    /// Keep what the user chose.
+    /// Store the user's choices.
     Save(Value),
-    /// Keep a prompt for later.
+    /// Add a prompt to the history.
     Remember(Draft),
     Mouse(bool),
-    /// The terminal's title.
+    /// Set the title of the terminal.
     Title(String),
     Suspend,
     Quit,

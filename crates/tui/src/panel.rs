@@ -1,14 +1,14 @@
-//! Boxes with a bar at their left.
+//! Panels: boxes with a bar at the left.
 
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 
 use crate::theme::Theme;
 
-/// What a panel takes besides its content.
+/// The cells of a panel's width that are not content.
 pub(crate) const SIDES: usize = 7;
 
-/// Lines behind a bar, on the background of panels, with an empty line above and below.
+/// Puts lines into a panel, with an empty line above and below.
 pub(crate) fn panel(
     content: Vec<Line<'static>>,
     width: usize,
@@ -34,8 +34,8 @@ pub(crate) fn panel(
     framed.collect()
 }
 
-/// Lines moved to the right.
-pub(crate) fn indented(lines: Vec<Line<'static>>, by: usize) -> Vec<Line<'static>> {
+/// Indents lines.
+pub(crate) fn indent(lines: Vec<Line<'static>>, by: usize) -> Vec<Line<'static>> {
     let blank = Span::raw(" ".repeat(by));
-    crate::wrap::prefixed(lines, &blank, &blank)
+    crate::wrap::prefix_lines(lines, &blank, &blank)
 }

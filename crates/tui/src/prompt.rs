@@ -1,4 +1,4 @@
-//! The prompt being written: its text, what is attached, what could complete it.
+//! The prompt: its text, attachments, completions and history.
 
 use std::sync::Arc;
 
@@ -9,43 +9,43 @@ use serde_json::json;
 use crate::clipboard::Picture;
 use crate::editor::Editor;
 
-/// How many lines a pasted text has before it is shown by its size.
+/// The number of lines from which a pasted text is displayed as a label.
 const PASTE_LINES: usize = 4;
-/// How many characters it has at least.
+/// The number of characters from which a pasted text is displayed as a label.
 const PASTE_CHARS: usize = 400;
-/// How many prompts are remembered.
+/// The maximum number of prompts in the history.
 pub(crate) const MAX_HISTORY: usize = 200;
-/// How much they hold together, apart from pictures.
+/// The maximum size of the history, without pictures.
 const MAX_HISTORY_BYTES: usize = 16 * 1024 * 1024;
-/// How many of them keep their pictures.
+/// The number of newest prompts that keep their pictures.
 const HISTORY_PICTURES: usize = 3;
 
-/// Something that stands in the text by its label.
+/// An attachment, which is a label in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Chip {
     pub(crate) label: String,
     pub(crate) body: Body,
 }
 
-/// What stands behind a label.
+/// The content of an attachment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Body {
-    /// Pasted text, sent in the label's place.
+    /// Pasted text, which replaces the label when the prompt is sent.
     Paste(String),
     /// A file, by its path.
     File(String),
     /// An agent, by its name.
     Agent(String),
-    /// A picture, as a `data:` address.
+    /// A picture, as a `data:` URL.
     Picture { mime: &'static str, url: Arc<str> },
 }
 
-/// What is offered to complete the word at the cursor.
+/// The completions of the word at the cursor.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Completion {
-    /// Where the word begins.
+    /// The start of the word.
     pub(crate) from: usize,
-    /// What of the word is written, without its mark.
+    /// The typed part of the word, without its mark.
     pub(crate) query: String,
     pub(crate) offers: Vec<Offer>,
     pub(crate) selected: usize,
@@ -67,17 +67,17 @@ pub(crate) enum Pick {
     Agent(String),
 }
 
-/// What was written, with what its labels stand for.
+/// The text of a prompt with its attachments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Draft {
     pub(crate) text: String,
     pub(crate) chips: Vec<Chip>,
-    /// Whether the text is a command line.
+    /// Whether the text is a shell command.
     pub(crate) shell: bool,
 }
 
 impl Draft {
-    /// How much memory it holds, apart from pictures.
+    /// Returns the size in bytes, without pictures.
     fn weight(&self) -> usize {
         let held = |chip: &Chip| match &chip.body {
             Body::Paste(text) | Body::File(text) | Body::Agent(text) => text.len(),
@@ -86,7 +86,7 @@ impl Draft {
         self.text.len() + self.chips.iter().map(held).sum::<usize>()
     }
 
-    /// The same without pictures and their labels.
+    /// Returns the draft without pictures and their labels.
     pub(crate) fn without_pictures(mut self) -> Self {
         let (pictures, kept): (Vec<Chip>, Vec<Chip>) =
             self.chips.into_iter().partition(|chip| matches!(chip.body, Body::Picture { .. }));
@@ -110,13 +110,13 @@ impl From<&str> for Draft {
 pub(crate) struct Prompt {
     pub(crate) editor: Editor,
     pub(crate) chips: Vec<Chip>,
-    /// Whether the text is a command line.
+    /// Whether the text is a shell command.
     pub(crate) shell: bool,
     pub(crate) completion: Option<Completion>,
-    /// Earlier prompts, the newest last.
+    /// The history, newest last.
     pub(crate) history: Vec<Draft>,
-    /// Which of them is shown, and what was written before.
-    shown: Option<(usize, Draft)>,
+    /// The index of the recalled prompt, and the draft before it was recalled.
+    recalled: Option<(usize, Draft)>,
     pastes: usize,
 }
 
@@ -129,23 +129,23 @@ impl Prompt {
         self.editor.take();
         self.chips.clear();
         self.completion = None;
-        self.shown = None;
+        self.recalled = None;
         self.shell = false;
     }
 
-    /// What is written, to be put back later.
+    /// Returns the current text and attachments.
     pub(crate) fn draft(&self) -> Draft {
         Draft { text: self.editor.text().to_owned(), chips: self.chips.clone(), shell: self.shell }
     }
 
-    /// Puts back what was written.
+    /// Restores a draft.
     pub(crate) fn restore(&mut self, draft: Draft) {
         self.editor.set(draft.text);
         self.chips = draft.chips;
         self.shell = draft.shell;
     }
 
-    /// Takes a pasted text in: a long one by its size.
+    /// Inserts a pasted text. A long text becomes an attachment.
     pub(crate) fn paste(&mut self, text: &str) {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         let text = crate::clean::clean(&text);
@@ -163,7 +163,7 @@ impl Prompt {
         self.attach(label, Body::Paste(text));
     }
 
-    /// Puts something into the text by a label.
+    /// Inserts the label of an attachment.
     pub(crate) fn attach(&mut self, label: String, body: Body) {
         self.editor.insert(&label);
         self.editor.insert(" ");
@@ -173,14 +173,14 @@ impl Prompt {
 
     /// Attaches a picture that has no file.
     pub(crate) fn attach_picture(&mut self, picture: &Picture) {
-        let taken = |nth: usize| self.chips.iter().any(|chip| chip.label == format!("[Image {nth}]"));
-        let nth = (1..).find(|nth| !taken(*nth)).unwrap_or(1);
+        let is_used = |nth: usize| self.chips.iter().any(|chip| chip.label == format!("[Image {nth}]"));
+        let nth = (1..).find(|nth| !is_used(*nth)).unwrap_or(1);
         let encoded = base64::engine::general_purpose::STANDARD.encode(&picture.bytes);
         let url = format!("data:{};base64,{encoded}", picture.mime).into();
         self.attach(format!("[Image {nth}]"), Body::Picture { mime: picture.mime, url });
     }
 
-    /// Deletes before the cursor: a label as a whole.
+    /// Deletes the character or the label before the cursor.
     pub(crate) fn delete_before(&mut self) {
         let before = self.editor.before();
         let label =
@@ -195,7 +195,7 @@ impl Prompt {
         }
     }
 
-    /// The text with what was pasted in it.
+    /// Returns the text with pasted texts in the place of their labels.
     pub(crate) fn whole_text(&self) -> String {
         let mut text = self.editor.text().to_owned();
         for chip in &self.chips {
@@ -206,7 +206,7 @@ impl Prompt {
         text
     }
 
-    /// What is sent.
+    /// Returns the parts to send.
     pub(crate) fn parts(&self, directory: &str) -> Vec<PartInput> {
         let text = self.whole_text();
         let mut parts = vec![PartInput::text(text.trim())];
@@ -234,7 +234,7 @@ impl Prompt {
         parts
     }
 
-    /// Remembers a prompt with what is attached to it; of pictures only those of the last few.
+    /// Adds a prompt with its attachments to the history. Older prompts lose their pictures.
     pub(crate) fn remember(&mut self, draft: Draft) {
         self.history.retain(|known| *known != draft);
         self.history.push(draft);
@@ -248,33 +248,33 @@ impl Prompt {
         if let Some(old) = self.history.len().checked_sub(HISTORY_PICTURES + 1) {
             self.history[old] = std::mem::take(&mut self.history[old]).without_pictures();
         }
-        self.shown = None;
+        self.recalled = None;
     }
 
-    /// Shows the prompt before the one that is shown.
+    /// Recalls the previous prompt.
     pub(crate) fn history_previous(&mut self) {
-        let (next, draft) = match self.shown.take() {
+        let (next, draft) = match self.recalled.take() {
             Some((at, draft)) => (at.saturating_sub(1), draft),
             None if self.history.is_empty() => return,
             None => (self.history.len() - 1, self.draft()),
         };
         self.restore(self.history.get(next).cloned().unwrap_or_default());
-        self.shown = Some((next, draft));
+        self.recalled = Some((next, draft));
     }
 
-    /// Shows the prompt after it, and at last what was being written.
+    /// Recalls the next prompt, or restores the draft after the last one.
     pub(crate) fn history_next(&mut self) {
-        let Some((at, draft)) = self.shown.take() else { return };
+        let Some((at, draft)) = self.recalled.take() else { return };
         match self.history.get(at + 1) {
             Some(known) => {
                 self.restore(known.clone());
-                self.shown = Some((at + 1, draft));
+                self.recalled = Some((at + 1, draft));
             }
             None => self.restore(draft),
         }
     }
 
-    /// The word at the cursor that `@` begins, and where it begins.
+    /// Returns the word at the cursor after `@`, and the position of the `@`.
     pub(crate) fn mention(&self) -> Option<(usize, &str)> {
         let before = self.editor.before();
         let from = before.rfind('@')?;
@@ -283,7 +283,7 @@ impl Prompt {
         (begins && !word.contains(char::is_whitespace)).then_some((from, word))
     }
 
-    /// The name of a command that is being written.
+    /// Returns the start of a command name after `/`.
     pub(crate) fn slash(&self) -> Option<&str> {
         let before = self.editor.before();
         let name = before.strip_prefix('/')?;
@@ -303,12 +303,12 @@ fn file(path: &str, directory: &str, source: serde_json::Value) -> PartInput {
         id: None,
         mime: media_type(name).to_owned(),
         filename: Some(path.to_owned()),
-        url: format!("file://{}{query}", escaped(&absolute)),
+        url: format!("file://{}{query}", escape(&absolute)),
         source: Some(json!({"type": "file", "path": name, "text": source})),
     }
 }
 
-/// A path with the lines that were named behind `#`.
+/// Splits a path and the line range after `#`.
 fn lines_of(path: &str) -> (&str, Option<(usize, Option<usize>)>) {
     let Some((name, range)) = path.rsplit_once('#') else { return (path, None) };
     let (start, end) = range.split_once('-').map_or((range, None), |(start, end)| (start, Some(end)));
@@ -319,8 +319,8 @@ fn lines_of(path: &str) -> (&str, Option<(usize, Option<usize>)>) {
     }
 }
 
-/// A path as part of an address.
-fn escaped(path: &str) -> String {
+/// Escapes a path for a URL.
+fn escape(path: &str) -> String {
     let mut text = String::with_capacity(path.len());
     for byte in path.bytes() {
         match byte {
@@ -338,7 +338,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_paste_is_shown_by_its_size_and_sent_whole() {
+    fn a_long_paste_is_a_label_and_sent_in_full() {
         let mut prompt = Prompt::default();
         prompt.editor.insert("see ");
         prompt.paste("one\r\ntwo\rthree\nfour\u{1b}[31m\n");
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn earlier_prompts_come_back_and_the_draft_is_kept() {
+    fn earlier_prompts_are_recalled_and_the_draft_is_kept() {
         let mut prompt = Prompt::default();
         prompt.remember("one".into());
         prompt.remember("two".into());
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_comes_back_with_what_is_attached_to_it() {
+    fn a_draft_keeps_its_attachments() {
         let mut prompt = Prompt::default();
         prompt.remember("one".into());
         prompt.remember(Draft { shell: true, ..Draft::from("git status") });
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_prompt_comes_back_with_what_was_attached() {
+    fn a_recalled_prompt_has_its_attachments() {
         let mut prompt = Prompt::default();
         prompt.attach("@src/a.rs".to_owned(), Body::File("src/a.rs".to_owned()));
         prompt.attach("@explore".to_owned(), Body::Agent("explore".to_owned()));
@@ -410,7 +410,7 @@ mod tests {
         prompt.clear();
         prompt.history_previous();
         assert_eq!(prompt.parts("/p"), parts);
-        // Older ones let their pictures go, and nothing else.
+        // Older prompts lose only their pictures.
         for text in ["a", "b", "c"] {
             prompt.remember(text.into());
         }
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded() {
+    fn the_history_is_bounded() {
         let mut prompt = Prompt::default();
         for nth in 0..30 {
             prompt.remember(Draft::from(format!("{nth}{}", "x".repeat(1 << 20)).as_str()));

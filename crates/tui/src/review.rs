@@ -1,7 +1,7 @@
-//! Changes to be looked through: files in a tree, their hunks as rows.
+//! The changes viewer: files in a tree, and their hunks as rows.
 //!
-//! A patch is read once, into rows that say where in it their text is. A frame and a
-//! turn of the wheel cost what is on the screen, however much there is.
+//! A patch is parsed once, into rows that refer to its text. A frame costs as much as the rows of the
+//! screen, however large the changes are.
 
 use std::collections::HashSet;
 
@@ -21,29 +21,29 @@ pub(crate) use patch::{Change, merge_files, split_files};
 pub(crate) use tree::Node;
 use tree::Tree;
 
-/// How many rows there are at most; of what is more the number is told.
+/// The maximum number of rows. The number of further lines is displayed.
 const MAX_ROWS: usize = 400_000;
-/// How many files are listed.
+/// The maximum number of files.
 const MAX_FILES: usize = 5_000;
-/// From which width on the tree stands beside the changes.
+/// The minimum width for displaying the tree next to the changes.
 const TREE_FROM: u16 = 80;
 const TREE_WIDTH: u16 = 32;
-/// From which width on old and new stand side by side.
+/// The minimum width for displaying old and new lines side by side.
 const SPLIT_FROM: u16 = 90;
 
-/// Whose changes they are.
+/// The source of the changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// What git says of the directory since the last commit.
+    /// The changes in git since the last commit.
     WorkingTree,
-    /// What git says of it since the branch began.
+    /// The changes in git since the branch began.
     Branch,
-    /// What the prompts of a session did, one after another.
+    /// The changes of all prompts of a session.
     Session(SessionId),
-    /// What the last prompt of a session did.
+    /// The changes of the last prompt of a session.
     LastTurn(SessionId),
-    /// What leave is asked for.
-    Asked(PermissionId),
+    /// The changes that need permission.
+    Request(PermissionId),
 }
 
 impl Source {
@@ -53,22 +53,22 @@ impl Source {
             Self::Branch => "branch",
             Self::Session(_) => "this session",
             Self::LastTurn(_) => "last turn",
-            Self::Asked(_) => "asked for",
+            Self::Request(_) => "permission request",
         }
     }
 }
 
-/// One row, before it is wrapped.
+/// The content of a row, before it is wrapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
     Head,
-    /// What lies between two hunks is left out.
+    /// The gap between two hunks.
     Gap,
     Line(Code),
     Pair(Option<Code>, Option<Code>),
-    /// There is no text to show.
+    /// A file without text to display.
     Empty,
-    /// So many more lines are there.
+    /// This many further lines are not displayed.
     Cut(usize),
     Blank,
 }
@@ -81,14 +81,14 @@ struct Row {
     unified: usize,
 }
 
-/// Where keys go.
+/// The pane that receives the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Focus {
     Tree,
     Changes,
 }
 
-/// How far the changes are known.
+/// The state of loading the changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Loaded {
     Pending,
@@ -96,7 +96,7 @@ pub(crate) enum Loaded {
     Failed(String),
 }
 
-/// Where what is.
+/// The areas of the panes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Panes {
     pub(crate) tree: Option<Rect>,
@@ -104,15 +104,15 @@ pub(crate) struct Panes {
     pub(crate) split: bool,
 }
 
-/// The viewer.
+/// The state of the viewer.
 #[derive(Debug)]
 pub(crate) struct Review {
     pub(crate) source: Source,
     pub(crate) loaded: Loaded,
     pub(crate) files: Vec<Change>,
-    /// The mark of each: what it costs goes with the size of the patch, so it is worked out once.
+    /// The mark of each change. It is computed once, because that reads the whole patch.
     marks: Vec<u64>,
-    /// How many files are not listed.
+    /// The number of files that are not listed.
     pub(crate) unlisted: usize,
     tree: Tree,
     pub(crate) nodes: Vec<Node>,
@@ -124,16 +124,17 @@ pub(crate) struct Review {
     unified: Vec<Row>,
     /// The rows with old and new lines side by side.
     split: Vec<Row>,
-    /// The row with which each file begins, and each hunk.
+    /// The first row of each file.
     heads: Vec<usize>,
+    /// The first row of each hunk.
     hunks: Vec<usize>,
     /// The first visible line. The place is the index of a unified row.
     top: Position<usize>,
-    /// Whether old and new stand side by side, if that was chosen.
+    /// The layout that the user chose.
     pub(crate) wants_split: Option<bool>,
     pub(crate) has_tree: bool,
     pub(crate) help: bool,
-    /// What was looked at, by its change.
+    /// The marks of the reviewed changes.
     pub(crate) reviewed: HashSet<u64>,
 }
 
@@ -162,9 +163,9 @@ impl Review {
         }
     }
 
-    /// Takes in what changed; the place stays at the file that was shown.
+    /// Replaces the changes. The file at the top stays at the top.
     pub(crate) fn load(&mut self, mut files: Vec<Change>) {
-        let shown = self.file().map(|file| file.file.clone());
+        let current = self.file().map(|file| file.file.clone());
         self.unlisted = files.len().saturating_sub(MAX_FILES);
         files.truncate(MAX_FILES);
         self.tree = Tree::of(files.iter().map(|file| file.file.as_str()));
@@ -177,7 +178,7 @@ impl Review {
         self.loaded = Loaded::Ready;
         self.read();
         self.fold();
-        let at = self.files.iter().position(|file| Some(&file.file) == shown.as_ref());
+        let at = self.files.iter().position(|file| Some(&file.file) == current.as_ref());
         self.go(at.and_then(|at| self.heads.get(at).copied()).unwrap_or(0));
     }
 
@@ -218,7 +219,7 @@ impl Review {
         }
     }
 
-    /// Adds a row that is the same in both ways to show changes.
+    /// Adds a row that is the same in both layouts.
     fn both(&mut self, file: usize, content: Content) {
         let row = Row { file, content, unified: self.unified.len() };
         self.unified.push(row);
@@ -252,13 +253,13 @@ impl Review {
         }
     }
 
-    /// Works out what of the tree is shown.
+    /// Updates the visible nodes of the tree.
     fn fold(&mut self) {
         self.nodes = self.tree.nodes(&self.folded);
         self.selected = self.selected.min(self.nodes.len().saturating_sub(1));
     }
 
-    /// The place of the file whose changes are at the top.
+    /// Returns the index of the file at the top.
     pub(crate) fn file_at(&self) -> Option<usize> {
         self.unified.get(self.top.place).map(|row| row.file)
     }
@@ -271,7 +272,7 @@ impl Review {
         self.marks.get(file).is_some_and(|mark| self.reviewed.contains(mark))
     }
 
-    /// Notes that a file was looked at, or was not.
+    /// Marks the file at the top as reviewed, or removes the mark.
     pub(crate) fn toggle_reviewed(&mut self) {
         let Some(mark) = self.file_at().and_then(|at| self.marks.get(at).copied()) else { return };
         if !self.reviewed.remove(&mark) {
@@ -284,7 +285,7 @@ impl Review {
         self.select_visible();
     }
 
-    /// Selects the file that is shown, or the folded directory that it is in.
+    /// Selects the file at the top, or the folded directory that contains it.
     fn select_visible(&mut self) {
         let Some(file) = self.file_at() else { return };
         let holds = |node: &Node| node.files.contains(&file);
@@ -305,8 +306,8 @@ impl Review {
         let at = if forward {
             self.hunks.partition_point(|hunk| *hunk <= self.top.place)
         } else {
-            let behind = self.hunks.partition_point(|hunk| *hunk < self.top.place);
-            let Some(before) = behind.checked_sub(1) else { return self.go(0) };
+            let count = self.hunks.partition_point(|hunk| *hunk < self.top.place);
+            let Some(before) = count.checked_sub(1) else { return self.go(0) };
             before
         };
         if let Some(row) = self.hunks.get(at) {
@@ -318,20 +319,20 @@ impl Review {
         self.go(0);
     }
 
-    /// The first node on a screen of a height: what is selected is on it.
+    /// Returns the first node on a screen of a height, which includes the selected node.
     pub(crate) fn first_node(&self, height: usize) -> usize {
         let last = self.nodes.len().saturating_sub(height);
         self.selected.saturating_sub(height / 2).min(last)
     }
 
-    /// Moves through the tree; a file is shown at once.
+    /// Moves the selection in the tree. A selected file is displayed.
     pub(crate) fn select(&mut self, by: isize) {
         let last = self.nodes.len().saturating_sub(1);
         self.selected = self.selected.saturating_add_signed(by).min(last);
         self.show_selected();
     }
 
-    /// Shows the file that is selected.
+    /// Displays the selected file.
     pub(crate) fn show_selected(&mut self) {
         let Some(node) = self.nodes.get(self.selected).filter(|node| !node.is_directory) else { return };
         if let Some(row) = self.heads.get(node.files.start) {
@@ -339,7 +340,7 @@ impl Review {
         }
     }
 
-    /// Folds the selected directory, or unfolds it; false if it is a file.
+    /// Folds or unfolds the selected directory. Returns `false` if a file is selected.
     pub(crate) fn toggle_fold(&mut self) -> bool {
         let Some(node) = self.nodes.get(self.selected).filter(|node| node.is_directory) else { return false };
         if !self.folded.remove(&node.path) {
@@ -349,7 +350,7 @@ impl Review {
         true
     }
 
-    /// Folds or unfolds the selected directory; a file is shown, and the keys go there.
+    /// Folds or unfolds the selected directory. A selected file is displayed and receives the keys.
     pub(crate) fn enter(&mut self) {
         if !self.toggle_fold() {
             self.show_selected();
@@ -357,7 +358,7 @@ impl Review {
         }
     }
 
-    /// Folds the selected directory, or goes to the one that a file is in.
+    /// Folds the selected directory, or selects the parent directory.
     pub(crate) fn fold_or_up(&mut self) {
         let Some(node) = self.nodes.get(self.selected) else { return };
         if node.is_directory && !node.is_folded {
@@ -369,14 +370,14 @@ impl Review {
         self.selected = parent.unwrap_or(self.selected);
     }
 
-    /// Where what is, in a screen of a size.
+    /// Returns the areas of the panes on a screen of a size.
     pub(crate) fn panes(&self, (width, height): (u16, u16)) -> Panes {
         let body = Rect::new(0, 2, width, height.saturating_sub(4));
         let has_tree = self.has_tree && self.files.len() > 1;
         let (tree, changes) = if !has_tree {
             (None, Some(body))
         } else if width < TREE_FROM {
-            // There is room for one of them only.
+            // There is room for only one pane.
             if self.focus == Focus::Tree { (Some(body), None) } else { (None, Some(body)) }
         } else {
             let changes = Rect { x: TREE_WIDTH + 1, width: width - TREE_WIDTH - 1, ..body };
@@ -404,17 +405,17 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_several_files_is_split_files() {
+    fn a_patch_of_several_files_is_split() {
         let parts = split_files(TWO, "x");
-        let told: Vec<(&str, u64, u64, char)> =
+        let files: Vec<(&str, u64, u64, char)> =
             parts.iter().map(|c| (c.file.as_str(), c.additions, c.deletions, c.status)).collect();
-        assert_eq!(told, [("src/a.rs", 2, 2, 'M'), ("new", 1, 0, 'A')]);
+        assert_eq!(files, [("src/a.rs", 2, 2, 'M'), ("new", 1, 0, 'A')]);
         let without_head = split_files("@@ -1 +1 @@\n-a\n+b\n", "named.rs");
         assert_eq!(without_head[0].file, "named.rs");
     }
 
     #[test]
-    fn changes_stand_below_each_other_or_side_by_side() {
+    fn lines_are_unified_or_side_by_side() {
         let mut review = Review::new(Source::WorkingTree);
         review.load(split_files(TWO, "x"));
         let below = shown(&review, false, 24);
@@ -445,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_hunks_are_gone_through() {
+    fn keys_move_between_files_and_hunks() {
         let mut review = Review::new(Source::WorkingTree);
         review.load(split_files(TWO, "x"));
         let first = |review: &Review| shown(review, true, 60).first().cloned().unwrap();
@@ -465,7 +466,7 @@ mod tests {
         let before = std::mem::take(&mut review.files[1].patch);
         assert!(review.is_reviewed(1));
         review.files[1].patch = before;
-        // Another change of the same file was not looked at.
+        // Another change of the same file is not reviewed.
         let mut changed = split_files(TWO, "x");
         changed[1].patch.push_str("+m\n");
         review.load(changed);
@@ -473,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn scrolling_goes_line_by_line_and_stops_at_the_end() {
+    fn scrolling_moves_by_lines_and_stops_at_the_end() {
         let mut review = Review::new(Source::WorkingTree);
         let long = "word ".repeat(30);
         review.load(split_files(&format!("@@ -1,9 +1,9 @@\n{}", format!(" {long}\n").repeat(9)), "a"));
@@ -501,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_patch_is_harmless() {
+    fn invalid_patches_are_harmless() {
         for patch in [
             "",
             "@@",

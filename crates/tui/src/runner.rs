@@ -1,7 +1,6 @@
-//! Commands to the server, carried out beside the loop.
+//! Executes commands for the server in background tasks.
 //!
-//! What comes of each goes back as a message. All tasks belong to one set, which ends
-//! with the client.
+//! The result of each command is sent to the main loop as a message. All tasks end with the client.
 
 use std::io;
 use std::time::Duration;
@@ -19,18 +18,18 @@ use crate::msg::{Cmd, Msg, Reply, Started};
 use crate::review::{Change, Source};
 use crate::state::First;
 
-/// How many messages are fetched at once.
+/// The number of messages in a page.
 const PAGE: usize = 100;
-/// How many lines around a change are shown.
+/// The number of context lines around a change.
 const CONTEXT_LINES: u32 = 12;
-/// How many sessions are listed.
+/// The maximum number of listed sessions.
 const MAX_SESSIONS: usize = 200;
-/// How many files are found.
+/// The maximum number of found files.
 const MAX_FILES: usize = 30;
-/// How long is waited before the stream is opened again; the longer the more often it failed.
-const PATIENCE: [Duration; 4] =
+/// The pauses before the event stream is opened again, after one failure, two failures, and so on.
+const RECONNECT_PAUSES: [Duration; 4] =
     [Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(5)];
-/// How long a written file of an editor may be.
+/// The maximum size of an edited text.
 const MAX_WRITTEN_BYTES: u64 = 4 * 1024 * 1024;
 
 pub(crate) struct Runner {
@@ -38,7 +37,7 @@ pub(crate) struct Runner {
     first: First,
     sender: mpsc::Sender<Msg>,
     tasks: JoinSet<()>,
-    /// The search that a newer one replaces.
+    /// The running search. A newer search replaces it.
     search: Option<AbortHandle>,
 }
 
@@ -47,13 +46,13 @@ impl Runner {
         Self { client, first, sender, tasks: JoinSet::new(), search: None }
     }
 
-    /// Follows what happens on the server, and tries again when the connection breaks.
+    /// Starts receiving events, and reconnects when the connection breaks.
     pub(crate) fn watch(&mut self) {
         let (client, sender) = (self.client.clone(), self.sender.clone());
         self.tasks.spawn(watch(client, sender));
     }
 
-    /// Begins a command.
+    /// Starts a command.
     pub(crate) fn begin(&mut self, cmd: Cmd) {
         while self.tasks.try_join_next().is_some() {}
         let (client, first, sender) = (self.client.clone(), self.first.clone(), self.sender.clone());
@@ -63,7 +62,7 @@ impl Runner {
         }
         let handle = self.tasks.spawn(async move {
             if let Some(reply) = carry_out(&client, first, cmd, &sender).await {
-                // The client has ended if nobody listens.
+                // Sending fails only if the client has ended.
                 drop(sender.send(Msg::Reply(reply)).await);
             }
         });
@@ -94,23 +93,23 @@ async fn watch(client: Client, sender: mpsc::Sender<Msg>) {
                                 return;
                             }
                         }
-                        Ok(None) => break "the server has ended".to_owned(),
-                        Err(error) => break told(&error),
+                        Ok(None) => break "the server closed the connection".to_owned(),
+                        Err(error) => break describe(&error),
                     }
                 }
             }
-            Err(error) => told(&error),
+            Err(error) => describe(&error),
         };
         if sender.send(Msg::Lost(why)).await.is_err() {
             return;
         }
-        tokio::time::sleep(PATIENCE[failed.min(PATIENCE.len() - 1)]).await;
+        tokio::time::sleep(RECONNECT_PAUSES[failed.min(RECONNECT_PAUSES.len() - 1)]).await;
         failed += 1;
     }
 }
 
-/// An error with its cause and what the user may try.
-pub(crate) fn told(error: &Error) -> String {
+/// Formats an error with its causes and its hint.
+pub(crate) fn describe(error: &Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
@@ -126,20 +125,22 @@ pub(crate) fn told(error: &Error) -> String {
     }
 }
 
-fn failed(what: &str, error: &Error) -> Option<Reply> {
-    Some(Reply::Failed(format!("{what}: {}", told(error))))
+fn failed(problem: &str, error: &Error) -> Option<Reply> {
+    Some(Reply::Failed(format!("{problem}: {}", describe(error))))
 }
 
 fn unfetched(session: SessionId, error: &Error) -> Option<Reply> {
-    Some(Reply::Unfetched { session, error: format!("the messages could not be fetched: {}", told(error)) })
+    Some(Reply::Unfetched { session, error: format!("cannot fetch the messages: {}", describe(error)) })
 }
 
 async fn carry_out(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sender<Msg>) -> Option<Reply> {
     match cmd {
         Cmd::Start => Some(Reply::Started(Box::new(start(client).await))),
         Cmd::OpenFirst => open_first(client, first).await,
-        Cmd::CopyToDesk { text, handed, desks } => Some(clipboard::copy(&text, handed, &desks).await),
-        Cmd::PasteFromDesk(desks) => Some(Reply::Pasted(clipboard::paste(&desks).await)),
+        Cmd::CopyToDesktop { text, via_terminal, desktops } => {
+            Some(clipboard::copy(&text, via_terminal, &desktops).await)
+        }
+        Cmd::PasteFromDesktop(desktops) => Some(Reply::Pasted(clipboard::paste(&desktops).await)),
         Cmd::Send { .. } | Cmd::Command { .. } | Cmd::Shell { .. } => send(client, cmd, sender).await,
         Cmd::LoadMessages(_)
         | Cmd::LoadOlder { .. }
@@ -150,7 +151,7 @@ async fn carry_out(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sende
         | Cmd::LoadSkills
         | Cmd::LoadChanges(_)
         | Cmd::LoadServers
-        | Cmd::LoadPlaces
+        | Cmd::LoadDirectories
         | Cmd::FindFiles(_) => load(client, cmd).await,
         Cmd::LoadTrust(_) | Cmd::DecideTrust { .. } | Cmd::DismissTrust { .. } => trust(client, cmd).await,
         Cmd::SwitchMcp { .. } | Cmd::Move { .. } | Cmd::Share(_) | Cmd::Unshare(_) => {
@@ -160,7 +161,7 @@ async fn carry_out(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sende
     }
 }
 
-/// Fetches what the server has; what cannot be fetched is named, and the rest is shown.
+/// Fetches the data of the directory. Failed requests are reported, and the other data is used.
 async fn start(client: &Client) -> Started {
     let mut started = Started::default();
     let query = SessionQuery { limit: Some(MAX_SESSIONS), ..SessionQuery::default() };
@@ -176,25 +177,25 @@ async fn start(client: &Client) -> Started {
         client.questions(),
         client.vcs(),
     );
-    let wrong = &mut started.failed;
-    started.path = kept(path, wrong);
-    started.config = kept(config, wrong);
-    started.agents = kept(agents, wrong);
-    started.providers = kept(providers, wrong);
-    started.commands = kept(commands, wrong);
-    started.sessions = kept(sessions, wrong);
-    started.statuses = kept(statuses, wrong);
-    started.permissions = kept(permissions, wrong);
-    started.questions = kept(questions, wrong);
-    started.branch = kept(branch, wrong).map(|vcs| vcs.branch);
+    let errors = &mut started.failed;
+    started.path = ok_or_report(path, errors);
+    started.config = ok_or_report(config, errors);
+    started.agents = ok_or_report(agents, errors);
+    started.providers = ok_or_report(providers, errors);
+    started.commands = ok_or_report(commands, errors);
+    started.sessions = ok_or_report(sessions, errors);
+    started.statuses = ok_or_report(statuses, errors);
+    started.permissions = ok_or_report(permissions, errors);
+    started.questions = ok_or_report(questions, errors);
+    started.branch = ok_or_report(branch, errors).map(|vcs| vcs.branch);
     started
 }
 
-fn kept<T>(result: Result<T, Error>, wrong: &mut Vec<String>) -> Option<T> {
+fn ok_or_report<T>(result: Result<T, Error>, errors: &mut Vec<String>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
         Err(error) => {
-            wrong.push(told(&error));
+            errors.push(describe(&error));
             None
         }
     }
@@ -209,23 +210,23 @@ async fn open_first(client: &Client, first: First) -> Option<Reply> {
         }
         First::Session { id, fork } => {
             let Ok(id) = SessionId::parse(&id) else {
-                return Some(Reply::Failed(format!("there is no session `{id}`")));
+                return Some(Reply::Failed(format!("no session with id `{id}`")));
             };
             (client.session(&id).await.map(Some), fork)
         }
     };
     match found {
-        Ok(None) => Some(Reply::Failed("there is no session to continue here".to_owned())),
+        Ok(None) => Some(Reply::Failed("there is no session to continue in this directory".to_owned())),
         Ok(Some(session)) if fork => match client.fork(&session.id, None).await {
             Ok(session) => Some(Reply::Opened(Box::new(session))),
-            Err(error) => failed("the session could not be forked", &error),
+            Err(error) => failed("cannot fork the session", &error),
         },
         Ok(Some(session)) => Some(Reply::Opened(Box::new(session))),
-        Err(error) => failed("the session could not be opened", &error),
+        Err(error) => failed("cannot open the session", &error),
     }
 }
 
-/// Sends what was written, to a new session if there is none yet.
+/// Sends a prompt, to a new session if it has no session yet.
 async fn send(client: &Client, cmd: Cmd, sender: &mpsc::Sender<Msg>) -> Option<Reply> {
     let (session, draft) = match &cmd {
         Cmd::Send { session, draft, .. }
@@ -233,7 +234,7 @@ async fn send(client: &Client, cmd: Cmd, sender: &mpsc::Sender<Msg>) -> Option<R
         | Cmd::Shell { session, draft, .. } => (session.clone(), draft.clone()),
         _ => return None,
     };
-    let unsent = |error: &Error| Some(Reply::Unsent { draft: draft.clone(), error: told(error) });
+    let unsent = |error: &Error| Some(Reply::Unsent { draft: draft.clone(), error: describe(error) });
     let session = match session {
         Some(session) => session,
         None => match client.create_session(&SessionInput::default()).await {
@@ -271,11 +272,11 @@ async fn load(client: &Client, cmd: Cmd) -> Option<Reply> {
         }
         Cmd::LoadTodos(session) => match client.todos(&session).await {
             Ok(todos) => Some(Reply::Todos { session, todos }),
-            Err(error) => failed("the list of things to do could not be fetched", &error),
+            Err(error) => failed("cannot fetch the to-do list", &error),
         },
         Cmd::LoadSession(session) => match client.session(&session).await {
             Ok(session) => Some(Reply::Session(Box::new(session))),
-            Err(error) => failed("the session could not be fetched", &error),
+            Err(error) => failed("cannot fetch the session", &error),
         },
         Cmd::ListSessions { search } => {
             let search = Some(search).filter(|search| !search.is_empty());
@@ -285,27 +286,27 @@ async fn load(client: &Client, cmd: Cmd) -> Option<Reply> {
         }
         Cmd::LoadAllProviders => match client.all_providers().await {
             Ok(providers) => {
-                // Without these a key can be stored all the same.
+                // A key can be stored without the sign-in methods.
                 let methods = client.sign_in_methods().await.unwrap_or_default();
                 Some(Reply::AllProviders { providers, methods })
             }
-            Err(error) => failed("the providers could not be fetched", &error),
+            Err(error) => failed("cannot fetch the providers", &error),
         },
         Cmd::LoadSkills => match client.skills().await {
             Ok(value) => Some(Reply::Skills(value)),
-            Err(error) => failed("the skills could not be fetched", &error),
+            Err(error) => failed("cannot fetch the skills", &error),
         },
         Cmd::LoadServers => Some(servers(client).await),
-        Cmd::LoadPlaces => places(client).await,
+        Cmd::LoadDirectories => directories(client).await,
         Cmd::LoadChanges(source) => {
             let changes = match source {
                 Source::Branch => client.vcs_diff("branch", CONTEXT_LINES).await,
                 _ => client.vcs_diff("git", CONTEXT_LINES).await,
             };
             let changes = changes.map(|files| files.into_iter().map(Change::from).collect());
-            Some(Reply::Changes { source, changes: changes.map_err(|error| told(&error)) })
+            Some(Reply::Changes { source, changes: changes.map_err(|error| describe(&error)) })
         }
-        // Nothing is offered while files cannot be found.
+        // If the search fails, no files are offered.
         Cmd::FindFiles(query) => {
             let files = client.find_files(&query, MAX_FILES).await.unwrap_or_default();
             Some(Reply::Files { query, files })
@@ -318,94 +319,94 @@ async fn change(client: &Client, cmd: Cmd) -> Option<Reply> {
     match cmd {
         Cmd::Abort(session) => match client.abort(&session).await {
             Ok(_) => None,
-            Err(error) => failed("the turn could not be stopped", &error),
+            Err(error) => failed("cannot abort the turn", &error),
         },
-        // Somebody else was faster, or the turn has ended meanwhile.
+        // If the request is not found, another client has replied or the turn has ended.
         Cmd::Permission { id, answer } => match client.reply_permission(&id, &answer).await {
-            Err(error) if !error.is_not_found() => failed("the answer was not taken", &error),
+            Err(error) if !error.is_not_found() => failed("cannot send the reply", &error),
             _ => None,
         },
         Cmd::Question { id, answers } => match client.reply_question(&id, &QuestionAnswers { answers }).await
         {
-            Err(error) if !error.is_not_found() => failed("the answer was not taken", &error),
+            Err(error) if !error.is_not_found() => failed("cannot send the reply", &error),
             _ => None,
         },
         Cmd::RejectQuestion(id) => match client.reject_question(&id).await {
-            Err(error) if !error.is_not_found() => failed("the answer was not taken", &error),
+            Err(error) if !error.is_not_found() => failed("cannot send the reply", &error),
             _ => None,
         },
         Cmd::Rename { session, title } => {
             let patch = SessionPatch { title: Some(title), ..SessionPatch::default() };
-            changed(client.update_session(&session, &patch).await, "the session could not be renamed")
+            changed(client.update_session(&session, &patch).await, "cannot rename the session")
         }
         Cmd::Delete(session) => match client.delete_session(&session).await {
-            Ok(_) => Some(Reply::Done("the session was deleted".to_owned())),
-            Err(error) => failed("the session could not be deleted", &error),
+            Ok(_) => Some(Reply::Done("session deleted".to_owned())),
+            Err(error) => failed("cannot delete the session", &error),
         },
         Cmd::Fork { session, until } => match client.fork(&session, until.as_ref()).await {
             Ok(session) => Some(Reply::Opened(Box::new(session))),
-            Err(error) => failed("the session could not be forked", &error),
+            Err(error) => failed("cannot fork the session", &error),
         },
         Cmd::Revert { session, message } => {
             let input = RevertInput { message_id: message, part_id: None, force: None };
-            changed(client.revert(&session, &input).await, "the prompt could not be taken back")
+            changed(client.revert(&session, &input).await, "cannot undo the prompt")
         }
         Cmd::Unrevert(session) => {
             let unreverted = client.unrevert(&session, &UnrevertInput::default()).await;
-            changed(unreverted.map(|(session, _)| session), "nothing could be taken forth again")
+            changed(unreverted.map(|(session, _)| session), "cannot redo")
         }
         Cmd::Compact { session, provider, model } => {
             let input = SummarizeInput { provider_id: provider, model_id: model, auto: None };
             match client.summarize(&session, &input).await {
                 Ok(_) => None,
-                Err(error) => failed("the session could not be compacted", &error),
+                Err(error) => failed("cannot compact the session", &error),
             }
         }
         Cmd::PutKey { provider, key } => match client.put_key(&provider, &key).await {
             Ok(_) => providers(client).await,
-            Err(error) => failed("the key could not be stored", &error),
+            Err(error) => failed("cannot store the key", &error),
         },
         Cmd::BeginSignIn { provider, method, inputs } => {
             match client.begin_sign_in(&provider, method, &inputs).await {
-                Ok(told) => Some(Reply::SignIn { provider, method, told }),
-                Err(error) => failed("the sign-in could not begin", &error),
+                Ok(authorization) => Some(Reply::SignIn { provider, method, authorization }),
+                Err(error) => failed("cannot start the sign-in", &error),
             }
         }
         Cmd::FinishSignIn { provider, method, code } => {
             match client.finish_sign_in(&provider, method, code.as_deref()).await {
                 Ok(_) => providers(client).await,
-                Err(error) => failed("the sign-in did not succeed", &error),
+                Err(error) => failed("the sign-in failed", &error),
             }
         }
         _ => None,
     }
 }
 
-/// What a server with its parts can do beside the conversation.
+/// Executes commands about MCP servers, directories and sharing.
 async fn change_elsewhere(client: &Client, cmd: Cmd) -> Option<Reply> {
     match cmd {
         Cmd::SwitchMcp { name, on } => match client.switch_mcp(&name, on).await {
             Ok(_) => Some(servers(client).await),
-            Err(error) => failed(&format!("the MCP server `{name}` could not be switched"), &error),
+            Err(error) => failed(&format!("cannot connect or disconnect the MCP server `{name}`"), &error),
         },
         Cmd::Move { session, directory } => match client.move_session(&session, &directory).await {
-            Ok(()) => Some(Reply::Done(format!("the session works in {directory} now"))),
-            Err(error) => failed("the session could not be moved", &error),
+            Ok(()) => Some(Reply::Done(format!("session moved to {directory}"))),
+            Err(error) => failed("cannot move the session", &error),
         },
         Cmd::Share(session) => match client.share(&session).await {
             Ok(session) => Some(Reply::Shared(Box::new(session))),
-            Err(error) => failed("the session was not shared", &error),
+            Err(error) => failed("cannot share the session", &error),
         },
-        Cmd::Unshare(session) => changed(client.unshare(&session).await, "sharing could not be ended"),
+        Cmd::Unshare(session) => changed(client.unshare(&session).await, "cannot stop sharing"),
         _ => None,
     }
 }
 
-/// Asks about the trust of a directory, or says what the user decided.
+/// Executes commands about workspace trust.
 async fn trust(client: &Client, cmd: Cmd) -> Option<Reply> {
     match cmd {
         Cmd::LoadTrust(directory) => {
-            // Servers of other versions have no such route; the client is the same without it.
+            // Servers of other versions do not have this route. The client works without it.
             let reply = client.in_directory(&directory).trust().await.ok();
             Some(Reply::Trust { directory, reply })
         }
@@ -413,7 +414,7 @@ async fn trust(client: &Client, cmd: Cmd) -> Option<Reply> {
             let client = client.in_directory(&directory);
             let answer = match client.decide_trust(&input).await {
                 Ok(reply) => Ok(reply),
-                Err(error) => Err((told(&error), client.trust().await.ok())),
+                Err(error) => Err((describe(&error), client.trust().await.ok())),
             };
             Some(Reply::TrustDecided { directory, decision: input.decision, answer })
         }
@@ -425,48 +426,48 @@ async fn trust(client: &Client, cmd: Cmd) -> Option<Reply> {
     }
 }
 
-/// What cannot be fetched is left as it was known.
+/// Fetches the MCP servers, language servers and formatters.
 async fn servers(client: &Client) -> Reply {
     let (mcp, lsp, formatters) = tokio::join!(client.mcp(), client.lsp(), client.formatters());
     Reply::Servers { mcp: mcp.ok(), lsp: lsp.ok(), formatters: formatters.ok() }
 }
 
-async fn places(client: &Client) -> Option<Reply> {
+async fn directories(client: &Client) -> Option<Reply> {
     let found = async {
         let project = client.project().await?;
         let directories = client.project_directories(project.id.as_str()).await?;
         Ok((directories, client.workspaces().await?))
     };
     match found.await {
-        Ok((directories, workspaces)) => Some(Reply::Places { directories, workspaces }),
-        Err(error) => failed("the directories could not be fetched", &error),
+        Ok((directories, workspaces)) => Some(Reply::Directories { directories, workspaces }),
+        Err(error) => failed("cannot fetch the directories", &error),
     }
 }
 
-/// What can be used after a sign-in.
+/// Fetches the providers after a sign-in.
 async fn providers(client: &Client) -> Option<Reply> {
     match client.providers().await {
         Ok(value) => Some(Reply::Providers(value)),
-        Err(error) => failed("the providers could not be fetched", &error),
+        Err(error) => failed("cannot fetch the providers", &error),
     }
 }
 
-fn changed(result: Result<Session, Error>, what: &str) -> Option<Reply> {
+fn changed(result: Result<Session, Error>, problem: &str) -> Option<Reply> {
     match result {
         Ok(session) => Some(Reply::Session(Box::new(session))),
-        Err(error) => failed(what, &error),
+        Err(error) => failed(problem, &error),
     }
 }
 
-/// Lets the user write in an editor; the terminal is its alone meanwhile.
+/// Opens a text in an editor and returns the edited text. The editor uses the terminal meanwhile.
 pub(crate) async fn edit(editor: &str, text: &str) -> io::Result<String> {
     let file = tempfile::Builder::new().prefix("codewright-").suffix(".md").tempfile()?;
     std::fs::write(file.path(), text)?;
     let mut words = editor.split_whitespace();
-    let program = words.next().ok_or_else(|| io::Error::other("no editor is named"))?;
+    let program = words.next().ok_or_else(|| io::Error::other("no editor is configured"))?;
     let status = tokio::process::Command::new(program).args(words).arg(file.path()).status().await?;
     if !status.success() {
-        return Err(io::Error::other(format!("it ended with {status}")));
+        return Err(io::Error::other(format!("it exited with {status}")));
     }
     if std::fs::metadata(file.path())?.len() > MAX_WRITTEN_BYTES {
         return Err(io::Error::other("the text is too long"));

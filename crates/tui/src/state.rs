@@ -1,4 +1,4 @@
-//! Everything that is shown follows from this.
+//! The state of the client. It determines the screen.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -10,80 +10,81 @@ use codewright_proto::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::asked::Asked;
-use crate::clipboard::{Desk, Multiplexer};
+use crate::clipboard::{Desktop, Multiplexer};
 use crate::keys::Keys;
 use crate::layer::Layer;
 use crate::look::{Look, Show};
 use crate::mirror::{Agent, Mirror};
 use crate::msg::Cmd;
 use crate::prompt::Prompt;
+use crate::request::Requests;
 use crate::theme::{Depth, Mode, Theme, built_in};
 use crate::trust::Trusts;
 use crate::view::Screen;
 use crate::zone::Zone;
 
-/// How many notes are shown at once.
+/// The maximum number of notes on the screen.
 const MAX_NOTES: usize = 4;
-/// How long a note stays, in milliseconds.
+/// How long a note is visible at least, in milliseconds.
 pub(crate) const NOTE_MILLIS: u64 = 5_000;
-/// How much longer for each character, and of how many at most.
+/// How much longer a note is visible for each character, in milliseconds.
 const READ_MILLIS: u64 = 25;
+/// The number of characters that prolong a note at most.
 const MAX_READ_CHARS: u64 = 300;
-/// How many models are remembered as recent.
+/// The maximum number of recent models.
 const MAX_RECENT: usize = 10;
-/// How many sessions are remembered as this client's own.
-const MAX_DRIVEN: usize = 256;
+/// The maximum number of sessions that are remembered as prompted here.
+const MAX_PROMPTED: usize = 256;
 
-/// With what the client begins.
+/// The options of the client.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The program's version.
     pub version: &'static str,
     /// The directory that the user works in, as the server knows it.
     pub directory: String,
-    /// The user's home.
+    /// The user's home directory.
     pub home: String,
-    /// Where what the user chose is kept.
+    /// The directory for the user's choices and the prompt history.
     pub state: PathBuf,
-    /// Where theme files are looked for, the last first.
+    /// The directories of theme files; later ones override earlier ones.
     pub themes: Vec<PathBuf>,
-    /// What `tui.json` files say.
+    /// The merged `tui.json` files.
     pub config: Value,
-    /// How many colours there are.
+    /// The number of colours of the terminal.
     pub depth: Depth,
-    /// What lies behind the text, if the terminal says so.
+    /// Whether the background is dark or light, if the terminal reports it.
     pub mode: Option<Mode>,
     /// The user's editor.
     pub editor: Option<String>,
-    /// What stands between the program and the terminal.
+    /// The terminal multiplexer, if there is one.
     pub multiplexer: Option<Multiplexer>,
-    /// The desks whose clipboards programs reach from here, the best first.
-    pub desks: Vec<Desk>,
-    /// Whether the small client is wanted, and how many messages of a session that is opened it prints first.
+    /// The desktops whose clipboards are available to programs, best first.
+    pub desktops: Vec<Desktop>,
+    /// Runs the small client (`--mini`), which prints at most this many messages of an existing session.
     pub mini: Option<usize>,
-    /// Whether the terminal knows no letters but ASCII.
+    /// Whether the terminal can display only ASCII.
     pub ascii: bool,
-    /// In which times are told.
+    /// The time zone of displayed times.
     pub zone: Zone,
-    /// What is opened.
+    /// The session that is opened first.
     pub first: First,
-    /// What stands in the prompt.
+    /// The initial text of the prompt.
     pub prompt: Option<String>,
     /// The agent.
     pub agent: Option<String>,
     /// The model, as `provider/model`.
     pub model: Option<String>,
-    /// Whether calls that would ask for permission are allowed.
+    /// Whether permission requests of sessions that are prompted here are allowed automatically.
     pub auto: bool,
-    /// What is to be said at the beginning.
+    /// Notes for the start.
     pub notes: Vec<String>,
 }
 
-/// What is opened first.
+/// The session that is opened first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum First {
-    /// Nothing: the home view.
+    /// No session: the home view.
     #[default]
     Home,
     /// The last session of the directory, or a fork of it.
@@ -93,21 +94,21 @@ pub enum First {
     },
     /// A session, or a fork of it.
     Session {
-        /// Which.
+        /// The id of the session.
         id: String,
         /// Whether it is forked.
         fork: bool,
     },
 }
 
-/// What fills the screen.
+/// The view that fills the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     Home,
     Session(SessionId),
 }
 
-/// How the server can be reached.
+/// The state of the connection to the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Link {
     Opening,
@@ -115,7 +116,7 @@ pub(crate) enum Link {
     Lost(String),
 }
 
-/// What the user chose and the next start should know.
+/// The user's choices, which are stored for the next start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Local {
@@ -131,11 +132,11 @@ pub(crate) struct Local {
     pub(crate) hide_details: bool,
     pub(crate) thinking: bool,
     pub(crate) times: bool,
-    /// How often a file was mentioned.
+    /// How often each file was mentioned.
     pub(crate) mentioned: BTreeMap<String, u32>,
 }
 
-/// Who answers next.
+/// The agent and the model that the user chose for the next prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) agent: Option<String>,
@@ -143,7 +144,7 @@ pub(crate) struct Choice {
     pub(crate) variant: Option<String>,
 }
 
-/// Something told for a moment.
+/// A note that is visible for a short time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Note {
     pub(crate) text: String,
@@ -151,7 +152,7 @@ pub(crate) struct Note {
     pub(crate) until: u64,
 }
 
-/// Everything that is shown follows from this.
+/// The state of the client.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) options: Options,
@@ -165,35 +166,35 @@ pub(crate) struct State {
     pub(crate) route: Route,
     pub(crate) prompt: Prompt,
     pub(crate) layers: Vec<Layer>,
-    pub(crate) asked: Asked,
+    pub(crate) requests: Requests,
     pub(crate) notes: Vec<Note>,
     pub(crate) theme: Theme,
     pub(crate) theme_name: String,
     pub(crate) mode: Mode,
     /// Theme files by name.
     pub(crate) themes: BTreeMap<String, Value>,
-    /// Greater whenever colours change.
+    /// Increases when colours change.
     pub(crate) generation: u64,
     pub(crate) keys: Keys,
     pub(crate) local: Local,
     pub(crate) choice: Choice,
-    /// Until when the key after the leader is waited for.
+    /// Until when the client waits for the key after the leader.
     pub(crate) leader: Option<u64>,
-    /// Until when a second escape interrupts.
+    /// Until when a second escape interrupts the turn.
     pub(crate) interrupt: Option<u64>,
     pub(crate) show_outputs: bool,
     pub(crate) expanded: HashSet<PartId>,
     pub(crate) screen: Screen,
-    /// Whether a session is being made for the first prompt.
+    /// Whether a session is being created for the first prompt.
     pub(crate) opening: bool,
-    /// The sessions that were prompted here, the last one last: only for them leave is given unasked.
-    driven: Vec<SessionId>,
-    /// Providers that can be signed in to, as far as they were fetched.
-    pub(crate) known_providers: Vec<(String, String)>,
+    /// The sessions that were prompted here, most recent last. `--auto` allows only their calls.
+    prompted: Vec<SessionId>,
+    /// The ids and names of the providers that support sign-in.
+    pub(crate) all_providers: Vec<(String, String)>,
     pub(crate) skills: Vec<(String, String)>,
-    /// How one can sign in to which provider.
+    /// The sign-in methods by provider.
     pub(crate) sign_ins: Value,
-    /// The changes that were looked at.
+    /// The marks of the changes that were reviewed.
     pub(crate) reviewed: HashSet<u64>,
     pub(crate) trust: Trusts,
 }
@@ -208,7 +209,7 @@ impl State {
             None => options.mode.unwrap_or_default(),
         };
         let default = built_in::file(built_in::DEFAULT).unwrap_or_default();
-        let theme = Theme::parse(&default, mode).expect("the built-in themes are tested");
+        let theme = Theme::parse(&default, mode).expect("the built-in themes are valid");
         let mut state = Self {
             now,
             size: (80, 24),
@@ -218,7 +219,7 @@ impl State {
             route: Route::Home,
             prompt: Prompt::default(),
             layers: Vec::new(),
-            asked: Asked::default(),
+            requests: Requests::default(),
             notes: Vec::new(),
             theme: theme.at(options.depth),
             theme_name: built_in::DEFAULT.to_owned(),
@@ -229,7 +230,7 @@ impl State {
             local,
             choice: Choice {
                 agent: options.agent.clone(),
-                model: named_model(options.model.as_deref()),
+                model: parse_model(options.model.as_deref()),
                 variant: None,
             },
             leader: None,
@@ -238,8 +239,8 @@ impl State {
             expanded: HashSet::new(),
             screen: Screen::default(),
             opening: false,
-            driven: Vec::new(),
-            known_providers: Vec::new(),
+            prompted: Vec::new(),
+            all_providers: Vec::new(),
             skills: Vec::new(),
             sign_ins: Value::Null,
             reviewed: HashSet::new(),
@@ -249,25 +250,25 @@ impl State {
         if let Some(text) = state.options.prompt.clone() {
             state.prompt.editor.set(text);
         }
-        if let Err(wrong) = state.choose_theme(&theme_name) {
-            state.warn(format!("{wrong}; `{}` is used", state.theme_name));
+        if let Err(error) = state.choose_theme(&theme_name) {
+            state.warn(format!("{error}; using `{}`", state.theme_name));
         }
         for note in std::mem::take(&mut state.options.notes) {
             state.warn(note);
         }
         let keybinds = state.options.config["keybinds"].clone();
         if !keybinds.is_null() {
-            for wrong in state.keys.configure(&keybinds) {
-                state.warn(wrong);
+            for warning in state.keys.configure(&keybinds) {
+                state.warn(warning);
             }
         }
         state
     }
 
-    /// Puts on a theme; the error names what is wrong with it, and the old one stays.
+    /// Switches to a theme. If the theme is invalid, the current one stays.
     pub(crate) fn choose_theme(&mut self, name: &str) -> Result<(), String> {
         let file = self.themes.get(name).cloned().or_else(|| built_in::file(name));
-        let Some(file) = file else { return Err(format!("there is no theme `{name}`")) };
+        let Some(file) = file else { return Err(format!("no theme named `{name}`")) };
         let theme = Theme::parse(&file, self.mode).map_err(|error| format!("theme `{name}`: {error}"))?;
         self.theme = theme.at(self.options.depth);
         name.clone_into(&mut self.theme_name);
@@ -275,7 +276,7 @@ impl State {
         Ok(())
     }
 
-    /// The names of all themes.
+    /// Returns the names of all themes.
     pub(crate) fn theme_names(&self) -> Vec<String> {
         let mut names: Vec<String> =
             built_in::names().map(str::to_owned).chain(self.themes.keys().cloned()).collect();
@@ -284,27 +285,27 @@ impl State {
         names
     }
 
-    /// Tells something for a moment.
-    pub(crate) fn tell(&mut self, text: impl Into<String>, variant: ToastVariant) {
+    /// Displays a note.
+    pub(crate) fn notify(&mut self, text: impl Into<String>, variant: ToastVariant) {
         let text = crate::clean::clean(&text.into());
         self.notes.retain(|note| note.text != text);
-        // Who has to read more has longer for it.
-        let long = u64::try_from(text.len()).unwrap_or(0).min(MAX_READ_CHARS) * READ_MILLIS;
-        self.notes.push(Note { text, variant, until: self.now + NOTE_MILLIS + long });
+        // A longer note needs more time to read.
+        let extra = u64::try_from(text.len()).unwrap_or(0).min(MAX_READ_CHARS) * READ_MILLIS;
+        self.notes.push(Note { text, variant, until: self.now + NOTE_MILLIS + extra });
         if self.notes.len() > MAX_NOTES {
             self.notes.remove(0);
         }
     }
 
     pub(crate) fn warn(&mut self, text: impl Into<String>) {
-        self.tell(text, ToastVariant::Warning);
+        self.notify(text, ToastVariant::Warning);
     }
 
     pub(crate) fn fail(&mut self, text: impl Into<String>) {
-        self.tell(text, ToastVariant::Error);
+        self.notify(text, ToastVariant::Error);
     }
 
-    /// The session on the screen.
+    /// Returns the id of the session on the screen.
     pub(crate) fn session_id(&self) -> Option<&SessionId> {
         match &self.route {
             Route::Home => None,
@@ -316,18 +317,18 @@ impl State {
         self.mirror.sessions.get(self.session_id()?)
     }
 
-    /// Whether the turn of the session on the screen runs.
+    /// Whether the session on the screen is busy.
     pub(crate) fn is_busy(&self) -> bool {
         self.session_id().is_some_and(|id| self.mirror.is_busy(id))
     }
 
-    /// The agents that a user may talk to.
+    /// Returns the agents that a user can prompt.
     pub(crate) fn primary_agents(&self) -> Vec<&Agent> {
         let agents = self.mirror.agents.iter();
         agents.filter(|agent| agent.mode != "subagent" && !agent.hidden).collect()
     }
 
-    /// The agent that answers next.
+    /// Returns the agent for the next prompt.
     pub(crate) fn agent(&self) -> Option<&Agent> {
         let agents = self.primary_agents();
         let named = |name: &str| agents.iter().copied().find(|agent| agent.name == name);
@@ -340,10 +341,10 @@ impl State {
         chosen.or_else(last).or_else(configured).or_else(|| agents.first().copied())
     }
 
-    /// The model that answers next.
+    /// Returns the model for the next prompt.
     pub(crate) fn model(&self) -> Option<(String, String)> {
         let exists = |model: &(String, String)| self.mirror.model(&model.0, &model.1).is_some();
-        let wanted = |text: Option<&str>| named_model(text).filter(exists);
+        let existing = |text: Option<&str>| parse_model(text).filter(exists);
         let of_agent = || {
             let model = self.agent()?.model.as_ref()?;
             Some((model.provider_id.clone(), model.model_id.clone())).filter(exists)
@@ -358,19 +359,21 @@ impl State {
             };
             Some(model).filter(exists)
         };
-        let recent = || self.local.recent.iter().find_map(|model| wanted(Some(model)));
+        let recent = || self.local.recent.iter().find_map(|model| existing(Some(model)));
         self.choice
             .model
             .clone()
             .filter(exists)
             .or_else(of_agent)
             .or_else(of_session)
-            .or_else(|| wanted(self.mirror.config["model"].as_str()))
+            .or_else(|| existing(self.mirror.config["model"].as_str()))
             .or_else(recent)
             .or_else(|| self.default_model())
     }
 
-    /// What was last asked in the session: a fork has no agent and no model of its own before its first prompt.
+    /// Returns the last prompt of the session on the screen.
+    ///
+    /// A fork has no agent and no model until its first prompt, so those of the last prompt are used.
     fn last_prompt(&self) -> Option<&UserMessage> {
         let transcript = self.mirror.transcripts.get(self.session_id()?)?;
         transcript.entries.iter().rev().find_map(|entry| match &entry.info {
@@ -388,7 +391,7 @@ impl State {
         })
     }
 
-    /// The variant of the model that answers next.
+    /// Returns the model variant for the next prompt.
     pub(crate) fn variant(&self) -> Option<String> {
         let (provider, model) = self.model()?;
         let (_, known) = self.mirror.model(&provider, &model)?;
@@ -400,7 +403,7 @@ impl State {
         chosen.filter(|variant| known.variants.contains(variant))
     }
 
-    /// Chooses a model and remembers it.
+    /// Chooses a model and adds it to the recent models.
     pub(crate) fn choose_model(&mut self, provider: &str, model: &str) {
         let name = format!("{provider}/{model}");
         self.local.recent.retain(|known| *known != name);
@@ -410,7 +413,7 @@ impl State {
         self.choice.variant = None;
     }
 
-    /// How messages are drawn in a width.
+    /// Returns the settings for drawing messages at a width.
     pub(crate) fn look(&self, width: usize) -> Look<'_> {
         Look {
             theme: &self.theme,
@@ -429,49 +432,53 @@ impl State {
         }
     }
 
-    /// Notes that a session is prompted here.
-    pub(crate) fn drive(&mut self, id: &SessionId) {
-        self.driven.retain(|known| known != id);
-        self.driven.push(id.clone());
-        if self.driven.len() > MAX_DRIVEN {
-            self.driven.remove(0);
+    /// Records that a session is prompted here.
+    pub(crate) fn mark_prompted(&mut self, id: &SessionId) {
+        self.prompted.retain(|known| known != id);
+        self.prompted.push(id.clone());
+        if self.prompted.len() > MAX_PROMPTED {
+            self.prompted.remove(0);
         }
     }
 
-    /// Whether a session is one that was prompted here, or was begun by such a one.
-    pub(crate) fn is_driven(&self, id: &SessionId) -> bool {
-        self.driven.iter().any(|root| self.mirror.is_below(id, root))
+    /// Whether a session was prompted here, or was started by such a session.
+    pub(crate) fn is_prompted_here(&self, id: &SessionId) -> bool {
+        self.prompted.iter().any(|root| self.mirror.is_below(id, root))
     }
 
-    /// What is answered unasked: with `--auto` the calls of what was prompted here, and nobody else's.
-    pub(crate) fn unasked<'a>(&self, requests: impl IntoIterator<Item = &'a PermissionRequest>) -> Vec<Cmd> {
-        let given =
-            requests.into_iter().filter(|request| self.options.auto && self.is_driven(&request.session_id));
+    /// Returns the automatic approvals of requests: with `--auto`, those of sessions that were prompted here.
+    pub(crate) fn auto_approvals<'a>(
+        &self,
+        requests: impl IntoIterator<Item = &'a PermissionRequest>,
+    ) -> Vec<Cmd> {
+        let allowed = requests
+            .into_iter()
+            .filter(|request| self.options.auto && self.is_prompted_here(&request.session_id));
         let answer = PermissionAnswer { reply: PermissionReply::Once, message: None };
-        given.map(|request| Cmd::Permission { id: request.id.clone(), answer: answer.clone() }).collect()
+        allowed.map(|request| Cmd::Permission { id: request.id.clone(), answer: answer.clone() }).collect()
     }
 
-    /// Whether something on the screen moves by itself.
-    pub(crate) fn moves(&self) -> bool {
-        // While the user is waited for, nothing else goes on.
-        self.is_busy() && self.asked.leave.is_none() && self.asked.question.is_none()
+    /// Whether the screen has an animation.
+    pub(crate) fn is_animated(&self) -> bool {
+        // A session that waits for the user does nothing else.
+        self.is_busy() && self.requests.permission.is_none() && self.requests.question.is_none()
     }
 
-    /// When the screen changes by itself next, if it does.
+    /// Returns the time of the next change of the screen that time causes.
     pub(crate) fn next_change(&self) -> Option<u64> {
         let notes = self.notes.iter().map(|note| note.until);
         let waits = [self.leader, self.interrupt].into_iter().flatten();
-        notes.chain(waits).chain(self.moves().then_some(self.now + 80)).min()
+        notes.chain(waits).chain(self.is_animated().then_some(self.now + 80)).min()
     }
 
-    /// What is kept for the next start.
-    pub(crate) fn saved(&self) -> Value {
+    /// Returns the choices to store for the next start.
+    pub(crate) fn saved_choices(&self) -> Value {
         serde_json::to_value(&self.local).unwrap_or_default()
     }
 }
 
-/// `provider/model` apart; a model's own name may hold slashes.
-pub(crate) fn named_model(text: Option<&str>) -> Option<(String, String)> {
+/// Splits `provider/model`. The id of a model may contain slashes.
+pub(crate) fn parse_model(text: Option<&str>) -> Option<(String, String)> {
     let (provider, model) = text?.split_once('/')?;
     Some((provider.to_owned(), model.to_owned()))
 }

@@ -1,8 +1,7 @@
-//! The terminal: taken over, drawn on, and given back as it was.
+//! The terminal: sets it up, draws on it and restores it.
 //!
-//! It is given back on every way out: at the end, when the program stops for a while, and
-//! when it panics. A panic of another thread does not end the client and is not shown:
-//! whoever waits for that thread tells what came of it.
+//! It is restored at the end, when the program is suspended, and when it panics. A panic of another thread
+//! does not end the client and is not displayed, because the code that waits for the thread reports it.
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,26 +24,26 @@ use crate::mini::Mini;
 use crate::state::{Options, State};
 use crate::view;
 
-/// Whether the terminal is taken over.
-static TAKEN: AtomicBool = AtomicBool::new(false);
-/// Whether the whole screen is.
-static WHOLE: AtomicBool = AtomicBool::new(false);
+/// Whether the terminal is set up.
+static IS_OPEN: AtomicBool = AtomicBool::new(false);
+/// Whether the client uses the whole screen.
+static IS_FULL_SCREEN: AtomicBool = AtomicBool::new(false);
 
 type Backend = CrosstermBackend<BufWriter<Stdout>>;
 
-/// The terminal while it is ours.
+/// The terminal while the client uses it.
 pub(crate) struct Terminal {
     inner: ratatui::Terminal<Backend>,
-    /// The small client, if that is what is drawn.
+    /// The small client, if it is used.
     mini: Option<Mini>,
     mouse: bool,
     multiplexer: Option<Multiplexer>,
 }
 
 impl Terminal {
-    /// Takes the terminal over.
-    pub(crate) fn take(options: &Options, mouse: bool) -> io::Result<Self> {
-        hook();
+    /// Sets up the terminal.
+    pub(crate) fn open(options: &Options, mouse: bool) -> io::Result<Self> {
+        install_panic_hook();
         let mini = options.mini.map(|_| Mini::default());
         let mouse = mouse && mini.is_none();
         enter(mouse, mini.is_none())?;
@@ -52,13 +51,13 @@ impl Terminal {
         match made {
             Ok(inner) => Ok(Self { inner, mini, mouse, multiplexer: options.multiplexer }),
             Err(error) => {
-                give_back();
+                restore();
                 Err(error)
             }
         }
     }
 
-    /// Draws the state; only cells that changed are written.
+    /// Draws the state. Only changed cells are written.
     pub(crate) fn draw(&mut self, state: &mut State) -> io::Result<()> {
         let size = self.inner.size()?;
         state.size = (size.width, size.height);
@@ -71,25 +70,25 @@ impl Terminal {
         execute!(self.inner.backend_mut(), EndSynchronizedUpdate)
     }
 
-    /// Gives the terminal to another program for a while.
-    pub(crate) fn lend(&mut self) {
+    /// Restores the terminal for another program.
+    pub(crate) fn suspend(&mut self) {
         self.leave();
-        give_back();
+        restore();
     }
 
-    /// Takes away what is drawn anew, and leaves what was printed.
+    /// Removes the bottom lines of the small client.
     fn leave(&mut self) {
-        if let Some(mini) = self.mini.as_mut().filter(|_| TAKEN.load(Ordering::SeqCst)) {
-            // Nobody is left to be told when this fails.
+        if let Some(mini) = self.mini.as_mut().filter(|_| IS_OPEN.load(Ordering::SeqCst)) {
+            // An error here cannot be reported, because the terminal is being closed.
             drop(mini.leave(self.inner.backend_mut()));
         }
     }
 
-    /// Takes it again.
-    pub(crate) fn retake(&mut self) -> io::Result<()> {
+    /// Sets up the terminal again.
+    pub(crate) fn resume(&mut self) -> io::Result<()> {
         enter(self.mouse, self.mini.is_none())?;
-        // Made anew, so that all is drawn again; clearing would ask the terminal where its cursor is, which not
-        // every one answers.
+        // A new terminal redraws everything. Clearing would query the cursor position, which not every
+        // terminal answers.
         self.inner = ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout())))?;
         Ok(())
     }
@@ -106,7 +105,7 @@ impl Terminal {
         execute!(self.inner.backend_mut(), SetTitle(window_title(title)))
     }
 
-    /// Hands a text to the terminal's clipboard; false if it is too long for one.
+    /// Copies a text to the terminal's clipboard. Returns `false` if it is too long.
     pub(crate) fn copy(&mut self, text: &str) -> io::Result<bool> {
         let Some(sequence) = clipboard::sequence(text, self.multiplexer) else { return Ok(false) };
         let writer = self.inner.backend_mut();
@@ -116,7 +115,7 @@ impl Terminal {
     }
 }
 
-/// What a window is named for a session; the window system puts it into its order.
+/// Returns the window title for a session. It is in logical order, because the window system reorders it.
 fn window_title(title: &str) -> String {
     let title = crate::clean::clean_line(title);
     let title = if title.is_empty() { "Codewright".to_owned() } else { format!("CW | {title}") };
@@ -126,40 +125,40 @@ fn window_title(title: &str) -> String {
 impl Drop for Terminal {
     fn drop(&mut self) {
         self.leave();
-        give_back();
+        restore();
     }
 }
 
 fn enter(mouse: bool, whole: bool) -> io::Result<()> {
     enable_raw_mode()?;
-    TAKEN.store(true, Ordering::SeqCst);
-    WHOLE.store(whole, Ordering::SeqCst);
+    IS_OPEN.store(true, Ordering::SeqCst);
+    IS_FULL_SCREEN.store(whole, Ordering::SeqCst);
     let mut stdout = io::stdout();
     if whole && let Err(error) = execute!(stdout, EnterAlternateScreen) {
-        give_back();
+        restore();
         return Err(error);
     }
     let entered = execute!(
         stdout,
         EnableBracketedPaste,
-        // Text is put into its order here; a terminal that turned lines around would turn borders with them.
+        // The client reorders right-to-left text itself. A terminal would also reorder borders.
         Print("\u{1b}[8l"),
         PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES)
     );
     let entered = entered.and_then(|()| if mouse { execute!(stdout, EnableMouseCapture) } else { Ok(()) });
     if entered.is_err() {
-        give_back();
+        restore();
     }
     entered
 }
 
-/// Leaves the terminal as it was; does nothing if that was done already.
-fn give_back() {
-    if !TAKEN.swap(false, Ordering::SeqCst) {
+/// Restores the terminal. Does nothing if it is restored already.
+fn restore() {
+    if !IS_OPEN.swap(false, Ordering::SeqCst) {
         return;
     }
     let mut stdout = io::stdout();
-    // Nobody is left to be told when this fails.
+    // An error here cannot be reported, because the terminal is being closed.
     drop(execute!(
         stdout,
         PopKeyboardEnhancementFlags,
@@ -168,21 +167,21 @@ fn give_back() {
         Print("\u{1b}[8h"),
         Show
     ));
-    if WHOLE.load(Ordering::SeqCst) {
+    if IS_FULL_SCREEN.load(Ordering::SeqCst) {
         drop(execute!(stdout, LeaveAlternateScreen, Show));
     }
     drop(disable_raw_mode());
 }
 
-/// Gives the terminal back before a panic is told.
-fn hook() {
+/// Installs a panic hook that restores the terminal before the panic is reported.
+fn install_panic_hook() {
     let before = std::panic::take_hook();
     let drawing = std::thread::current().id();
     std::panic::set_hook(Box::new(move |panic| {
         if std::thread::current().id() == drawing {
-            give_back();
+            restore();
         }
-        if !TAKEN.load(Ordering::SeqCst) {
+        if !IS_OPEN.load(Ordering::SeqCst) {
             before(panic);
         }
     }));
@@ -196,8 +195,8 @@ mod tests {
 
     use super::*;
 
-    /// Runs a test of this file on a terminal of its own, under a shell that looks at the terminal before and
-    /// behind it; what was written, and the terminal's settings before and after.
+    /// Runs a test of this file on a separate terminal. Returns its output, and the terminal's settings before
+    /// and after the test.
     fn on_a_terminal(test: &str) -> (String, String, String) {
         let directory = tempfile::tempdir().unwrap();
         let pair = native_pty_system().openpty(PtySize { rows: 24, cols: 80, ..PtySize::default() }).unwrap();
@@ -212,7 +211,7 @@ mod tests {
         let mut child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
         let mut written = Vec::new();
-        // A terminal nobody is left on ends with an error.
+        // Reading a terminal without processes ends with an error.
         drop(pair.master.try_clone_reader().unwrap().read_to_end(&mut written));
         child.wait().unwrap();
         let read = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
@@ -220,7 +219,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_given_back((written, before, after): &(String, String, String)) {
+    fn check_restored((written, before, after): &(String, String, String)) {
         for (on, off) in [
             ("\u{1b}[?1049h", "\u{1b}[?1049l"),
             ("\u{1b}[?2004h", "\u{1b}[?2004l"),
@@ -234,14 +233,14 @@ mod tests {
         assert!(before.contains("echo") && before == after, "{before}\n{after}");
     }
 
-    fn taken() -> Terminal {
-        let mut terminal = Terminal::take(&crate::tests::options(), true).unwrap();
+    fn open_terminal() -> Terminal {
+        let mut terminal = Terminal::open(&crate::tests::options(), true).unwrap();
         terminal.inner.draw(|frame| frame.buffer_mut()[(0, 0)].set_symbol("x").reset()).unwrap();
         terminal
     }
 
     #[test]
-    fn a_window_is_named_in_the_order_of_reading() {
+    fn a_window_title_is_in_logical_order() {
         for (title, named) in [("", "Codewright"), ("Fix it", "CW | Fix it"), ("שלום", "CW | שלום")] {
             assert_eq!(window_title(title), named);
         }
@@ -251,31 +250,31 @@ mod tests {
     #[test]
     #[ignore = "another test runs it on a terminal"]
     fn panics() {
-        let _terminal = taken();
-        panic!("what went wrong");
+        let _terminal = open_terminal();
+        panic!("the drawing thread panics");
     }
 
     #[test]
     #[ignore = "another test runs it on a terminal"]
     fn panics_elsewhere() {
-        let terminal = taken();
-        assert!(std::thread::spawn(|| panic!("what went wrong elsewhere")).join().is_err());
-        assert!(TAKEN.load(Ordering::SeqCst));
+        let terminal = open_terminal();
+        assert!(std::thread::spawn(|| panic!("another thread panics")).join().is_err());
+        assert!(IS_OPEN.load(Ordering::SeqCst));
         drop(terminal);
     }
 
     #[test]
-    fn a_panic_gives_the_terminal_back_before_it_is_told() {
+    fn a_panic_restores_the_terminal_before_it_is_reported() {
         let ended = on_a_terminal("panics");
-        check_given_back(&ended);
+        check_restored(&ended);
         let (written, ..) = &ended;
-        assert!(written.find("what went wrong") > written.rfind("\u{1b}[?1049l"), "{written:?}");
+        assert!(written.find("the drawing thread panics") > written.rfind("\u{1b}[?1049l"), "{written:?}");
     }
 
     #[test]
     fn a_panic_of_another_thread_does_not_disturb_the_screen() {
         let ended = on_a_terminal("panics_elsewhere");
-        check_given_back(&ended);
-        assert!(!ended.0.contains("what went wrong elsewhere"), "{:?}", ended.0);
+        check_restored(&ended);
+        assert!(!ended.0.contains("another thread panics"), "{:?}", ended.0);
     }
 }

@@ -1,7 +1,7 @@
-//! The client without a terminal and without a server: messages in, screens and commands out.
+//! Tests of the client without a terminal and a server: messages in, screens and commands out.
 //!
-//! Screens are compared with the files in `snapshots`; a file that is not there is written, and the
-//! test fails once, so that somebody looks at it.
+//! Screens are compared with the files in `snapshots`. A missing file is written and its test fails once,
+//! so that the file is reviewed.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ pub(crate) fn options() -> Options {
         mode: None,
         editor: None,
         multiplexer: None,
-        desks: Vec::new(),
+        desktops: Vec::new(),
         mini: None,
         ascii: false,
         zone: crate::zone::Zone::utc(),
@@ -55,7 +55,7 @@ pub(crate) fn options() -> Options {
     }
 }
 
-/// The client, and what it wanted done.
+/// The state of a client, and the commands that it issued.
 struct Stage {
     state: State,
     cmds: Vec<Cmd>,
@@ -76,7 +76,7 @@ impl Stage {
         stage
     }
 
-    /// With what a server has.
+    /// Returns a client that has fetched the data of a server.
     fn started(width: u16, height: u16) -> Self {
         let mut stage = Self::new(width, height);
         stage.start(providers());
@@ -100,7 +100,7 @@ impl Stage {
         self.msg(Msg::Reply(Reply::Started(Box::new(started))));
     }
 
-    /// In an empty session.
+    /// Returns a client with an empty session.
     fn in_session(width: u16, height: u16) -> Self {
         let mut stage = Self::started(width, height);
         stage.reply(Reply::Opened(Box::new(serde_json::from_value(session(SESSION, None)).unwrap())));
@@ -119,7 +119,7 @@ impl Stage {
         self.msg(Msg::Reply(reply));
     }
 
-    /// Something that happens on the server.
+    /// Applies an event of the server.
     fn event(&mut self, kind: &str, properties: Value) {
         let json = json!({"id": "evt_000000000001aaaaaaaaaaaaaa", "type": kind, "properties": properties});
         let notice = Notice::parse(&json.to_string()).unwrap_or_else(|| panic!("{json}"));
@@ -149,7 +149,7 @@ impl Stage {
         self.key(KeyCode::Char(c), KeyModifiers::CONTROL);
     }
 
-    /// The leader and then a key.
+    /// Presses the leader and then a key.
     fn leader(&mut self, c: char) {
         self.control('x');
         self.press(KeyCode::Char(c));
@@ -161,8 +161,8 @@ impl Stage {
         }
     }
 
-    /// What was wanted since it was last asked.
-    fn taken(&mut self) -> Vec<Cmd> {
+    /// Returns the commands since the last call.
+    fn take_cmds(&mut self) -> Vec<Cmd> {
         std::mem::take(&mut self.cmds)
     }
 
@@ -181,7 +181,7 @@ impl Stage {
             let mut row = String::new();
             let mut x = 0;
             while x < width {
-                // The cells behind a wide character are its own.
+                // The cells after a wide character belong to it.
                 let symbol = buffer[(x, y)].symbol();
                 row.push_str(symbol);
                 x += u16::try_from(crate::wrap::width(symbol)).unwrap().max(1);
@@ -208,10 +208,10 @@ impl Stage {
         let screen = format!("{}\n", self.screen());
         let path = format!("{}/snapshots/{name}.txt", env!("CARGO_MANIFEST_DIR"));
         match std::fs::read_to_string(&path) {
-            Ok(expected) => assert_eq!(screen, expected, "{name}: delete {path} to take the new one"),
+            Ok(expected) => assert_eq!(screen, expected, "{name}: delete {path} to accept the new screen"),
             Err(_) => {
                 std::fs::write(&path, &screen).unwrap();
-                panic!("{path} was written, look at it:\n{screen}");
+                panic!("{path} was written, review it:\n{screen}");
             }
         }
     }
@@ -271,7 +271,7 @@ fn assistant(nth: u64, finish: Option<&str>) -> Value {
     value
 }
 
-/// A part with an id of its own, in a message.
+/// Returns a part with its own id, in a message.
 fn part(message: u64, nth: u64, body: Value) -> Value {
     let mut part = json!({
         "id": format!("prt_{nth:012x}aaaaaaaaaaaaaa"), "sessionID": SESSION, "messageID": message_id(message),

@@ -1,8 +1,8 @@
-//! Colours: the only place that knows any.
+//! Themes: the colours of the client.
 //!
-//! A theme file is the original's: named colours in `defs`, and for each role a colour, a
-//! name, a number of the terminal's palette, `none`, or one of these for dark and one for
-//! light backgrounds. A role that a file leaves out follows from those it has.
+//! Theme files have OpenCode's format: named colours in `defs`, and for each role a colour, a name, a number
+//! of the terminal's palette, `none`, or one of these for dark and one for light backgrounds. A role that a
+//! file omits has the colour of another role.
 
 pub(crate) mod built_in;
 
@@ -11,21 +11,21 @@ use std::collections::BTreeMap;
 use ratatui::style::Color;
 use serde_json::{Map, Value};
 
-/// How many names may lead to each other before a colour is reached.
+/// The maximum length of a chain of names.
 const MAX_NAMES: usize = 16;
 
-/// How many colours a terminal has.
+/// The number of colours of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// None, or the user wants none.
+    /// No colours.
     None,
-    /// The 256 of the usual palette.
+    /// The 256 colours of the palette.
     Palette,
-    /// All of them.
+    /// All RGB colours.
     Full,
 }
 
-/// What lies behind the text.
+/// Whether the background is dark or light.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Light text on a dark background.
@@ -37,13 +37,13 @@ pub enum Mode {
 
 macro_rules! roles {
     ($($(#[$doc:meta])* $field:ident $name:literal $fallback:ident;)*) => {
-        /// A colour for each role.
+        /// The colours of all roles.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub(crate) struct Theme {
             $($(#[$doc])* pub(crate) $field: Color,)*
         }
 
-        /// Each role with the role that it follows if a file leaves it out.
+        /// Each role with the role whose colour it has if a file omits it.
         const ROLES: &[(&str, &str)] = &[$(($name, stringify!($fallback)),)*];
 
         impl Theme {
@@ -107,19 +107,19 @@ roles! {
     punctuation "syntaxPunctuation" text;
 }
 
-/// What is wrong with a theme file.
+/// Why a theme file is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
     #[error("it is not an object with `theme`")]
     Shape,
-    #[error("`{role}` is `{value}`, which is no colour")]
+    #[error("`{role}`: `{value}` is not a colour")]
     Colour { role: String, value: String },
-    #[error("`{role}` leads to itself")]
+    #[error("`{role}` refers to itself")]
     Circle { role: String },
 }
 
 impl Theme {
-    /// Reads a theme file.
+    /// Parses a theme file.
     pub(crate) fn parse(file: &Value, mode: Mode) -> Result<Self, Error> {
         let roles = file.get("theme").and_then(Value::as_object).ok_or(Error::Shape)?;
         let none = Map::new();
@@ -131,10 +131,10 @@ impl Theme {
                 colours.insert(*role, reader.read(value, MAX_NAMES)?);
             }
         }
-        Ok(Self::from_roles(|role| followed(&colours, role)))
+        Ok(Self::from_roles(|role| resolve_role(&colours, role)))
     }
 
-    /// The same colours as a terminal of this depth has them.
+    /// Returns the theme for a terminal with this number of colours.
     pub(crate) fn at(self, depth: Depth) -> Self {
         match depth {
             Depth::Full => self,
@@ -145,7 +145,7 @@ impl Theme {
 }
 
 /// A role's colour, or that of the role it follows.
-fn followed(colours: &BTreeMap<&str, Color>, role: &str) -> Color {
+fn resolve_role(colours: &BTreeMap<&str, Color>, role: &str) -> Color {
     let mut role = role;
     for _ in 0..ROLES.len() {
         if let Some(colour) = colours.get(role) {
@@ -209,7 +209,7 @@ fn hex(text: &str) -> Option<Color> {
     }
 }
 
-/// The nearest colour of the palette's cube or its greys.
+/// Returns the nearest colour of the palette.
 fn indexed(colour: Color) -> Color {
     let Color::Rgb(red, green, blue) = colour else { return colour };
     const STEPS: [i32; 6] = [0, 95, 135, 175, 215, 255];
@@ -231,8 +231,8 @@ fn indexed(colour: Color) -> Color {
     Color::Indexed((232 + shade) as u8)
 }
 
-/// The colour that an agent or a file names, if it is one.
-pub(crate) fn named(text: &str) -> Option<Color> {
+/// Parses the colour of an agent.
+pub(crate) fn parse_color(text: &str) -> Option<Color> {
     hex(text)
 }
 
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_the_original_is_read_with_names_modes_and_numbers() {
+    fn a_theme_file_can_use_names_modes_and_numbers() {
         let file = json!({
             "defs": { "blue": "#0000ff", "sky": "blue" },
             "theme": {
@@ -260,27 +260,27 @@ mod tests {
         assert_eq!(dark.error, Color::Indexed(9));
         assert_eq!(dark.background, Color::Reset);
         assert_eq!(dark.string, dark.primary);
-        // What is left out follows another role.
+        // An omitted role has the colour of another role.
         assert_eq!(dark.border_active, dark.primary);
         assert_eq!(Theme::parse(&file, Mode::Light).unwrap().text, Color::Rgb(0x11, 0x11, 0x11));
     }
 
     #[test]
-    fn a_wrong_file_is_named() {
+    fn an_invalid_file_is_an_error() {
         for (file, expected) in [
             (json!({}), "it is not an object with `theme`"),
-            (json!({"theme": {"text": "#12"}}), "`text` is `#12`, which is no colour"),
-            (json!({"theme": {"text": "nobody"}}), "`text` is `nobody`, which is no colour"),
-            (json!({"theme": {"text": "text"}}), "`text` leads to itself"),
-            (json!({"theme": {"text": 300}}), "`text` is `300`, which is no colour"),
-            (json!({"theme": {"text": "#äbcd"}}), "`text` is `#äbcd`, which is no colour"),
+            (json!({"theme": {"text": "#12"}}), "`text`: `#12` is not a colour"),
+            (json!({"theme": {"text": "unknown"}}), "`text`: `unknown` is not a colour"),
+            (json!({"theme": {"text": "text"}}), "`text` refers to itself"),
+            (json!({"theme": {"text": 300}}), "`text`: `300` is not a colour"),
+            (json!({"theme": {"text": "#äbcd"}}), "`text`: `#äbcd` is not a colour"),
         ] {
             assert_eq!(Theme::parse(&file, Mode::Dark).unwrap_err().to_string(), expected);
         }
     }
 
     #[test]
-    fn a_small_palette_gets_its_nearest_colours() {
+    fn a_palette_uses_the_nearest_colours() {
         assert_eq!(indexed(Color::Rgb(255, 0, 0)), Color::Indexed(196));
         assert_eq!(indexed(Color::Rgb(128, 128, 128)), Color::Indexed(244));
         assert_eq!(indexed(Color::Indexed(3)), Color::Indexed(3));

@@ -1,7 +1,7 @@
-//! Workspace trust: the directories that the client knows about, and when it asks the user.
+//! Workspace trust: the trust of each directory, and when to ask the user.
 //!
 //! The dialog (`layer/trust.rs`) is shown for the directory on the screen while the user has not decided. It
-//! waits until nothing else lies over the view. A server that has no workspace trust is never asked twice and
+//! waits until no other layer is open. A server that has no workspace trust is never asked twice and
 //! never shows a dialog or an error.
 
 use std::collections::{BTreeMap, HashSet};
@@ -12,9 +12,9 @@ use crate::layer::{self, Layer};
 use crate::msg::Cmd;
 use crate::state::State;
 
-/// The directories whose trust is remembered; the others are asked for again.
+/// The maximum number of directories whose trust is remembered.
 const MAX_DIRECTORIES: usize = 64;
-/// The control files for which the user chose "Not now".
+/// The maximum number of remembered "Not now" choices.
 const MAX_POSTPONED: usize = 256;
 /// The header of the question that servers ask clients without a dialog.
 const HEADER: &str = "Trust";
@@ -22,22 +22,22 @@ const HEADER: &str = "Trust";
 /// The trust of the directories that were on the screen.
 #[derive(Debug, Default)]
 pub(crate) struct Trusts {
-    known: BTreeMap<String, Known>,
+    directories: BTreeMap<String, DirectoryTrust>,
     /// Roots and fingerprints for which the user chose "Not now".
     postponed: HashSet<(String, String)>,
 }
 
 /// The trust of one directory.
 #[derive(Debug, Default)]
-struct Known {
+struct DirectoryTrust {
     /// The server's answer; `None` until it comes, and if the server has no workspace trust.
     reply: Option<TrustReply>,
     /// The answer is outdated, or was never requested.
     is_stale: bool,
     is_fetching: bool,
-    /// A decision or a dismissal is on its way to the server.
+    /// Whether a decision or a dismissal is being sent.
     is_sending: bool,
-    /// The dialog has to be shown once nothing else lies over the view.
+    /// Whether the dialog must be opened when no other layer is open.
     is_wanted: bool,
     /// The user opened the dialog before the answer was here.
     is_called: bool,
@@ -46,26 +46,26 @@ struct Known {
 impl Trusts {
     /// Marks every answer as outdated.
     pub(crate) fn expire(&mut self) {
-        for known in self.known.values_mut() {
+        for known in self.directories.values_mut() {
             known.is_stale = true;
         }
     }
 
     /// Marks the answer about one directory as outdated.
     fn expire_one(&mut self, directory: &str) {
-        if let Some(known) = self.known.get_mut(directory) {
+        if let Some(known) = self.directories.get_mut(directory) {
             known.is_stale = true;
         }
     }
 
     /// The server's answer about a directory.
     pub(crate) fn reply(&self, directory: &str) -> Option<&TrustReply> {
-        self.known.get(directory)?.reply.as_ref()
+        self.directories.get(directory)?.reply.as_ref()
     }
 
-    /// Notes that a decision or a dismissal is sent, or that it was answered.
+    /// Records that a decision or a dismissal is being sent, or was answered.
     pub(crate) fn send(&mut self, directory: &str, is_sending: bool) {
-        if let Some(known) = self.known.get_mut(directory) {
+        if let Some(known) = self.directories.get_mut(directory) {
             known.is_sending = is_sending;
         }
     }
@@ -83,11 +83,13 @@ impl Trusts {
     }
 
     /// The record of a directory; makes room for it.
-    fn entry(&mut self, directory: &str) -> &mut Known {
-        if self.known.len() >= MAX_DIRECTORIES && !self.known.contains_key(directory) {
-            self.known.retain(|_, known| known.is_fetching || known.is_sending);
+    fn entry(&mut self, directory: &str) -> &mut DirectoryTrust {
+        if self.directories.len() >= MAX_DIRECTORIES && !self.directories.contains_key(directory) {
+            self.directories.retain(|_, known| known.is_fetching || known.is_sending);
         }
-        self.known.entry(directory.to_owned()).or_insert_with(|| Known { is_stale: true, ..Known::default() })
+        self.directories
+            .entry(directory.to_owned())
+            .or_insert_with(|| DirectoryTrust { is_stale: true, ..DirectoryTrust::default() })
     }
 }
 
@@ -102,24 +104,24 @@ pub(crate) fn is_untrusted(state: &State) -> bool {
     reply.is_some_and(|reply| matches!(reply.status, TrustStatus::Undecided | TrustStatus::Restricted))
 }
 
-/// Requests what is outdated and shows the dialog if it is due. Runs after every message.
+/// Requests outdated trust and opens the dialog if it is due. Runs after every message.
 pub(crate) fn refresh(state: &mut State) -> Vec<Cmd> {
     if !state.was_connected {
         return Vec::new();
     }
     let directory = directory(state).to_owned();
-    let is_asked = is_asked(state, &directory);
-    let is_shown = layer::trust::shown(state, &directory).is_some();
+    let has_question = has_question(state, &directory);
+    let is_visible = layer::trust::find(state, &directory).is_some();
     let known = state.trust.entry(&directory);
     let mut cmds = Vec::new();
     if known.is_stale && !known.is_fetching && !known.is_sending {
         (known.is_stale, known.is_fetching) = (false, true);
         cmds.push(Cmd::LoadTrust(directory.clone()));
     }
-    let is_settled = !known.is_fetching && !known.is_sending && !is_shown;
+    let is_settled = !known.is_fetching && !known.is_sending && !is_visible;
     let is_undecided = known.reply.as_ref().is_some_and(|reply| reply.status == TrustStatus::Undecided);
     // The server asks although the user chose "Not now": another client or another process wants to know.
-    known.is_wanted |= is_asked && is_settled && is_undecided;
+    known.is_wanted |= has_question && is_settled && is_undecided;
     if known.is_wanted && state.layers.is_empty() {
         known.is_wanted = false;
         if let Some(reply) = known.reply.clone() {
@@ -129,25 +131,25 @@ pub(crate) fn refresh(state: &mut State) -> Vec<Cmd> {
     cmds
 }
 
-/// Takes the server's answer about a directory; `None` if it gave none.
-pub(crate) fn loaded(state: &mut State, directory: &str, reply: Option<TrustReply>) {
-    let is_asked = is_asked(state, directory);
+/// Stores the server's answer about a directory, or `None` if the request failed.
+pub(crate) fn store_reply(state: &mut State, directory: &str, reply: Option<TrustReply>) {
+    let has_question = has_question(state, directory);
     let is_postponed = reply.as_ref().is_some_and(|reply| state.trust.is_postponed(reply));
-    let is_shown = layer::trust::shown(state, directory).is_some();
+    let is_visible = layer::trust::find(state, directory).is_some();
     let known = state.trust.entry(directory);
     known.is_fetching = false;
-    // A request that failed says nothing new.
+    // A failed request does not change the known trust.
     known.reply = reply.clone().or(known.reply.take());
     let is_called = std::mem::take(&mut known.is_called);
     let is_undecided = reply.as_ref().is_some_and(|reply| reply.status == TrustStatus::Undecided);
-    known.is_wanted = is_undecided && !known.is_sending && !is_shown && (is_asked || !is_postponed);
+    known.is_wanted = is_undecided && !known.is_sending && !is_visible && (has_question || !is_postponed);
     match reply {
-        Some(reply) if is_shown => layer::trust::update(state, directory, reply),
+        Some(reply) if is_visible => layer::trust::update(state, directory, reply),
         Some(reply) if is_called => {
             known.is_wanted = false;
             layer::trust::call(state, directory.to_owned(), reply);
         }
-        None if is_called || is_shown => {
+        None if is_called || is_visible => {
             layer::trust::close(state, directory);
             state.warn("this server has no workspace trust");
         }
@@ -155,7 +157,7 @@ pub(crate) fn loaded(state: &mut State, directory: &str, reply: Option<TrustRepl
     }
 }
 
-/// Opens the dialog because the user wants to see it.
+/// Opens the dialog for the user.
 pub(crate) fn call(state: &mut State) -> Vec<Cmd> {
     let directory = directory(state).to_owned();
     let known = state.trust.entry(&directory);
@@ -167,27 +169,27 @@ pub(crate) fn call(state: &mut State) -> Vec<Cmd> {
     Vec::new()
 }
 
-/// Notes that the server asks about a directory, which may have changed since it was looked at.
-pub(crate) fn asked(state: &mut State, request: &QuestionRequest) {
+/// Records that the server asks about a directory, which may have changed since the last answer.
+pub(crate) fn note_question(state: &mut State, request: &QuestionRequest) {
     if is_about_trust(request) {
         let directory = directory_of(state, request).to_owned();
         state.trust.expire_one(&directory);
     }
 }
 
-/// Whether the dialog takes the place of a question.
+/// Whether the dialog is displayed instead of a question.
 pub(crate) fn replaces(state: &State, request: &QuestionRequest) -> bool {
     if !is_about_trust(request) {
         return false;
     }
     let directory = directory_of(state, request);
-    let known = state.trust.known.get(directory);
+    let known = state.trust.directories.get(directory);
     let is_due = known.is_some_and(|known| known.is_fetching || known.is_sending || known.is_wanted);
-    is_due || layer::trust::shown(state, directory).is_some()
+    is_due || layer::trust::find(state, directory).is_some()
 }
 
-/// Forgets the questions about a directory, which the server withdraws once it knows the user's answer.
-pub(crate) fn settled(state: &mut State, directory: &str) {
+/// Removes the questions about a directory. The server withdraws them after the user's answer.
+pub(crate) fn remove_questions(state: &mut State, directory: &str) {
     let mut questions = std::mem::take(&mut state.mirror.questions);
     questions.retain(|request| !(is_about_trust(request) && directory_of(state, request) == directory));
     state.mirror.questions = questions;
@@ -197,7 +199,7 @@ fn is_about_trust(request: &QuestionRequest) -> bool {
     request.tool.is_none() && request.questions.first().is_some_and(|question| question.header == HEADER)
 }
 
-fn is_asked(state: &State, directory: &str) -> bool {
+fn has_question(state: &State, directory: &str) -> bool {
     let mut questions = state.mirror.questions.iter();
     questions.any(|request| is_about_trust(request) && directory_of(state, request) == directory)
 }

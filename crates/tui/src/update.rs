@@ -1,14 +1,14 @@
-//! What a message changes, and what is to be done for it. Pure: nothing here waits.
+//! Applies messages to the state and returns the commands to execute. Nothing here waits.
 
 use codewright_proto::{Event, Fact, MessageId, Notice, SessionId, Signal, ToastVariant};
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
 
-use crate::asked;
 use crate::keys::{ACTIONS, Action};
 use crate::layer::{self, Layer};
 use crate::msg::{Cmd, Msg};
+use crate::request;
 use crate::state::{Link, Route, State};
 use crate::transcript::Body;
 use crate::trust;
@@ -21,41 +21,41 @@ mod write;
 
 pub(crate) use act::{act, applies};
 
-/// How long the key after the leader is waited for, in milliseconds.
+/// How long the client waits for the key after the leader, in milliseconds.
 const LEADER_MILLIS: u64 = 2_000;
-/// How long a second escape is waited for.
+/// How long a second escape interrupts the turn, in milliseconds.
 pub(crate) const INTERRUPT_MILLIS: u64 = 5_000;
-/// How many lines a turn of the wheel moves.
+/// How many lines a step of the mouse wheel scrolls.
 const WHEEL_LINES: isize = 3;
 
-/// Applies a message at a moment.
+/// Applies a message at a time, in milliseconds since 1970.
 pub(crate) fn update(state: &mut State, msg: Msg, now: u64) -> Vec<Cmd> {
     state.now = now;
     expire(state);
     let mut cmds = match msg {
         Msg::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
-        Msg::Key(key) => pressed(state, key),
+        Msg::Key(key) => press_key(state, key),
         Msg::Paste(text) => paste(state, &text),
-        Msg::Mouse(mouse) => moused(state, mouse),
+        Msg::Mouse(mouse) => mouse_event(state, mouse),
         Msg::Resize(width, height) => {
             state.size = (width, height);
             Vec::new()
         }
         Msg::Tick => Vec::new(),
-        Msg::Notice(notice) => noticed(state, *notice),
-        Msg::Connected => connected(state),
+        Msg::Notice(notice) => apply_notice(state, *notice),
+        Msg::Connected => on_connected(state),
         Msg::Lost(why) => {
             state.link = Link::Lost(why);
             Vec::new()
         }
-        Msg::Reply(reply) => reply::replied(state, reply),
+        Msg::Reply(reply) => reply::apply(state, reply),
     };
     cmds.extend(trust::refresh(state));
-    asked::refresh(state);
+    request::refresh(state);
     cmds
 }
 
-/// Lets go what was only for a while.
+/// Removes notes and waits whose time is over.
 fn expire(state: &mut State) {
     let now = state.now;
     state.notes.retain(|note| note.until > now);
@@ -63,23 +63,23 @@ fn expire(state: &mut State) {
     state.interrupt = state.interrupt.filter(|until| *until > now);
 }
 
-/// Fetches everything.
+/// Starts a fetch of all data.
 fn start(state: &mut State) -> Cmd {
-    state.mirror.fetch();
+    state.mirror.begin_fetch();
     state.trust.expire();
     Cmd::Start
 }
 
-fn connected(state: &mut State) -> Vec<Cmd> {
+fn on_connected(state: &mut State) -> Vec<Cmd> {
     let is_first = !std::mem::replace(&mut state.was_connected, true);
     state.link = Link::Open;
     if is_first {
         return vec![start(state), Cmd::OpenFirst, Cmd::LoadServers];
     }
-    state.tell("connected again", ToastVariant::Success);
-    // What happened meanwhile was not heard, and the other sessions are fetched when they are looked at.
-    let shown = state.session_id().cloned();
-    state.mirror.close_others(shown.as_ref());
+    state.notify("connected again", ToastVariant::Success);
+    // Events were missed, so everything is fetched again. Other sessions are fetched when they are opened.
+    let current = state.session_id().cloned();
+    state.mirror.close_others(current.as_ref());
     let mut cmds = vec![start(state), Cmd::LoadServers];
     if let Some(id) = state.session_id().cloned() {
         if let Some(transcript) = state.mirror.transcripts.get_mut(&id) {
@@ -91,10 +91,10 @@ fn connected(state: &mut State) -> Vec<Cmd> {
     cmds
 }
 
-fn noticed(state: &mut State, notice: Notice) -> Vec<Cmd> {
+fn apply_notice(state: &mut State, notice: Notice) -> Vec<Cmd> {
     let mut cmds = Vec::new();
     match &notice.fact {
-        Fact::Event(Event::PermissionAsked(request)) => cmds.extend(state.unasked([request])),
+        Fact::Event(Event::PermissionAsked(request)) => cmds.extend(state.auto_approvals([request])),
         Fact::Event(Event::SessionDeleted { session_id, .. }) if state.session_id() == Some(session_id) => {
             state.warn("this session was deleted");
             state.route = Route::Home;
@@ -109,7 +109,7 @@ fn noticed(state: &mut State, notice: Notice) -> Vec<Cmd> {
                 Some(title) => format!("{title}: {}", toast.message),
                 None => toast.message.clone(),
             };
-            state.tell(text, toast.variant);
+            state.notify(text, toast.variant);
         }
         Fact::Signal(Signal::TuiPromptAppend { text, .. }) => {
             state.prompt.editor.insert(&crate::clean::clean(text));
@@ -122,7 +122,7 @@ fn noticed(state: &mut State, notice: Notice) -> Vec<Cmd> {
         Fact::Signal(Signal::InstanceDisposed { .. } | Signal::GlobalDisposed {}) => {
             cmds.extend([start(state), Cmd::LoadServers]);
         }
-        Fact::Signal(Signal::QuestionAsked(request)) => trust::asked(state, request),
+        Fact::Signal(Signal::QuestionAsked(request)) => trust::note_question(state, request),
         Fact::Signal(Signal::VcsBranchUpdated { branch, .. }) => state.mirror.branch.clone_from(branch),
         Fact::Signal(Signal::LspUpdated { .. } | Signal::McpToolsChanged { .. }) => {
             cmds.push(Cmd::LoadServers);
@@ -134,7 +134,7 @@ fn noticed(state: &mut State, notice: Notice) -> Vec<Cmd> {
     cmds
 }
 
-/// Does what a server asks for by name.
+/// Performs an action that the server names.
 fn execute(state: &mut State, command: &str) -> Vec<Cmd> {
     let row = ACTIONS.iter().find(|row| row.command == command || row.name == command);
     match row {
@@ -144,27 +144,27 @@ fn execute(state: &mut State, command: &str) -> Vec<Cmd> {
 }
 
 fn paste(state: &mut State, text: &str) -> Vec<Cmd> {
-    if !state.layers.is_empty() && !layer::trust::is_startled(state) {
+    if !state.layers.is_empty() && !layer::trust::ignores_keys(state) {
         layer::paste(state, text);
         return Vec::new();
     }
-    if let Some(leave) = &mut state.asked.leave
-        && let asked::Stage::Reject(editor) = &mut leave.stage
+    if let Some(dialog) = &mut state.requests.permission
+        && let request::Stage::Reject(editor) = &mut dialog.stage
     {
         editor.insert(&crate::clean::clean_line(text));
         return Vec::new();
     }
-    if let Some(question) = &mut state.asked.question
-        && let Some(editor) = &mut question.own
+    if let Some(question) = &mut state.requests.question
+        && let Some(editor) = &mut question.custom
     {
         editor.insert(&crate::clean::clean_line(text));
         return Vec::new();
     }
-    write::pasted(state, text);
+    write::paste_text(state, text);
     complete::refresh(state)
 }
 
-fn pressed(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
+fn press_key(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
     if state.leader.take().is_some() {
         let bound: Vec<Action> = state.keys.actions(key, true).collect();
         return match bound.into_iter().find(|action| applies(state, *action)) {
@@ -175,13 +175,13 @@ fn pressed(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
     if !state.layers.is_empty() {
         return layer::key(state, key);
     }
-    let text_is_written = is_text(key);
-    if state.asked.leave.is_some() {
-        if let Some(cmds) = asked::leave_key(state, key) {
+    let text = is_text(key);
+    if state.requests.permission.is_some() {
+        if let Some(cmds) = request::permission_key(state, key) {
             return cmds;
         }
-    } else if state.asked.question.is_some() {
-        if let Some(cmds) = asked::question_key(state, key) {
+    } else if state.requests.question.is_some() {
+        if let Some(cmds) = request::question_key(state, key) {
             return cmds;
         }
     } else if let Some(cmds) = complete::key(state, key) {
@@ -195,42 +195,42 @@ fn pressed(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
     if let Some(action) = bound.into_iter().find(|action| applies(state, *action)) {
         return act(state, action);
     }
-    if state.asked.leave.is_some() || state.asked.question.is_some() || is_child(state) {
+    if state.requests.permission.is_some() || state.requests.question.is_some() || is_child(state) {
         return Vec::new();
     }
-    match text_is_written {
+    match text {
         Some(c) => {
-            write::typed(state, c);
+            write::type_char(state, c);
             complete::refresh(state)
         }
         None => Vec::new(),
     }
 }
 
-/// A key that was meant for the prompt when a dialog appeared over it. Nothing is sent by it.
+/// Handles a key that was meant for the prompt when a dialog appeared over it. It never sends the prompt.
 pub(crate) fn type_ahead(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
-    if state.asked.leave.is_some() || state.asked.question.is_some() || is_child(state) {
+    if state.requests.permission.is_some() || state.requests.question.is_some() || is_child(state) {
         return Vec::new();
     }
     match (is_text(key), key.code) {
-        (Some(c), _) => write::typed(state, c),
+        (Some(c), _) => write::type_char(state, c),
         (None, KeyCode::Backspace) => state.prompt.editor.delete_before(),
         _ => return Vec::new(),
     }
     complete::refresh(state)
 }
 
-/// The character that a key writes.
+/// Returns the character that a key types.
 pub(crate) fn is_text(key: KeyEvent) -> Option<char> {
     let held = key.modifiers - KeyModifiers::SHIFT;
     match key.code {
-        // Such a combination is how some keyboards write ordinary characters.
+        // Some keyboards type ordinary characters with this combination.
         KeyCode::Char(c) if held.is_empty() || held == KeyModifiers::CONTROL | KeyModifiers::ALT => Some(c),
         _ => None,
     }
 }
 
-/// Whether the session on the screen was begun by another: it is looked at, not written to.
+/// Whether the session on the screen was started by another session, so that it cannot be prompted.
 pub(crate) fn is_child(state: &State) -> bool {
     state.session().is_some_and(|session| session.parent_id.is_some())
 }
@@ -251,7 +251,7 @@ pub(crate) fn open(state: &mut State, id: SessionId) -> Vec<Cmd> {
         cmds.extend([Cmd::LoadMessages(id.clone()), Cmd::LoadTodos(id.clone())]);
     }
     if state.session_id() != Some(&id) {
-        // A first escape was meant for the other's turn.
+        // The first escape was meant for the turn of the other session.
         state.interrupt = None;
         // Another session has its own agent and model.
         state.choice.variant = None;
@@ -263,7 +263,7 @@ pub(crate) fn open(state: &mut State, id: SessionId) -> Vec<Cmd> {
     cmds
 }
 
-/// Shows a message of the session on the screen.
+/// Scrolls to a message of the session on the screen.
 pub(crate) fn scroll_to(state: &mut State, id: &MessageId) {
     with_transcript(state, |transcript, look, _| {
         if let Some(at) = transcript.find(id) {
@@ -272,7 +272,7 @@ pub(crate) fn scroll_to(state: &mut State, id: &MessageId) {
     });
 }
 
-/// Works on the transcript on the screen, which drawing has to know in part.
+/// Calls `work` with the transcript on the screen, the settings for drawing it, and its height.
 fn with_transcript<T>(
     state: &mut State,
     work: impl FnOnce(&mut crate::transcript::Transcript, &crate::look::Look<'_>, usize) -> T,
@@ -285,13 +285,14 @@ fn with_transcript<T>(
     Some(done)
 }
 
-/// Scrolls the transcript, and fetches older messages at its beginning.
+/// Scrolls the transcript, and fetches older messages at its start.
 fn scroll(state: &mut State, lines: isize) -> Vec<Cmd> {
     let at_start =
         with_transcript(state, |transcript, look, height| transcript.scroll_by(look, lines, height));
     if at_start == Some(true) && lines < 0 { older(state) } else { Vec::new() }
 }
 
+/// Fetches the messages before the first one, if there are any.
 fn older(state: &mut State) -> Vec<Cmd> {
     let Some(id) = state.session_id().cloned() else { return Vec::new() };
     let Some(transcript) = state.mirror.transcripts.get_mut(&id) else { return Vec::new() };
@@ -304,11 +305,11 @@ fn older(state: &mut State) -> Vec<Cmd> {
     }
 }
 
-fn moused(state: &mut State, mouse: MouseEvent) -> Vec<Cmd> {
+fn mouse_event(state: &mut State, mouse: MouseEvent) -> Vec<Cmd> {
     let wheel = match mouse.kind {
         MouseEventKind::ScrollUp => -WHEEL_LINES,
         MouseEventKind::ScrollDown => WHEEL_LINES,
-        MouseEventKind::Down(MouseButton::Left) => return clicked(state, mouse.column, mouse.row),
+        MouseEventKind::Down(MouseButton::Left) => return click(state, mouse.column, mouse.row),
         _ => return Vec::new(),
     };
     if let Some(layer) = state.layers.last_mut() {
@@ -324,17 +325,17 @@ fn moused(state: &mut State, mouse: MouseEvent) -> Vec<Cmd> {
     scroll(state, wheel)
 }
 
-/// A click folds what can be folded, and goes into a subagent.
-fn clicked(state: &mut State, column: u16, row: u16) -> Vec<Cmd> {
+/// Handles a click: folds or unfolds a part, or opens a subagent.
+fn click(state: &mut State, column: u16, row: u16) -> Vec<Cmd> {
     if let Some(Layer::Review(_)) = state.layers.last() {
-        return layer::review::clicked(state, column, row);
+        return layer::review::click(state, column, row);
     }
     let area = state.screen.layout.transcript;
     if !state.layers.is_empty() || !area.contains((column, row).into()) {
         return Vec::new();
     }
-    let Some(shown) = state.screen.rows.get(usize::from(row - area.y)) else { return Vec::new() };
-    let place = shown.place;
+    let Some(row) = state.screen.rows.get(usize::from(row - area.y)) else { return Vec::new() };
+    let place = row.place;
     let Some(id) = state.session_id().cloned() else { return Vec::new() };
     let Some(transcript) = state.mirror.transcripts.get(&id) else { return Vec::new() };
     let part = transcript.entries.get(place.entry).and_then(|entry| entry.parts.get(place.part));

@@ -1,7 +1,6 @@
-//! Drawing: what the state is, on a screen of a size.
+//! Draws the state on a screen.
 //!
-//! [`arrange`] works out what goes where and which rows of the transcript are visible,
-//! [`view`] only paints that.
+//! [`arrange`] computes the layout and the visible rows of the transcript. [`view`] paints them.
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -12,50 +11,50 @@ use ratatui::text::{Line, Span};
 use crate::state::{Link, Route, State};
 use crate::transcript::Row;
 
-mod asked;
 mod home;
 mod layer;
 pub(crate) mod mini;
 mod page;
 mod prompt;
+mod request;
 mod review;
 pub(crate) mod sidebar;
 pub(crate) mod trust;
 
-/// From which width on there is room for the sidebar.
+/// The minimum width of a screen with a sidebar.
 pub(crate) const SIDEBAR_FROM: u16 = 120;
 const SIDEBAR_WIDTH: u16 = 42;
 /// The smallest terminal that can show anything.
 const MIN_SIZE: (u16, u16) = (20, 6);
 
-/// What goes where.
+/// The areas of the screen.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Layout {
     pub(crate) transcript: Rect,
     pub(crate) bottom: Rect,
     pub(crate) footer: Rect,
     pub(crate) sidebar: Option<Rect>,
-    /// How wide the prompt's text is.
+    /// The width of the prompt's text.
     pub(crate) prompt_width: u16,
 }
 
-/// What is on the screen.
+/// The content of the screen.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Screen {
     pub(crate) layout: Layout,
     pub(crate) rows: Vec<Row>,
-    /// The prompt, or what is asked in its place.
+    /// The prompt, or the dialog in its place.
     pub(crate) bottom: Bottom,
 }
 
-/// The lines at the bottom, and where in them the cursor is.
+/// The lines at the bottom, and the position of the cursor in them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Bottom {
     pub(crate) lines: Vec<Line<'static>>,
     pub(crate) cursor: Option<(u16, u16)>,
 }
 
-/// Works out what is on the screen.
+/// Computes the content of the screen.
 pub(crate) fn arrange(state: &mut State) {
     let (width, height) = state.size;
     if width < MIN_SIZE.0 || height < MIN_SIZE.1 {
@@ -73,8 +72,8 @@ pub(crate) fn arrange(state: &mut State) {
             let wanted = state.local.sidebar.unwrap_or(true);
             let sidebar = (width >= SIDEBAR_FROM && wanted).then_some(SIDEBAR_WIDTH);
             let main = width - sidebar.unwrap_or(0);
-            let bottom = if state.asked.leave.is_some() || state.asked.question.is_some() {
-                asked::lines(state, main, height)
+            let bottom = if state.requests.permission.is_some() || state.requests.question.is_some() {
+                request::lines(state, main, height)
             } else {
                 prompt::lines(state, main, height / 3)
             };
@@ -99,7 +98,7 @@ pub(crate) fn arrange(state: &mut State) {
     }
 }
 
-/// Paints what was arranged.
+/// Paints the content of the screen.
 pub(crate) fn view(state: &State, frame: &mut Frame<'_>) {
     let area = frame.area();
     let theme = &state.theme;
@@ -156,23 +155,23 @@ fn session(state: &State, buffer: &mut Buffer) {
 fn empty(state: &State, buffer: &mut Buffer, area: Rect) {
     let loaded =
         state.session_id().and_then(|id| state.mirror.transcripts.get(id)).is_some_and(|known| known.loaded);
-    let text = if loaded { "     nothing has been said yet" } else { "     loading…" };
+    let text = if loaded { "     no messages yet" } else { "     loading…" };
     put(buffer, area, 1, &Line::from(Span::styled(text, Style::new().fg(state.theme.muted))));
 }
 
-/// What is told for a moment, at the upper right.
+/// Paints the notes at the upper right.
 fn notes(state: &State, buffer: &mut Buffer, area: Rect) {
     use codewright_proto::ToastVariant;
     let width = area.width.saturating_sub(4).min(60);
     let mut y = 1;
     let lost = match &state.link {
         Link::Lost(why) => {
-            Some((format!("no connection to the server: {why}. Trying again…"), ToastVariant::Error))
+            Some((format!("no connection to the server: {why}. Reconnecting…"), ToastVariant::Error))
         }
         Link::Opening | Link::Open => None,
     };
-    let told = state.notes.iter().map(|note| (note.text.clone(), note.variant));
-    for (text, variant) in lost.into_iter().chain(told) {
+    let notes = state.notes.iter().map(|note| (note.text.clone(), note.variant));
+    for (text, variant) in lost.into_iter().chain(notes) {
         let colour = match variant {
             ToastVariant::Info => state.theme.info,
             ToastVariant::Success => state.theme.success,
@@ -214,7 +213,7 @@ fn put(buffer: &mut Buffer, area: Rect, row: u16, line: &Line<'_>) {
     buffer.set_line(area.x, y, line, area.width);
 }
 
-/// Empties an area.
+/// Clears an area.
 fn clear(buffer: &mut Buffer, area: Rect, back: Color) {
     let area = area.intersection(buffer.area);
     for y in area.y..area.y + area.height {
@@ -225,10 +224,10 @@ fn clear(buffer: &mut Buffer, area: Rect, back: Color) {
     buffer.set_style(area, Style::new().bg(back));
 }
 
-/// Text at the left and at the right of a row.
+/// Returns a row with text at the left and at the right.
 fn both_ends(left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: u16) -> Line<'static> {
-    let taken = |spans: &[Span<'static>]| spans.iter().map(Span::width).sum::<usize>();
-    let blank = usize::from(width).saturating_sub(taken(&left) + taken(&right));
+    let width_of = |spans: &[Span<'static>]| spans.iter().map(Span::width).sum::<usize>();
+    let blank = usize::from(width).saturating_sub(width_of(&left) + width_of(&right));
     let mut spans = left;
     spans.push(Span::raw(" ".repeat(blank)));
     spans.extend(right);

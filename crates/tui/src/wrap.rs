@@ -1,8 +1,7 @@
-//! Breaking styled text into lines of a width, counted in cells.
+//! Wraps styled text into lines. Widths are counted in terminal cells.
 //!
-//! A character may take no cell, one or two; what a person sees as one character is
-//! never torn. Text is expected to be clean: tabs become spaces here, and nothing
-//! else that a terminal would act on is left by then.
+//! A character may have a width of zero, one or two cells. A grapheme is never split. The text must be
+//! clean, without control characters except tabs, which are replaced by spaces.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -11,25 +10,25 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::bidi::{self, Base};
 
-/// How many spaces a tab stands for.
+/// The replacement of a tab.
 const TAB: &str = "    ";
 
-/// How many cells a text takes.
+/// Returns the width of a text.
 pub(crate) fn width(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.graphemes(true).map(UnicodeWidthStr::width).sum() }
 }
 
-/// The text with spaces for tabs.
-pub(crate) fn untabbed(text: &str) -> std::borrow::Cow<'_, str> {
+/// Replaces tabs by spaces.
+pub(crate) fn expand_tabs(text: &str) -> std::borrow::Cow<'_, str> {
     if text.contains('\t') { text.replace('\t', TAB).into() } else { text.into() }
 }
 
-/// The beginning of a text that fits, with `…` if something is missing, in the order of cells.
-pub(crate) fn shortened(text: &str, limit: usize) -> String {
-    bidi::shown(&cut(text, limit)).into_owned()
+/// Shortens a text to a width, with `…` at the end, and returns it in visual order.
+pub(crate) fn shorten(text: &str, limit: usize) -> String {
+    bidi::visual_text(&cut(text, limit)).into_owned()
 }
 
-/// The beginning of a text that fits, in the order in which it is read: for what is no cell, or is wrapped later.
+/// Shortens a text to a width, with `…` at the end, and returns it in logical order.
 pub(crate) fn cut(text: &str, limit: usize) -> String {
     if width(text) <= limit {
         return text.to_owned();
@@ -41,9 +40,9 @@ pub(crate) fn cut(text: &str, limit: usize) -> String {
     kept
 }
 
-/// The end of a text that fits, with `…` before it if something is missing: of a path the end matters.
-pub(crate) fn shortened_front(text: &str, limit: usize) -> String {
-    bidi::shown(&cut_front(text, limit)).into_owned()
+/// Shortens a text to a width, with `…` at the front, because the end of a path matters.
+pub(crate) fn shorten_front(text: &str, limit: usize) -> String {
+    bidi::visual_text(&cut_front(text, limit)).into_owned()
 }
 
 fn cut_front(text: &str, limit: usize) -> String {
@@ -62,7 +61,7 @@ fn cut_front(text: &str, limit: usize) -> String {
     format!("…{}", &text[start..])
 }
 
-/// The longest beginning of a text that takes at most so many cells.
+/// Returns the longest start of a text that fits into a width.
 pub(crate) fn fitting(text: &str, limit: usize) -> &str {
     let mut used = 0;
     for (at, grapheme) in text.grapheme_indices(true) {
@@ -74,7 +73,7 @@ pub(crate) fn fitting(text: &str, limit: usize) -> &str {
     text
 }
 
-/// Lines being filled with styled text.
+/// Fills lines with styled text.
 struct Fill {
     width: usize,
     lines: Vec<Line<'static>>,
@@ -100,7 +99,7 @@ impl Fill {
         self.lines.push(Line::from(std::mem::take(&mut self.spans)));
     }
 
-    /// Adds text that may be broken anywhere.
+    /// Adds text that can be broken anywhere.
     fn push_anywhere(&mut self, text: &str, style: Style) {
         if self.used + width(text) <= self.width {
             return self.push(text, style);
@@ -121,10 +120,10 @@ impl Fill {
     }
 }
 
-/// Breaks between words; a word longer than a line is broken where the line ends.
+/// Wraps text between words. A word that is longer than a line is broken at the end of the line.
 pub(crate) fn words(spans: &[Span<'_>], limit: usize) -> Vec<Line<'static>> {
     let mut fill = Fill::new(limit);
-    // A word may change its style in the middle and is kept together nevertheless.
+    // A word whose style changes in the middle is not broken there.
     let mut word: Vec<(&str, Style)> = Vec::new();
     let mut blanks: Vec<(&str, Style)> = Vec::new();
     for span in spans {
@@ -143,10 +142,10 @@ pub(crate) fn words(spans: &[Span<'_>], limit: usize) -> Vec<Line<'static>> {
         }
     }
     place(&mut fill, &mut blanks, &mut word);
-    bidi::ordered(fill.finish(), Base::Told)
+    bidi::visual_order(fill.finish(), Base::FirstLetter)
 }
 
-/// Puts a word with the blanks before it into the lines.
+/// Adds a word and the blanks before it.
 fn place<'a>(fill: &mut Fill, blanks: &mut Vec<(&'a str, Style)>, word: &mut Vec<(&'a str, Style)>) {
     if word.is_empty() {
         return;
@@ -167,17 +166,17 @@ fn place<'a>(fill: &mut Fill, blanks: &mut Vec<(&'a str, Style)>, word: &mut Vec
     }
 }
 
-/// Breaks where a line is full, and nowhere else: for code and outputs.
+/// Wraps code and outputs exactly at the end of the line.
 pub(crate) fn exact(spans: &[Span<'_>], limit: usize) -> Vec<Line<'static>> {
     let mut fill = Fill::new(limit);
     for span in spans {
-        fill.push_anywhere(&untabbed(&span.content), span.style);
+        fill.push_anywhere(&expand_tabs(&span.content), span.style);
     }
-    bidi::ordered(fill.finish(), Base::Left)
+    bidi::visual_order(fill.finish(), Base::Left)
 }
 
-/// Puts something before each line: one text before the first and another before the rest.
-pub(crate) fn prefixed(
+/// Prepends a span to each line: `first` to the first line and `rest` to the others.
+pub(crate) fn prefix_lines(
     lines: Vec<Line<'static>>,
     first: &Span<'static>,
     rest: &Span<'static>,
@@ -209,22 +208,22 @@ mod tests {
     }
 
     #[test]
-    fn a_long_word_is_broken_where_the_line_ends() {
+    fn a_long_word_is_broken_at_the_end_of_the_line() {
         check("abcdefghij", 4, &["abcd", "efgh", "ij"]);
         check("a abcdefghij", 4, &["a", "abcd", "efgh", "ij"]);
     }
 
     #[test]
-    fn wide_characters_take_two_cells_and_are_not_torn() {
+    fn wide_characters_have_two_cells_and_are_not_split() {
         check("漢字漢字", 5, &["漢字", "漢字"]);
         check("ab 👩‍👩‍👧 cd", 6, &["ab 👩‍👩‍👧", "cd"]);
-        assert_eq!(shortened("漢字漢字", 5), "漢字…");
-        assert_eq!(shortened_front("src/漢字.rs", 6), "…字.rs");
+        assert_eq!(shorten("漢字漢字", 5), "漢字…");
+        assert_eq!(shorten_front("src/漢字.rs", 6), "…字.rs");
         assert_eq!(width("e\u{301}"), 1);
     }
 
     #[test]
-    fn a_word_that_changes_its_style_stays_whole() {
+    fn a_word_with_two_styles_is_not_broken() {
         let spans = [Span::raw("aaa bb"), Span::styled("bb", Style::new().bold())];
         let lines: Vec<String> = words(&spans, 6).iter().map(ToString::to_string).collect();
         assert_eq!(lines, ["aaa", "bbbb"]);

@@ -1,21 +1,23 @@
-//! Times as the clock on the user's wall has them.
+//! Local times.
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-/// A time zone. The system's is read from `TZ` and its files once and without the C library, whose own
-/// reading of the environment is not safe beside other threads.
+/// A time zone.
+///
+/// The system's zone is read once from `TZ` and the zone files, without the C library, because that reads
+/// the environment in a way that is not thread-safe.
 #[derive(Debug, Clone)]
 pub struct Zone(TimeZone);
 
 impl Zone {
-    /// That of the system; UTC where none is known.
+    /// Returns the time zone of the system, or UTC if it is unknown.
     #[must_use]
     pub fn system() -> Self {
         Self(TimeZone::system())
     }
 
-    /// Universal time.
+    /// Returns UTC.
     #[must_use]
     pub fn utc() -> Self {
         Self(TimeZone::UTC)
@@ -26,12 +28,12 @@ impl Zone {
         Some(time.to_zoned(self.0.clone()))
     }
 
-    /// The time of day, in hours and minutes.
+    /// Returns the time of day in hours and minutes.
     pub(crate) fn clock(&self, millis: u64) -> String {
         self.at(millis).map(|time| format!("{:02}:{:02}", time.hour(), time.minute())).unwrap_or_default()
     }
 
-    /// The day, as people tell it.
+    /// Returns the day: today, yesterday or a date.
     pub(crate) fn day(&self, millis: u64, now: u64) -> String {
         let (Some(time), Some(now)) = (self.at(millis), self.at(now)) else { return String::new() };
         if time.date() >= now.date() {
@@ -59,11 +61,11 @@ mod tests {
     }
 
     #[test]
-    fn times_are_told_as_on_the_wall() {
+    fn times_are_local() {
         check("UTC0", NOW, "20:26", "Today");
         check("UTC0", NOW - 21 * HOUR, "23:26", "Yesterday");
         check("UTC0", NOW - 72 * HOUR, "20:26", "2026-11-18");
-        // East of it the next day has begun; summer time is the zone's own affair.
+        // East of UTC the next day has begun, and the zone defines summer time.
         check("EET-2EEST,M3.5.0/3,M10.5.0/4", NOW, "22:26", "Today");
         check("EET-2EEST,M3.5.0/3,M10.5.0/4", NOW - 150 * 24 * HOUR, "23:26", "2026-06-24");
         check("JST-9", NOW - 6 * HOUR, "23:26", "Yesterday");
@@ -71,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_is_none_is_left_out() {
+    fn an_invalid_time_is_empty() {
         assert_eq!(Zone::utc().clock(u64::MAX), "");
         assert_eq!(Zone::utc().day(u64::MAX, 0), "");
     }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use codewright_config::{Dirs, Env, TerminalConfig, Trust, env, terminal_config};
 use codewright_proto::Clock;
-use codewright_tui::{Depth, Desk, Ended, First, Mode, Multiplexer, Options, Zone};
+use codewright_tui::{Depth, Desktop, Ended, First, Mode, Multiplexer, Options, Zone};
 
 use super::STACK_BYTES;
 use crate::cli::{AttachArgs, OpenArgs, RunArgs, TuiArgs};
@@ -151,7 +151,7 @@ fn options(env: &Env, directory: &Path, open: &OpenArgs, trust: Trust) -> anyhow
         mode: mode(env),
         editor: editor.map(str::to_owned),
         multiplexer: multiplexer(env),
-        desks: desks(env),
+        desktops: desktops(env),
         mini: open.mini.then(|| replay(open)),
         ascii: is_ascii(env),
         zone: Zone::system(),
@@ -190,13 +190,13 @@ fn multiplexer(env: &Env) -> Option<Multiplexer> {
 }
 
 /// The desktops of this session, in the order in which their clipboards are tried.
-fn desks(env: &Env) -> Vec<Desk> {
+fn desktops(env: &Env) -> Vec<Desktop> {
     let has = |name| env.filled(name).is_some();
     [
-        (Desk::Mac, cfg!(target_os = "macos")),
-        (Desk::Wayland, has(env::WAYLAND_DISPLAY)),
-        (Desk::X11, has(env::DISPLAY) && !cfg!(target_os = "macos")),
-        (Desk::Windows, has(env::WSL_DISTRO_NAME)),
+        (Desktop::Mac, cfg!(target_os = "macos")),
+        (Desktop::Wayland, has(env::WAYLAND_DISPLAY)),
+        (Desktop::X11, has(env::DISPLAY) && !cfg!(target_os = "macos")),
+        (Desktop::Windows, has(env::WSL_DISTRO_NAME)),
     ]
     .into_iter()
     .filter_map(|(desk, is_there)| is_there.then_some(desk))

@@ -216,7 +216,7 @@ fn ids_of_another_session_are_refused_and_nothing_is_stored() -> Result<()> {
     other["info"]["id"] = json!("ses_other1");
     let done = import(&project, &other)?;
     check_code(&done, 1);
-    check_has(&done.stderr, &["`msg_s1` already names another message"]);
+    check_has(&done.stderr, &["`msg_s1` is used by another message"]);
     assert_eq!(number(&project, "SELECT count(*) FROM event")?, before);
     assert_eq!(number(&project, "SELECT count(*) FROM session")?, 1);
     Ok(())

@@ -250,10 +250,10 @@ fn without_a_model_the_home_view_says_what_to_do() -> Result<()> {
     let stage = Stage::plain(Script::new())?;
     stage.project.write_config(&json!({}))?;
     let mut terminal = start(&stage, &[])?;
-    let screen = terminal.shows("No model can be used yet.")?;
+    let screen = terminal.shows("No model is available yet.")?;
     check_has(&screen, &["/connect", "codewright providers login", "codewright demo"]);
     // Whoever takes prompts without a key is offered and never chosen.
-    check_has(&screen, &["/models", "what you ask goes there", "no model yet"]);
+    check_has(&screen, &["/models", "which receives your prompts", "no model yet"]);
     terminal.send("/connect")?;
     terminal.send(ENTER)?;
     terminal.shows("Anthropic")?;
@@ -263,8 +263,8 @@ fn without_a_model_the_home_view_says_what_to_do() -> Result<()> {
     terminal.send("sk-ant-test-1234")?;
     terminal.shows("••••")?;
     terminal.send(ENTER)?;
-    let screen = terminal.shows("the provider can be used now")?;
-    assert!(!screen.contains("No model can be used yet."), "{screen}");
+    let screen = terminal.shows("the provider is connected")?;
+    assert!(!screen.contains("No model is available yet."), "{screen}");
     assert!(!screen.contains("sk-ant-test-1234"), "{screen}");
     Ok(())
 }
@@ -442,7 +442,7 @@ fn what_changed_in_the_directory_is_looked_through() -> Result<()> {
     let mut terminal = start(&stage, &[])?;
     terminal.shows("plain-model")?;
     terminal.send("/diff")?;
-    terminal.shows("Look through changes")?;
+    terminal.shows("Review changes")?;
     terminal.send(ENTER)?;
     let screen = terminal.shows("today.txt")?;
     check_has(&screen, &["Diff working tree", "▾ notes", "▾ src", "adder.rs", "+ first", "? all keys"]);
@@ -497,9 +497,9 @@ fn without_a_desktop_it_is_said_that_the_terminal_has_the_text() -> Result<()> {
     terminal.send(ENTER)?;
     terminal.shows("The answer is 42.")?;
     terminal.send("\u{18}y")?;
-    terminal.shows("handed to the terminal's clipboard")?;
+    terminal.shows("sent to the terminal's clipboard")?;
     terminal.send("\u{16}")?;
-    terminal.shows("no desktop is known here")?;
+    terminal.shows("no desktop clipboard is available here")?;
     terminal.send("\u{3}")?;
     let (_, written) = terminal.ended()?;
     check_has(&written, &["\u{1b}P\u{1b}]52;c;VGhlIGFuc3dlciBpcyA0Mi4=\u{7}\u{1b}\\"]);
@@ -548,11 +548,11 @@ fn servers_places_and_sharing_say_honestly_what_there_is() -> Result<()> {
     terminal.until("the list to go", |screen| !screen.contains("Move session"))?;
     terminal.send("/share")?;
     terminal.send(ENTER)?;
-    terminal.shows("Everyone who has the address")?;
+    terminal.shows("Everyone who has the URL")?;
     terminal.send("\t")?;
     terminal.shows("[Share]")?;
     terminal.send(ENTER)?;
-    terminal.shows("the session was not shared")?;
+    terminal.shows("cannot share the session")?;
     Ok(())
 }
 

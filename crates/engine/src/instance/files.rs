@@ -1,5 +1,5 @@
-//! The files of a directory as clients browse them. Nothing outside the directory and its
-//! worktree is shown, however a path is written or linked.
+//! Browsing and searching the files of a directory. Paths outside the directory and its worktree are refused, also if a
+//! link leads there.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,21 +14,21 @@ use workspace::{Kind, Workspace};
 
 use crate::{Error, Instance};
 
-/// The largest file whose content is given.
+/// The largest file whose content is returned.
 const MAX_CONTENT_BYTES: u64 = 20 * 1024 * 1024;
-/// How long names are remembered, so that typing a name does not walk the tree at every key.
+/// How long the list of names is cached, so that each key of a search does not walk the tree.
 const NAMES_LIFE: Duration = Duration::from_secs(2);
-/// How long one search may take.
+/// The deadline of one search.
 const SEARCH_DEADLINE: Duration = Duration::from_secs(20);
-/// Bytes by which a file is judged.
+/// The number of bytes that decide whether a file is binary.
 const SAMPLE_BYTES: usize = 8192;
 
-/// The names below a directory, as they were a moment ago.
+/// The cached names under a directory.
 #[derive(Default)]
 pub(crate) struct Names(Mutex<Option<(Instant, Arc<Vec<String>>)>>);
 
 impl Instance {
-    /// The entries of a directory, directories first.
+    /// Returns the entries of a directory, directories first.
     pub async fn list_files(&self, path: &str) -> Result<Vec<FileNode>, Error> {
         let at = self.inside(path)?;
         let entries = workspace::entries(&at.real, &CancellationToken::new()).await.map_err(refused)?;
@@ -52,7 +52,7 @@ impl Instance {
             .collect())
     }
 
-    /// The content of a file; a file that is not there is empty.
+    /// Returns the content of a file. A missing file has empty content.
     pub async fn read_file(&self, path: &str) -> Result<FileContent, Error> {
         let Some(bytes) = self.file_bytes(path).await? else {
             return Ok(text(String::new()));
@@ -70,7 +70,7 @@ impl Instance {
         Ok(binary(&bytes, mime))
     }
 
-    /// The bytes of a file; `None` if it is not there.
+    /// Returns the bytes of a file; `None` if it is missing.
     pub async fn file_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, Error> {
         let at = self.inside(path)?;
         let read = blocking(move || workspace::read_bytes(&at.real, MAX_CONTENT_BYTES)).await;
@@ -81,7 +81,7 @@ impl Instance {
         }
     }
 
-    /// Files and directories whose path answers to a query, the closest first.
+    /// Returns the files and directories whose paths match a query, best match first.
     pub async fn find_files(
         &self,
         query: &str,
@@ -97,7 +97,7 @@ impl Instance {
         Ok(workspace::closest(wanted, query, limit).into_iter().map(str::to_owned).collect())
     }
 
-    /// Lines that match a regular expression.
+    /// Returns the lines that match a regular expression.
     pub async fn find_text(&self, pattern: &str, limit: usize) -> Result<Vec<TextMatch>, Error> {
         let query = workspace::Grep {
             root: self.directory.clone(),
@@ -105,7 +105,7 @@ impl Instance {
             include: None,
             limit,
             within: SEARCH_DEADLINE,
-            // A person looks at their own files.
+            // The caller is the user, whose own files need no permission.
             judge: workspace::Judge::none(),
         };
         let found = workspace::grep(query, &CancellationToken::new()).await.map_err(refused)?;
@@ -146,7 +146,7 @@ impl Instance {
         Ok(names)
     }
 
-    /// Where a path leads, if that is inside.
+    /// Resolves a path; fails if it is outside.
     fn inside(&self, path: &str) -> Result<workspace::Place, Error> {
         if path.contains('\0') {
             return Err(Error::invalid("a path holds no zero byte"));
@@ -173,7 +173,7 @@ fn binary(bytes: &[u8], mime: &str) -> FileContent {
     }
 }
 
-/// The file system's refusal, told to whoever named the path.
+/// Converts an error of the file system. The caller named the path, so the error names it too.
 fn refused(error: workspace::Error) -> Error {
     Error::invalid(error.to_string())
 }
@@ -181,6 +181,6 @@ fn refused(error: workspace::Error) -> Error {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, workspace::Error> + Send + 'static,
 ) -> Result<T, workspace::Error> {
-    // The pool drops work only when the runtime ends.
+    // The thread pool drops a task only when the runtime ends.
     tokio::task::spawn_blocking(work).await.unwrap_or(Err(workspace::Error::Cancelled))
 }

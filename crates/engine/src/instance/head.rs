@@ -1,7 +1,7 @@
-//! What the HEAD of open repositories points at, told while somebody follows events.
+//! Watches the HEAD of open repositories and publishes changes while a client follows events.
 //!
-//! Git puts a new HEAD in the place of the old one, so it is the folder that is watched. Where the
-//! system does not say what happens in it, HEAD is looked at. While nobody follows, nothing is there.
+//! Git replaces the HEAD file, so its folder is watched. If the system does not report what changed in the folder, HEAD
+//! is read again. Without followers there are no watches.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -17,44 +17,44 @@ use tokio_util::task::TaskTracker;
 use super::Instance;
 
 const HEAD: &str = "HEAD";
-/// The most that is read of HEAD.
+/// The largest HEAD file that is read.
 const MAX_BYTES: u64 = 4096;
-/// Directories whose repositories are watched; as many as are held open.
+/// The number of directories whose repositories are watched, equal to the number of open directories.
 const MAX_DIRECTORIES: usize = 64;
 
 /// The repositories of open directories.
 #[derive(Default)]
 pub(crate) struct Heads {
     state: Mutex<State>,
-    /// Nobody waits for what works here.
+    /// The tasks of the watches. The end of the program does not wait for them.
     tasks: TaskTracker,
 }
 
 #[derive(Default)]
 struct State {
     followers: usize,
-    /// The top of each directory's repository.
+    /// The worktree root of each directory.
     directories: HashMap<String, PathBuf>,
-    /// Only while somebody follows.
+    /// Present while at least one client follows events.
     watching: Option<Watching>,
 }
 
 struct Watching {
     watch: Arc<Watch>,
-    /// By the folder that HEAD is in.
+    /// Keyed by the folder that contains HEAD.
     repositories: HashMap<PathBuf, Repository>,
     _until: DropGuard,
 }
 
 struct Repository {
     folder: Option<Folder>,
-    /// What was last seen, or told; none before the first look.
+    /// The branch that was last read or published; `None` before the first read.
     known: Option<Option<String>>,
-    /// Those who are told.
+    /// The directories whose followers are notified.
     directories: BTreeSet<String>,
 }
 
-/// Somebody who follows events, until this is dropped.
+/// A follower of events, until this value is dropped.
 pub struct Following(Arc<Heads>);
 
 impl Drop for Following {
@@ -68,7 +68,7 @@ impl Drop for Following {
 }
 
 impl Heads {
-    /// Watches the repository of a directory from now on, while somebody follows.
+    /// Watches the repository of a directory from now on, while a client follows events.
     pub(crate) async fn open(&self, instance: &Instance) {
         if !instance.worktree.git {
             return;
@@ -87,7 +87,7 @@ impl Heads {
         self.begin(directory, &root).await;
     }
 
-    /// Watches for a directory no longer.
+    /// Stops watching for a directory.
     pub(crate) fn put_away(&self, directory: &str) {
         let mut state = self.lock();
         state.directories.remove(directory);
@@ -102,7 +102,7 @@ impl Heads {
         });
     }
 
-    /// Watches for none of the open directories any longer.
+    /// Stops watching for all open directories.
     pub(crate) fn put_all_away(&self) {
         let directories: Vec<_> = self.lock().directories.keys().cloned().collect();
         for directory in directories {
@@ -110,12 +110,12 @@ impl Heads {
         }
     }
 
-    /// Whether a client reads events.
+    /// Reports whether a client follows events.
     pub(crate) fn has_followers(&self) -> bool {
         self.lock().followers > 0
     }
 
-    /// Tells of every open directory until the returned value is dropped.
+    /// Publishes changes in every open directory until the returned value is dropped.
     pub(crate) async fn follow(self: &Arc<Self>, store: &Store) -> Following {
         let (following, begun) = {
             let mut state = self.lock();
@@ -142,7 +142,7 @@ impl Heads {
         {
             let mut state = self.lock();
             let State { directories, watching, .. } = &mut *state;
-            // It may have been put away, or everybody have gone.
+            // The directory may have been closed in the meantime, or the last follower may have gone.
             let (Some(watching), true) = (watching, directories.contains_key(&directory)) else { return };
             let Watching { watch, repositories, .. } = watching;
             let repository = repositories.entry(folder.clone()).or_insert_with(|| Repository {
@@ -160,7 +160,7 @@ impl Heads {
         }
     }
 
-    /// The folders whose HEAD changed, and how; all of them to be looked at if it is not known what changed.
+    /// Returns the folders whose HEAD changed, with the changes. Returns all folders if the changes are unknown.
     fn changed(&self, changed: Option<&[Changed]>) -> Vec<(PathBuf, Vec<Change>)> {
         let state = self.lock();
         let watching = state.watching.iter().flat_map(|watching| &watching.repositories);
@@ -177,7 +177,7 @@ impl Heads {
         watching.filter(|(_, changes)| !changes.is_empty()).collect()
     }
 
-    /// Takes note of a branch; those who are to be told, and whether it is another one.
+    /// Records a branch. Returns the directories to notify and whether the branch changed.
     fn note(&self, folder: &Path, branch: Option<&Option<String>>) -> (BTreeSet<String>, bool) {
         let mut state = self.lock();
         let repository = state.watching.as_mut().and_then(|it| it.repositories.get_mut(folder));
@@ -190,12 +190,12 @@ impl Heads {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Whatever is left half done is only a watch that nobody needs.
+        // A half-finished change leaves only an unused watch.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Tells what happens to watched HEADs, for as long as it is waited for.
+/// Publishes the changes of watched HEADs until it is cancelled.
 async fn tell(heads: Arc<Heads>, watch: Arc<Watch>, store: Store) {
     loop {
         let changed = watch.next().await;
@@ -203,7 +203,7 @@ async fn tell(heads: Arc<Heads>, watch: Arc<Watch>, store: Store) {
             let is_told = !changes.is_empty();
             let is_whole =
                 !is_told || changes.iter().any(|it| matches!(it, Change::Placed | Change::Written));
-            // A branch is told by what HEAD says, and not by its being gone or just made.
+            // The branch comes from the content of HEAD; a removed or created file does not change it.
             let branch = if is_whole { Some(branch(&folder).await) } else { None };
             let (directories, is_other) = heads.note(&folder, branch.as_ref());
             if is_other && !is_told {
@@ -231,16 +231,16 @@ fn event(change: Change) -> FileChange {
     }
 }
 
-/// The folder in which a repository has its HEAD.
+/// Returns the folder that contains the HEAD of a repository.
 async fn repository(root: &Path) -> Option<PathBuf> {
     let root = root.to_owned();
     tokio::task::spawn_blocking(move || git_dirs(&root)).await.ok()?.map(|dirs| dirs.own)
 }
 
-/// The branch that HEAD names; none if it names a commit, or nothing that one understands.
+/// Returns the branch that HEAD names; `None` if it names a commit or cannot be parsed.
 async fn branch(folder: &Path) -> Option<String> {
     let head = folder.join(HEAD);
-    // Old repositories have a link.
+    // In old repositories HEAD is a link.
     let text = match tokio::fs::read_link(&head).await {
         Ok(target) => target.to_str()?.to_owned(),
         Err(_) => short(head).await?.strip_prefix("ref:")?.trim().to_owned(),
@@ -249,7 +249,7 @@ async fn branch(folder: &Path) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// The text of a short file; whatever else bears its name is not read.
+/// Returns the text of a short regular file. Other kinds of files are not read.
 async fn short(path: PathBuf) -> Option<String> {
     let read = tokio::task::spawn_blocking(move || read_small(&path, MAX_BYTES));
     String::from_utf8(read.await.ok()??).ok()

@@ -1,4 +1,4 @@
-//! What a configuration settles about tools: the shell, how much is shown, who may use what, when a turn ends.
+//! The tool settings of a configuration: the shell, output limits, tools of subagents, and the effect of a rejection.
 
 use std::path::{Path, PathBuf};
 
@@ -7,23 +7,23 @@ use codewright_proto::{Action, Rule};
 use codewright_tools::Bounds;
 use serde_json::Value;
 
-/// The most that may be wanted shown of an output: it is held in memory, and the model has to read it.
+/// The largest output limits. The output is held in memory and sent to the model.
 const MOST: Bounds = Bounds { lines: 100_000, bytes: 1024 * 1024 };
-/// Where a shell is looked for that is named without its place, if `PATH` does not say.
+/// The directories that are searched for a shell by name if `PATH` is missing.
 const USUAL_PLACES: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// What holds for the calls of a directory.
+/// The tool settings of a directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Settled {
-    /// The shell of commands and terminals, if it is not the user's.
+    /// The shell of commands and terminals, if it differs from the user's.
     pub(crate) shell: Option<PathBuf>,
-    /// How much of an output is shown.
+    /// The size of an output that is sent to the model.
     pub(crate) bounds: Bounds,
-    /// Whether a turn goes on when the user refuses a call without a word.
+    /// Whether a turn continues after the user rejects a call without a message.
     pub(crate) goes_on_when_refused: bool,
-    /// Whether several calls can be made as one.
+    /// Whether the `batch` tool is offered.
     pub(crate) batches: bool,
-    /// Tools that subagents never have.
+    /// Tools that subagents cannot use.
     primary_tools: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ impl Settled {
         }
     }
 
-    /// What nobody may who works for another session.
+    /// Returns the rules that deny these tools to subagents.
     pub(crate) fn rules_below(&self) -> impl Iterator<Item = Rule> {
         let rule =
             |tool: &String| Rule { permission: tool.clone(), pattern: "*".to_owned(), action: Action::Deny };
@@ -68,13 +68,13 @@ fn bounds(wanted: &Value) -> Bounds {
     }
 }
 
-/// A program by its path or its name.
+/// Finds a program by its path or its name.
 fn find(name: &str, instances: &str) -> Option<PathBuf> {
     let path = Path::new(name);
     if path.is_absolute() {
         return path.is_file().then(|| path.to_owned());
     }
-    // A path that is relative would be another program in every directory.
+    // A relative path would name another program in every directory.
     let is_name = path.components().count() == 1;
     let mut instances = std::env::split_paths(instances).filter(|instance| instance.is_absolute() && is_name);
     instances.find_map(|instance| Some(instance.join(path)).filter(|path| path.is_file()))
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_kept_within_reason() {
+    fn bounds_are_limited() {
         let check = |wanted: Value, lines: usize, bytes: usize| {
             assert_eq!(settled(json!({"tool_output": wanted})).0.bounds, Bounds { lines, bytes });
         };
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_is_found_by_name_or_said_to_be_missing() {
+    fn a_shell_is_found_by_name_or_reported_missing() {
         assert_eq!(settled(json!({})).0.shell, None);
         assert!(settled(json!({"shell": "sh"})).0.shell.is_some_and(|path| path.ends_with("bin/sh")));
         assert_eq!(settled(json!({"shell": "/bin/sh"})).0.shell, Some("/bin/sh".into()));

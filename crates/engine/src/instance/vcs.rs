@@ -1,8 +1,7 @@
-//! What git says of a directory: its branch, and how the files differ.
+//! The state of a directory in git: its branch and the changes of its files.
 //!
-//! Files that git does not know yet are part of every difference. They are added to a copy of the
-//! index, so that the user's is never written. A repository may hold hostile settings; git never
-//! reads them, see [`codewright_workspace::git`].
+//! New files are part of every diff. They are added to a copy of the index, so that the user's index is never written.
+//! A repository may contain hostile settings; git never reads them, see [`codewright_workspace::git`].
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,47 +12,47 @@ use codewright_workspace::git::{Call, Ended, MAX_OUTPUT_BYTES, Repository};
 use crate::patch::{self, Kept};
 use crate::{Error, Instance};
 
-/// How long one call of git may take.
+/// The deadline of one git process.
 const GIT_DEADLINE: Duration = Duration::from_secs(20);
-/// The most of a difference that is read to find the files for which there is room.
+/// The largest diff that is read to select files that fit.
 const MAX_READ_BYTES: usize = 256 * 1024 * 1024;
-/// Differing files that are reported.
+/// The number of changed files that are reported.
 const MAX_FILES: usize = 5000;
-/// The names of an empty file, by the format of names.
+/// The object names of an empty file, one for each hash format.
 const EMPTY_FILES: [&str; 2] = [
     "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
     "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
 ];
-/// What every comparison is made with. Git would run itself in a submodule to see whether its files differ, and would
-/// read the submodule's own configuration there; so only another commit of a submodule counts.
+/// The options of every comparison. To see whether the files of a submodule changed, git would run in the submodule and
+/// read its configuration there. So only another commit of a submodule counts as a change.
 const COMPARISON: [&str; 5] =
     ["diff", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
 
-/// What the files are compared with.
+/// The tree that the files are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Against {
     /// The last commit.
     Commit,
-    /// Where the branch left the one that others come from.
+    /// The merge base with the default branch.
     Branch,
 }
 
 impl Instance {
-    /// The branches; both absent outside a repository.
+    /// Returns the current and the default branch; both are `None` outside a repository.
     pub async fn vcs(&self) -> VcsReply {
         let Ok(Some(tree)) = self.tree().await else { return VcsReply::default() };
         let branch = tree.line(&["symbolic-ref", "--quiet", "--short", "HEAD"]).await;
         VcsReply { default_branch: tree.default_branch(branch.as_deref()).await, branch }
     }
 
-    /// The files that differ from the last commit.
+    /// Returns the files that differ from the last commit.
     pub async fn vcs_status(&self) -> Result<Vec<VcsFile>, Error> {
         let Some(tree) = self.tree().await? else { return Ok(Vec::new()) };
         tree.differing(Against::Commit).await.map(|(files, _)| files)
     }
 
-    /// The files that differ, each with its difference and so many lines around it. The differences of all are
-    /// bounded together: a file whose own is too large for what is left has none.
+    /// Returns the changed files, each with its diff and this many context lines. The diffs have a common size limit: a
+    /// file whose diff does not fit into the rest has none.
     pub async fn vcs_diff(&self, against: Against, context: Option<u32>) -> Result<Vec<VcsFile>, Error> {
         let Some(tree) = self.tree().await? else { return Ok(Vec::new()) };
         let (mut files, base) = tree.differing(against).await?;
@@ -69,7 +68,7 @@ impl Instance {
         Ok(files)
     }
 
-    /// The difference from the last commit, as git prints it.
+    /// Returns the diff against the last commit in git's format.
     pub async fn vcs_raw(&self) -> Result<String, Error> {
         let Some(tree) = self.tree().await? else { return Ok(String::new()) };
         let (files, base) = tree.differing(Against::Commit).await?;
@@ -79,7 +78,7 @@ impl Instance {
         tree.patch(&base, None).await
     }
 
-    /// Changes the files as a patch says, all or none; false if it does not fit.
+    /// Applies a patch as a whole. Returns `false` if it does not apply.
     pub async fn vcs_apply(&self, patch: &str) -> Result<bool, Error> {
         let Some(tree) = self.tree().await? else {
             return Err(Error::invalid("patches can only be applied in a repository"));
@@ -92,7 +91,7 @@ impl Instance {
         Ok(true)
     }
 
-    /// The repository, if the directory lies in one.
+    /// Returns the repository of the directory, if there is one.
     async fn tree(&self) -> Result<Option<Tree>, Error> {
         if !self.worktree.git {
             return Ok(None);
@@ -102,7 +101,7 @@ impl Instance {
     }
 }
 
-/// The files of a repository, compared by git.
+/// A repository whose files git compares.
 struct Tree(Repository);
 
 impl Tree {
@@ -120,7 +119,8 @@ impl Tree {
         branch.map(str::to_owned)
     }
 
-    /// The differing files, and what they were compared with. From then on the index knows new files too.
+    /// Returns the changed files and the tree they were compared with. Afterwards the copy of the index contains new
+    /// files too.
     async fn differing(&self, against: Against) -> Result<(Vec<VcsFile>, String), Error> {
         let head = self.line(&["rev-parse", "--verify", "--quiet", "HEAD"]).await;
         let base = match (against, head) {
@@ -136,7 +136,7 @@ impl Tree {
             }
         };
         self.0.copy_index().map_err(unusable)?;
-        // A comparison without the new files is better than none.
+        // A comparison without the new files is still useful.
         self.add_new_files().await.unwrap_or_default();
         let args: Vec<_> = COMPARISON.into_iter().chain(["--raw", "--numstat", "-z", &base]).collect();
         let listed = self.git(&args, None).await?;
@@ -144,14 +144,14 @@ impl Tree {
         Ok((files(&listed), base))
     }
 
-    /// The whole difference, as git prints it.
+    /// Returns the whole diff in git's format.
     async fn patch(&self, base: &str, context: Option<u32>) -> Result<String, Error> {
         let text = self.git(&compared(base, &around(context)), None).await?;
         let text = text.ok_or_else(|| Error::machine("git cannot compare the files"))?;
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// The differences of the files for which there is room.
+    /// Returns the diffs of the files that fit.
     async fn patches(&self, base: &str, context: Option<u32>) -> Result<String, Error> {
         let (mut kept, mut read) = (Kept::new(MAX_OUTPUT_BYTES), 0);
         let take = |piece: &[u8]| {
@@ -168,7 +168,7 @@ impl Tree {
         Ok(String::from_utf8_lossy(&kept).into_owned())
     }
 
-    /// Adds files that git does not know to the copy of the index, without their content.
+    /// Adds untracked files to the copy of the index, without their content.
     ///
     /// `git add` would do this, but it runs git in every submodule, with the submodule's own configuration.
     async fn add_new_files(&self) -> Result<(), Error> {
@@ -176,7 +176,7 @@ impl Tree {
         let empty = EMPTY_FILES[usize::from(self.0.is_sha256())];
         let mut entries = Vec::new();
         for path in listed.unwrap_or_default().split(|byte| *byte == 0) {
-            // A trailing slash is another repository.
+            // A trailing slash marks another repository.
             if !path.is_empty() && !path.ends_with(b"/") {
                 entries.extend_from_slice(format!("100644 {empty}\t").as_bytes());
                 entries.extend_from_slice(path);
@@ -193,7 +193,7 @@ impl Tree {
         self.0.line(call(args, None)).await
     }
 
-    /// What git prints; `None` if it fails. More than is read is an error.
+    /// Returns the output of git; `None` if it fails. Output over the limit is an error.
     async fn git(&self, args: &[&str], input: Option<&[u8]>) -> Result<Option<Vec<u8>>, Error> {
         self.0.output(call(args, input)).await.map_err(unusable)
     }
@@ -213,12 +213,12 @@ fn unusable(error: codewright_workspace::Error) -> Error {
     })
 }
 
-/// How git is told how many lines are shown around a change.
+/// Returns the option for the number of context lines.
 fn around(context: Option<u32>) -> String {
     format!("-U{}", context.unwrap_or(3).min(100_000))
 }
 
-/// The arguments of a comparison with a tree.
+/// Returns the arguments of a comparison with a tree.
 fn compared<'a>(base: &'a str, around: &'a str) -> [&'a str; 8] {
     let [diff, renames, external, textconv, submodules] = COMPARISON;
     [diff, "--no-color", renames, external, textconv, submodules, around, base]
@@ -240,7 +240,7 @@ fn files(listed: &[u8]) -> Vec<VcsFile> {
             };
             files.push(VcsFile { file: file.to_owned(), patch: None, additions: 0, deletions: 0, status });
         } else if let [additions, deletions, file] = token.splitn(3, '\t').collect::<Vec<_>>()[..] {
-            // Of what is no text git counts no lines.
+            // Git counts no lines of binary files.
             counts.insert(file, (additions.parse().unwrap_or(0), deletions.parse().unwrap_or(0)));
         }
     }
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_git_lists_is_read() {
+    fn the_list_of_changed_files_is_parsed() {
         let listed = b":000000 100644 0000000 d97c5ea A\0a b.txt\0:100644 000000 d97c5ea 0000000 D\0gone\0\
             :100644 100644 4c2d043 624835c M\0src/util.py\x003\t0\ta b.txt\x000\t7\tgone\0-\t-\tsrc/util.py\0";
         let read = files(listed);

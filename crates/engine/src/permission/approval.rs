@@ -1,14 +1,14 @@
-//! Approvals: what a user allowed with "always", and what it still answers.
+//! Approvals: the permissions that a user granted with "always".
 //!
-//! An approval is saved in the store, so it survives a restart, and every process that works on the store sees
-//! it at its next question. It is bound to three things:
+//! An approval is saved in the store. It survives a restart, and every process that uses the store sees it at its next
+//! permission request. It is bound to three things:
 //!
 //! - the project and the directory of its worktree, because another directory may hold another author's code
 //!   under the same project id;
-//! - the rules that asked. A stricter rule that is written later asks again, whatever was approved before;
-//! - for a control file (see [`super::control`]) the exact path. No wildcard of an approval covers such a file.
+//! - the rules that asked. A stricter rule that is written later asks again, in spite of the approval;
+//! - for a control file (see [`super::control`]) the exact path. A wildcard in an approval never covers such a file.
 //!
-//! Approvals only answer questions. A rule that denies is never asked about.
+//! Approvals only answer requests. They do not change a rule that denies.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,16 +20,16 @@ use super::evaluate::{evaluate, is_named, matches};
 use super::rules::PermissionRules;
 use crate::instance::Instance;
 
-/// A longer pattern is not saved; the same question is put again.
+/// Longer patterns are not saved, so the same request is made again.
 const MAX_PATTERN_BYTES: usize = 8 * 1024;
-/// Patterns of one question that are saved.
+/// The number of patterns of one request that are saved.
 const MAX_PATTERNS: usize = 200;
-/// Stands among the rules that asked for the built-in rule about control files.
+/// The entry of [`AskingRules`] for the built-in rule about control files.
 const CONTROL: &str = "control file";
-/// Stands there for a layer in which no rule decided.
+/// The entry of [`AskingRules`] for a layer in which no rule matches.
 const NO_RULE: &str = "no rule";
 
-/// Where an approval holds.
+/// The scope of an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Scope {
     /// The project.
@@ -39,14 +39,14 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    /// The scope of a directory that is open.
+    /// Returns the scope of an open directory.
     pub(crate) fn of(instance: &Instance) -> Self {
         let root = &instance.worktree.root;
         let directory = if root.parent().is_none() { &instance.directory } else { root };
         Self { project: instance.project.id.clone(), directory: directory.clone() }
     }
 
-    /// The directory as it is stored.
+    /// Returns the directory in its stored form.
     pub(crate) fn directory(&self) -> String {
         text(&self.directory)
     }
@@ -56,12 +56,12 @@ fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// The rules that ask about something, in a form that can be stored and compared.
+/// The rules that ask about a pattern, in a form that can be stored and compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AskingRules(BTreeSet<String>);
 
 impl AskingRules {
-    /// The rules that ask about one pattern.
+    /// Returns the rules that ask about one pattern.
     pub(crate) fn of(
         rules: &PermissionRules,
         (permission, pattern): (&str, &str),
@@ -98,7 +98,7 @@ impl AskingRules {
     }
 }
 
-/// Whether something is a write to a control file.
+/// Whether a request is about a write to a control file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Control {
     Yes,
@@ -110,7 +110,7 @@ pub(crate) enum Control {
 pub(crate) struct Approvals(Vec<(Rule, AskingRules)>);
 
 impl Approvals {
-    /// Takes approvals as they were saved; one that is not understood is left out.
+    /// Parses saved approvals. Approvals that cannot be parsed are ignored.
     pub(crate) fn new(saved: &[SavedPermission]) -> Self {
         let approvals = saved.iter().filter_map(|one| {
             let rules = AskingRules::from_json(&one.rules)?;
@@ -119,7 +119,7 @@ impl Approvals {
         Self(approvals.collect())
     }
 
-    /// Whether one of them answers the question about a pattern.
+    /// Reports whether an approval grants the request for a pattern.
     pub(crate) fn allow(
         &self,
         (permission, pattern): (&str, &str),
@@ -137,14 +137,14 @@ impl Approvals {
     }
 }
 
-/// Whether a rule has to name what it allows.
+/// Whether only a rule that names a kind and a target can allow a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Name {
     Required,
     Optional,
 }
 
-/// What an answer of "always" to a question saves.
+/// Returns the approvals to save for a reply of "always".
 pub(crate) fn saved(
     request: &PermissionRequest,
     (scope, asking): (&Scope, &AskingRules),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn an_approval_answers_for_the_rules_that_asked_and_no_others() {
+    fn an_approval_holds_only_for_the_rules_that_asked() {
         let then = rules(&[("edit", "*", Action::Ask)]);
         let asking = AskingRules::of(&then, ("edit", "a.rs"), Control::No);
         let approvals = approved("edit", "*", &asking);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn an_approval_of_a_control_file_is_for_that_file() {
+    fn an_approval_of_a_control_file_is_for_that_file_only() {
         let rules = rules(&[("edit", "*", Action::Allow)]);
         let asking = AskingRules::of(&rules, ("edit", ".git/*"), Control::Yes);
         let approvals = approved("edit", ".git/*", &asking);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_answers_nothing() {
+    fn approvals_that_cannot_be_parsed_are_ignored() {
         let asking = AskingRules::default();
         for rules in ["", "null", "{}", "[1]"] {
             let saved = SavedPermission {

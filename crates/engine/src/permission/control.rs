@@ -1,12 +1,12 @@
-//! Files that decide what the agent or another program does.
+//! Control files: files that decide what the agent or another program does.
 //!
-//! Whoever writes such a file gives orders that are carried out later, often without a question: a hook, a
-//! setting, a start-up script. A rule that allows edits in general therefore does not allow these. They need
-//! a rule that names them, or an answer for the very file.
+//! A write to such a file can run code later, often without a permission request: a hook, a setting, a start-up script.
+//! A rule that allows edits in general therefore does not allow these writes. They need a rule that names the file, or
+//! a reply for this file.
 //!
-//! [`TABLE`] is the list. A row is matched by components of the path, so it holds at any depth and whether
-//! or not the file exists. Paths are resolved before they come here; the name of a component is compared
-//! as forgiving file systems would compare it.
+//! [`TABLE`] lists the files. A row matches components of the path, so it matches at any depth and whether or not the
+//! file exists. Paths are resolved before they are matched. Names are compared the way the most lenient file systems
+//! compare them.
 
 use std::path::{Component, PathBuf};
 
@@ -19,8 +19,8 @@ use super::evaluate::matches;
 /// The permission key of writes.
 const EDIT: &str = "edit";
 
-/// Consecutive components of a path, and the reason why writing there needs permission. A component may begin
-/// or end with `*`.
+/// Consecutive components of a path, and the reason why a write needs permission. A component may start or end with
+/// `*`.
 type Row = (&'static [&'static str], &'static str);
 
 const AGENT: &str = "it configures this program: permissions, agents, commands, plugins";
@@ -56,7 +56,7 @@ const TABLE: &[Row] = &[
     (&[".windsurf"], OTHER_AGENT),
     (&[".aider.conf.yml"], OTHER_AGENT),
     (&[".git"], VERSION_CONTROL),
-    // The short name that some file systems give to `.git`.
+    // The short name of `.git` on some file systems.
     (&["git~1"], VERSION_CONTROL),
     (&[".gitmodules"], VERSION_CONTROL),
     (&[".gitconfig"], VERSION_CONTROL),
@@ -158,21 +158,22 @@ const TABLE: &[Row] = &[
     (&[".sqliterc"], TOOL),
 ];
 
-/// Where paths of one session start, and the directories of this program.
+/// The roots that the patterns of one session are relative to, and the directories of this program.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Roots {
-    /// What the patterns of rules are relative to; `/` outside a repository.
+    /// The root of relative patterns; `/` outside a repository.
     pub(crate) worktree: PathBuf,
-    /// The repository, or the directory that somebody works in outside one. A component counts below it.
+    /// The repository, or the session's directory outside a repository. Only components under it are matched.
     pub(crate) project: PathBuf,
     /// The directories of this program.
     pub(crate) own: std::sync::Arc<[PathBuf]>,
 }
 
 impl Roots {
-    /// Decides about a write: a general permission does not cover a control file.
+    /// Decides about a write. A general permission does not cover a control file.
     ///
-    /// `decided` is what the rules say, and `layers` are these rules. The answer never becomes looser.
+    /// `decided` is the decision of the rules, and `layers` are these rules. The result is never less strict than
+    /// `decided`.
     pub(crate) fn decide<'a>(
         &self,
         decided: Action,
@@ -187,15 +188,15 @@ impl Roots {
         if rows.is_empty() || layers.into_iter().all(is_named) { Action::Allow } else { Action::Ask }
     }
 
-    /// Why a write needs permission of its own; `None` for an ordinary file.
+    /// Returns why a write needs its own permission; `None` for an ordinary file.
     pub(crate) fn reason(&self, permission: &str, pattern: &str) -> Option<&'static str> {
         let row = *self.rows(pattern).first().filter(|_| permission == EDIT)?;
         Some(TABLE.get(row).map_or(OWN, |(_, reason)| reason))
     }
 
-    /// Whether the rules that decide about a path include one that names the control files it belongs to.
+    /// Reports whether the rules that decide about a path include one that names its control files.
     ///
-    /// Rules after it may repeat that the path is allowed, and do not weaken it.
+    /// A later rule that allows the path as well does not change the result.
     fn names(&self, rules: &[Rule], pattern: &str, rows: &[usize]) -> bool {
         let about = rules.iter().rev().filter(|rule| matches(&rule.permission, EDIT));
         let about = about.filter(|rule| matches(&rule.pattern, pattern));
@@ -206,7 +207,8 @@ impl Roots {
         })
     }
 
-    /// The rows of the table that a path matches; a number behind the last one stands for our own directories.
+    /// Returns the rows of the table that match a path. A number after the last row means the directories of this
+    /// program.
     fn rows(&self, pattern: &str) -> Vec<usize> {
         let path = normalize(&self.worktree.join(pattern));
         let below =
@@ -234,19 +236,19 @@ fn is_row(row: &[&str], names: &[String]) -> bool {
     })
 }
 
-/// The name of a component as a forgiving file system would find it: without case, without characters that are
-/// not seen, without dots and blanks at its end.
+/// Returns the name of a component in the form in which lenient file systems compare it: without case, invisible
+/// characters, and dots and spaces at its end.
 fn name(component: Component<'_>) -> Option<String> {
     let Component::Normal(name) = component else { return None };
     let name = name.to_string_lossy();
     let seen = name.chars().filter(|c| !is_ignorable(*c) && *c != UNKNOWN);
-    // Through capitals, so that letters with several small forms become one.
+    // Converted to upper case first, because some letters have several lower-case forms.
     let folded: String = seen.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
     let bare = folded.trim_end_matches(['.', ' ']);
     Some(if bare.is_empty() { folded } else { bare.to_owned() })
 }
 
-/// Characters that some file systems leave out when they compare names.
+/// Reports whether some file systems ignore a character when they compare names.
 fn is_ignorable(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
@@ -324,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_files_are_as_the_rules_say() {
+    fn the_rules_decide_about_ordinary_files() {
         for pattern in [
             "src/main.rs",
             ".github/workflows/ci.yml",
@@ -351,9 +353,9 @@ mod tests {
         check(".opencode/plans/*.md allow; * allow", ".opencode/plans/a.md", Action::Allow);
         check("opencode.json* allow", "opencode.json", Action::Allow);
         check("*/.git/hooks/* allow", "sub/.git/hooks/x", Action::Allow);
-        // Named, but not for good.
+        // The rule names the file but asks.
         check(".opencode/** allow; * ask; * allow", ".opencode/x", Action::Ask);
-        // What is named is not what is written.
+        // The rule names another file.
         check(".opencode/** allow", ".opencode/node_modules/p/.git/hooks/x", Action::Ask);
         check(".open* allow; *opencode.json allow", "opencode.json", Action::Ask);
         let own = "../../home/ann/.local/share/codewright/plans/*.md";
@@ -370,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_the_project_itself_does_not_count() {
+    fn the_path_above_the_project_does_not_count() {
         let inside = Roots {
             worktree: "/".into(),
             project: "/home/ann/.config/nvim".into(),

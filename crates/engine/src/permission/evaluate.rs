@@ -1,11 +1,11 @@
-//! The decision: rules and a question in, an action out.
+//! The decision of a list of rules about a permission and a pattern.
 //!
-//! The last rule that matches decides, as existing configurations expect; a later
-//! rule therefore narrows or widens an earlier one. Nothing here waits or asks.
+//! The last rule that matches decides, as existing configurations expect. A later rule therefore narrows or widens an
+//! earlier one. The functions here are pure.
 
 use codewright_proto::{Action, Rule};
 
-/// Decides about `permission` on one `pattern`. `None` when no rule speaks of it.
+/// Decides about `permission` on one `pattern`. Returns `None` if no rule matches.
 pub(crate) fn evaluate<'a>(
     rules: impl DoubleEndedIterator<Item = &'a Rule>,
     permission: &str,
@@ -14,8 +14,8 @@ pub(crate) fn evaluate<'a>(
     rules.rev().find(|rule| matches(&rule.permission, permission) && matches(&rule.pattern, pattern))
 }
 
-/// Whether a rule may decide about an ask that has to be named: it forbids or asks, or it
-/// speaks of this kind alone and of more than a scheme.
+/// Reports whether a rule can decide about a request that needs a name. A rule that denies or asks always can. A rule
+/// that allows must name this permission, and more than a URL scheme.
 pub(crate) fn is_named(rule: &Rule) -> bool {
     let pattern = rule.pattern.strip_prefix("https").or(rule.pattern.strip_prefix("http"));
     let pattern = pattern.unwrap_or(&rule.pattern);
@@ -23,7 +23,7 @@ pub(crate) fn is_named(rule: &Rule) -> bool {
     rule.action != Action::Allow || (says(&rule.permission) && says(pattern))
 }
 
-/// Decides about a call that touches several things: the strictest answer holds.
+/// Decides about a call with several targets: the strictest action wins.
 pub(crate) fn strictest(actions: impl Iterator<Item = Action>) -> Action {
     actions.fold(Action::Allow, |worst, action| match (worst, action) {
         (Action::Deny, _) | (_, Action::Deny) => Action::Deny,
@@ -32,17 +32,16 @@ pub(crate) fn strictest(actions: impl Iterator<Item = Action>) -> Action {
     })
 }
 
-/// Whether a tool is switched off altogether, so that the model need not see it.
+/// Reports whether the rules deny a permission altogether, so that its tools are not offered to the model.
 pub(crate) fn is_off(rules: &[Rule], permission: &str) -> bool {
     let last = rules.iter().rev().find(|rule| matches(&rule.permission, permission));
     last.is_some_and(|rule| rule.pattern == "*" && rule.action == Action::Deny)
 }
 
-/// Whether a wildcard matches the whole of a text.
+/// Reports whether a wildcard matches a whole text.
 ///
-/// `*` stands for any run of characters, slashes too, and `?` for one. A pattern
-/// that ends in a blank and a star also matches without them, so that `ls *`
-/// covers a plain `ls`.
+/// `*` matches any number of characters, including slashes, and `?` matches one. A pattern that ends in a space and a
+/// star also matches without them, so that `ls *` matches a plain `ls`.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     if let Some(bare) = pattern.strip_suffix(" *")
         && glob(bare, text)
@@ -52,7 +51,7 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     glob(pattern, text)
 }
 
-/// Two-pointer wildcard matching: at worst the product of the lengths, never exponential.
+/// Matches a wildcard with two pointers. The time is at most the product of the lengths.
 fn glob(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
@@ -158,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_rule_that_says_where_names_an_ask() {
+    fn only_a_rule_with_a_target_names_a_request() {
         for (rule, expected) in [
             ("* * allow", false),
             ("webfetch * allow", false),

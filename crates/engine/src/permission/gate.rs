@@ -1,8 +1,7 @@
-//! The gate in front of every tool call: decides, asks a user where the rules say so, and waits.
+//! The permission check before every tool call: it decides, and requests a user's reply if the rules ask.
 //!
-//! A question is an event, and so is its answer; whichever client answers first
-//! decides. A denial by rule holds whatever was approved before: an answer of
-//! "always" only saves further questions, it never widens what the rules forbid.
+//! A request is an event, and so is its reply; the first client that replies decides. A rule that denies wins over
+//! every approval: a reply of "always" saves further requests, and never permits more than the rules do.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -25,21 +24,21 @@ use crate::Error;
 use crate::error::Resource;
 use crate::instance::Instance;
 
-/// A question that nobody answers is a refusal after this long.
+/// A request without a reply is rejected after this time.
 const ASK_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
-/// Tells clients why a write to a control file asks.
+/// The metadata key that tells clients why a write to a control file asks.
 const CONTROL_REASON: &str = "controlFile";
 
-/// What becomes of a call.
+/// The result of a permission check.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Verdict {
     /// The call may run.
     Granted(By),
-    /// A rule forbids it; these are the rules that speak of it.
+    /// A rule denies the call. These are the rules about its permission.
     Denied(Vec<Rule>),
-    /// A user refused, perhaps with a word to the model.
+    /// A user rejected the request, with an optional message to the model.
     Rejected(Option<String>),
-    /// The turn ended while it waited.
+    /// The turn was aborted while the request waited.
     Cancelled,
 }
 
@@ -52,18 +51,18 @@ pub(crate) enum By {
     User,
 }
 
-/// Who asks.
+/// The session and call that need a permission.
 pub(crate) struct Asker<'a> {
     pub(crate) session_id: &'a SessionId,
-    /// The directory that the session works in.
+    /// The directory of the session.
     pub(crate) instance: &'a Instance,
-    /// What holds for it.
+    /// The permission rules that apply.
     pub(crate) rules: &'a PermissionRules,
     pub(crate) tool: Option<ToolRef>,
     pub(crate) cancel: &'a CancellationToken,
 }
 
-/// A question that waits, and what an answer of "always" would be bound to.
+/// A request that waits, and the scope and rules that a reply of "always" is bound to.
 #[derive(Debug, Clone)]
 pub(crate) struct Pending {
     pub(crate) request: PermissionRequest,
@@ -75,20 +74,20 @@ pub(crate) struct Gate {
     store: Store,
     ids: Ids,
     clock: Clock,
-    /// The directories of the program.
+    /// The directories of this program.
     own: Arc<[PathBuf]>,
     waiting: Mutex<HashMap<PermissionId, Pending>>,
 }
 
 impl Gate {
-    /// A gate that keeps approvals in `store`; `own` are the directories of the program.
+    /// Creates a gate that keeps approvals in `store`. `own` are the directories of this program.
     pub(crate) fn new(store: Store, (ids, clock): (Ids, Clock), own: Vec<PathBuf>) -> Self {
         let resolved = own.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>();
         let own = own.into_iter().chain(resolved).collect();
         Self { store, ids, clock, own, waiting: Mutex::default() }
     }
 
-    /// Decides about one thing a call would do; waits for a user if it has to.
+    /// Decides about one permission of a call. Waits for a user's reply if the rules ask.
     pub(crate) async fn check(&self, ask: &Ask, asker: &Asker<'_>) -> Result<Verdict, Error> {
         let (roots, name) = (self.roots(asker.instance), needs_name(&ask.metadata));
         let decide = |pattern: &String| self.decide(asker.rules, &roots, (&ask.permission, pattern), name);
@@ -117,14 +116,14 @@ impl Gate {
         };
         implied.retain(|one| !self.is_remembered(&approvals, asker, one));
         if ask.patterns.iter().any(is_open) {
-            // Who is shown the whole command answers for what comes with it, too.
+            // The request shows the whole command, so its reply also covers the implied commands.
             self.ask(&with_implied(ask, &implied), asker).await
         } else {
             self.ask_implied(ask, &implied, asker).await
         }
     }
 
-    /// Asks about what comes with something that is allowed, one question for each kind of leave.
+    /// Requests the implied permissions of a call that is allowed itself, one request for each kind of permission.
     async fn ask_implied(&self, ask: &Ask, open: &[&Implied], asker: &Asker<'_>) -> Result<Verdict, Error> {
         let mut kinds: Vec<&str> = open.iter().map(|implied| implied.permission.as_str()).collect();
         kinds.sort_unstable();
@@ -144,7 +143,7 @@ impl Gate {
         Ok(Verdict::Granted(by))
     }
 
-    /// Whether a user has allowed for good what comes with a call.
+    /// Reports whether an approval covers an implied permission.
     fn is_remembered(&self, approvals: &Approvals, asker: &Asker<'_>, implied: &Implied) -> bool {
         let allows = |pattern: &str| {
             self.is_approved(approvals, asker, (&implied.permission, pattern), Name::Optional)
@@ -157,7 +156,7 @@ impl Gate {
         approvals.allow(asked, &asking, name)
     }
 
-    /// The rules that ask about a pattern, the built-in one about control files among them.
+    /// Returns the rules that ask about a pattern, including the built-in rule about control files.
     fn asking(
         &self,
         rules: &PermissionRules,
@@ -168,30 +167,31 @@ impl Gate {
         AskingRules::of(rules, (permission, pattern), if is_control { Control::Yes } else { Control::No })
     }
 
-    /// Where the paths of a session's patterns start.
+    /// Returns the roots of a session's patterns.
     fn roots(&self, instance: &Instance) -> Roots {
         let (worktree, project) = (instance.worktree.root.clone(), Scope::of(instance).directory);
         Roots { worktree, project, own: Arc::clone(&self.own) }
     }
 
-    /// The approvals that hold somewhere, as they are stored now: another process may have changed them.
+    /// Returns the current approvals of a scope. They are read from the store, because another process may have changed
+    /// them.
     pub(crate) async fn approvals(&self, scope: &Scope) -> Result<Approvals, Error> {
         let filter = Filter { project: Some(scope.project.clone()), directory: Some(scope.directory()) };
         Ok(Approvals::new(&self.store.saved_permissions(filter).await?))
     }
 
-    /// The saved approvals of a project or of all, oldest first.
+    /// Returns the saved approvals of one project or of all projects, oldest first.
     pub(crate) async fn saved(&self, project: Option<ProjectId>) -> Result<Vec<SavedPermission>, Error> {
         Ok(self.store.saved_permissions(Filter { project, directory: None }).await?)
     }
 
-    /// Removes a saved approval; returns whether there was one.
+    /// Removes a saved approval. Returns whether it existed.
     pub(crate) async fn revoke(&self, id: &str) -> Result<bool, Error> {
         Ok(self.store.remove_permission(id).await?)
     }
 
-    /// The questions that can be answered, oldest first: they are in the log, and their calls wait
-    /// in this process or another one that lives.
+    /// Returns the requests that a client can reply to, oldest first: they are in the log, and their calls wait in this
+    /// or another live process.
     pub(crate) async fn listed(&self) -> Result<Vec<PermissionRequest>, Error> {
         let mut listed = Vec::new();
         for request in self.store.pending_permissions().await? {
@@ -206,7 +206,7 @@ impl Gate {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).contains_key(id)
     }
 
-    /// Whether another process that lives works in a session.
+    /// Reports whether another live process runs a session.
     async fn is_elsewhere(&self, session: &SessionId) -> Result<bool, Error> {
         Ok(self.store.holder(session).await?.is_some_and(|holder| !holder.is_ours))
     }
@@ -218,21 +218,21 @@ impl Gate {
         pending
     }
 
-    /// Records a user's answer; the call that waits hears of it through the log.
+    /// Records a user's reply. The waiting call reads it from the log.
     pub(crate) async fn answer(&self, id: &PermissionId, answer: PermissionAnswer) -> Result<(), Error> {
         let pending = {
             let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            // Whoever knows the id heard it from the log.
+            // A client that knows the id read it from the log.
             waiting.get(id).cloned()
         };
         let Some(pending) = pending else { return self.answer_elsewhere(id, answer).await };
-        // Recorded first: an answer that came too late must not approve anything.
+        // The reply is recorded first, because a late reply must not save an approval.
         let reply = answer.reply;
         self.reply(id, vec![replied(pending.request.clone(), reply, answer.message)]).await?;
         self.follow(&pending, reply).await
     }
 
-    /// Answers a question of another process, which does what else follows from the answer.
+    /// Records the reply to a request of another process. That process saves the approvals.
     async fn answer_elsewhere(&self, id: &PermissionId, answer: PermissionAnswer) -> Result<(), Error> {
         let pending = self.store.pending_permissions().await?;
         match pending.into_iter().find(|request| request.id == *id) {
@@ -243,7 +243,7 @@ impl Gate {
         }
     }
 
-    /// The other questions that wait here and that an answer decides as well.
+    /// Returns the other waiting requests that a reply also decides.
     async fn also_answered(
         &self,
         pending: &Pending,
@@ -260,7 +260,7 @@ impl Gate {
                     others.retain(|other| approves(&approvals, other));
                 }
             }
-            // One refusal ends the turn, so its other questions are moot.
+            // A rejection ends the turn, so the other requests of the turn are obsolete.
             PermissionReply::Reject => {
                 others.retain(|other| other.request.session_id == pending.request.session_id);
             }
@@ -268,7 +268,8 @@ impl Gate {
         Ok(others.into_iter().map(|other| other.request).collect())
     }
 
-    /// Does what follows from an answer, which another process may have given.
+    /// Saves the approvals of a reply and replies to the other requests that it decides. The reply may come from
+    /// another process.
     async fn follow(&self, pending: &Pending, reply: PermissionReply) -> Result<(), Error> {
         if reply == PermissionReply::Always {
             let stamp = || (self.ids.permission().to_string(), self.clock.now_ms());
@@ -277,7 +278,7 @@ impl Gate {
         }
         for other in self.also_answered(pending, reply).await? {
             match self.store.append(vec![replied(other, reply, None)]).await {
-                // Most often it was given with the answer.
+                // In most cases the same transaction already recorded it.
                 Ok(_) | Err(codewright_store::Error::Unknown { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -287,13 +288,13 @@ impl Gate {
 
     async fn reply(&self, id: &PermissionId, events: Vec<Event>) -> Result<(), Error> {
         match self.store.append(events).await {
-            // Somebody else was faster, or the turn was stopped.
+            // Another client replied first, or the turn was aborted.
             Err(codewright_store::Error::Unknown { .. }) => Err(Error::not_found(Resource::Permission, id)),
             other => other.map(|_| ()).map_err(Error::from),
         }
     }
 
-    /// What the rules say, the built-in one about control files among them.
+    /// Returns the decision of the rules, including the built-in rule about control files.
     fn decide(
         &self,
         rules: &PermissionRules,
@@ -321,7 +322,7 @@ impl Gate {
             tool: asker.tool.clone(),
         };
         if let Some(reason) = reason {
-            // Nothing wider than the file itself can be approved.
+            // An approval of a control file covers exactly this file.
             let is_exact = |pattern: &&String| !pattern.contains(UNKNOWN) && !pattern.contains('\u{2026}');
             request.always = ask.patterns.iter().filter(is_exact).cloned().collect();
             request.metadata.insert(CONTROL_REASON.to_owned(), reason.into());
@@ -330,7 +331,7 @@ impl Gate {
         self.put(pending, asker.cancel, || {}).await
     }
 
-    /// A question with what an answer of "always" would be bound to.
+    /// Returns a request with the scope and rules that a reply of "always" is bound to.
     pub(super) fn pending(
         &self,
         request: PermissionRequest,
@@ -345,7 +346,7 @@ impl Gate {
         Pending { request, scope: Scope::of(instance), asking }
     }
 
-    /// Puts a question and waits for its answer; `stored` is called once clients can see it.
+    /// Publishes a request and waits for the reply. `stored` is called as soon as clients can see the request.
     pub(super) async fn put(
         &self,
         pending: Pending,
@@ -355,7 +356,7 @@ impl Gate {
         let request = &pending.request;
         let (id, session_id) = (request.id.clone(), request.session_id.clone());
         let instance = Waiting::enter(self, pending.clone());
-        // Subscribed before the question is put, so that no answer can be missed.
+        // The subscription starts before the request is published, so that no reply is missed.
         let mut feed = self.store.subscribe();
         self.store.append(vec![Event::PermissionAsked(request.clone())]).await?;
         stored();
@@ -395,7 +396,7 @@ impl Gate {
                 let reply = PermissionReply::Reject;
                 let withdrawn = Event::PermissionReplied { session_id, request_id: id, reply, message: None };
                 match self.store.append(vec![withdrawn]).await {
-                    // It was answered in the same moment, or its session is gone, which no longer matters.
+                    // A reply came at the same time, or the session was deleted.
                     Ok(_) | Err(codewright_store::Error::Unknown { .. }) => Ok(Verdict::Cancelled),
                     Err(error) => Err(error.into()),
                 }
@@ -403,13 +404,13 @@ impl Gate {
         }
     }
 
-    /// The question that waits here under an id, and how many wait in all.
+    /// Returns the waiting request with an id, and the number of waiting requests.
     pub(super) fn at(&self, id: &PermissionId) -> (Option<PermissionRequest>, usize) {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         (waiting.get(id).map(|pending| pending.request.clone()), waiting.len())
     }
 
-    /// Decides about something that a client would do.
+    /// Decides about an operation of a client.
     pub(super) async fn judge(
         &self,
         (rules, instance): (&PermissionRules, &Instance),
@@ -432,18 +433,18 @@ impl Gate {
     }
 }
 
-/// Whether approvals answer all of a question that waits.
+/// Reports whether approvals cover all patterns of a waiting request.
 fn approves(approvals: &Approvals, pending: &Pending) -> bool {
     let request = &pending.request;
     let name = needs_name(&request.metadata);
-    // The rules that ask are those of the whole question, which is at least as strict as each pattern's own.
+    // These are the rules of all patterns together, which are at least as strict as the rules of each pattern.
     request
         .patterns
         .iter()
         .all(|pattern| approvals.allow((&request.permission, pattern), &pending.asking, name))
 }
 
-/// The question about a call and the other commands that come with it.
+/// Returns the request for a call together with its implied commands.
 fn with_implied(ask: &Ask, open: &[&Implied]) -> Ask {
     let mut question = ask.clone();
     for implied in open.iter().filter(|implied| implied.permission == ask.permission) {
@@ -471,7 +472,7 @@ fn needs_name(metadata: &codewright_proto::Map) -> Name {
     if is_required { Name::Required } else { Name::Optional }
 }
 
-/// A question stands in the list exactly as long as its call waits.
+/// Keeps a request in the list of waiting requests until it is dropped.
 struct Waiting<'a> {
     gate: &'a Gate,
     id: PermissionId,

@@ -1,27 +1,27 @@
-//! What rules say about things that come with a call and are not asked for by themselves.
+//! Decisions about implied permissions: the commands and writes that come with a call.
 //!
-//! A command may run others and write files. What rules say of those can only make the answer
-//! to the call stricter. Of some only the run tells everything: a rule that would forbid or
-//! ask, and might be meant, asks then. If a call could not be analysed, it may do anything: a rule that forbids
-//! everything of a kind forbids it, and any other rule that forbids or asks is a question.
+//! A command may run other commands and write files. The rules about these can only make the decision about the call
+//! stricter. Some effects are known only when the command runs; a rule that denies or asks and may match then asks. If
+//! a call could not be analysed, it may have any effect: a rule that denies everything of a kind denies the call, and
+//! every other rule that denies or asks leads to a request.
 
 use codewright_proto::{Action, Rule};
 use codewright_tools::{Certainty, Implied, UNKNOWN};
 
 use super::evaluate::{matches, strictest};
 
-/// A longer pattern with unknown parts is taken to be unknown as a whole.
+/// A longer pattern with unknown parts is treated as unknown.
 const MAX_UNKNOWN_CHARS: usize = 4096;
-/// The kind of leave that a call which implies something asks for itself.
+/// The permission key of the calls that imply others.
 const COMMAND: &str = "bash";
 
-/// The kind that rules allow or ask about by directory.
+/// The permission key of directories outside the worktree.
 const OUTSIDE: &str = "external_directory";
 
-/// What one layer of rules says of something implied.
+/// Decides about an implied permission by one layer of rules.
 pub(crate) fn judge(rules: &[Rule], implied: &Implied) -> Action {
     let action = strictest_match(rules, implied);
-    // What may not happen at all is no reason to forbid a call, but one to ask.
+    // An effect that is only possible does not deny the call; it asks.
     if implied.certainty == Certainty::Possible && action == Action::Deny { Action::Ask } else { action }
 }
 
@@ -42,16 +42,16 @@ fn strictest_match(rules: &[Rule], implied: &Implied) -> Action {
             worst = Action::Ask;
         }
     }
-    // Commands of which nothing is said are asked about, as those that are written; files are not.
+    // A command without a matching rule asks, like a command that the model writes. A file does not.
     if implied.permission == COMMAND && implied.spelled.is_none() { Action::Ask } else { worst }
 }
 
-/// Whether a rule has something to say that was not heard with the command itself.
+/// Reports whether a rule adds something to the decision about the command itself.
 fn counts(rule: &Rule, implied: &Implied) -> bool {
     if let Some(spelled) = &implied.spelled {
         return !matches(&rule.pattern, spelled);
     }
-    // By default outside and environment files ask. Whoever computes a path is not asked about those.
+    // The default rules ask about external directories and environment files. They do not apply to computed paths.
     if implied.certainty == Certainty::Possible
         && implied.permission != COMMAND
         && rule.action != Action::Deny
@@ -61,7 +61,7 @@ fn counts(rule: &Rule, implied: &Implied) -> bool {
     if implied.permission == OUTSIDE && implied.certainty == Certainty::Unknown {
         return true;
     }
-    // `* ask` before `bash allow` is about the command; who forbids everything forbids to write all the same.
+    // `* ask` before `bash allow` is about the command. A rule that denies everything also denies writes.
     let is_about_files = !matches(&rule.permission, COMMAND);
     implied.permission == COMMAND
         || is_about_files
@@ -73,13 +73,13 @@ fn bounded(pattern: &str) -> &str {
     if is_long { "\0" } else { pattern }
 }
 
-/// Whether a wildcard matches a text for some value of its unknown parts.
+/// Reports whether a wildcard matches a text for some value of its unknown parts.
 fn may_match(wildcard: &str, text: &str) -> bool {
     let bare = wildcard.strip_suffix(" *");
     bare.is_some_and(|bare| may_glob(bare, text)) || may_glob(wildcard, text)
 }
 
-/// Both sides have runs of any characters; the table tells which beginnings fit each other.
+/// Both texts may contain runs of any characters. The table records which prefixes match each other.
 fn may_glob(wildcard: &str, text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
     let mut row: Vec<bool> = vec![true];
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_part_may_be_anything() {
+    fn an_unknown_part_matches_anything() {
         for (wildcard, text, expected) in [
             ("rm *", "# x", true),
             ("rm *", "#", true),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn another_spelling_hears_only_the_rules_that_the_first_did_not() {
+    fn another_spelling_is_judged_only_by_rules_that_the_first_did_not_match() {
         use Action::{Allow, Ask, Deny};
         let spelled =
             Implied { spelled: Some("./gradlew x".to_owned()), ..Implied::new("bash", "gradlew x") };
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_runs_is_held_to_all_rules() {
+    fn a_command_inside_a_command_is_held_to_all_rules() {
         use Action::{Allow, Ask, Deny};
         let inner = Implied::new("bash", "rm x");
         assert_eq!(action(&[("bash", "*", Deny), ("bash", "find *", Allow)], &inner), Deny);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_happen_is_asked_about_where_it_is_forbidden() {
+    fn a_possible_effect_asks_if_it_is_denied() {
         use Action::{Allow, Ask, Deny};
         for kind in ["read", "edit", "external_directory"] {
             let possible = unknown(kind, Certainty::Possible);

@@ -1,7 +1,7 @@
-//! The rules about `read`, made ready to be held against many files.
+//! The rules about `read`, prepared to be matched against many files.
 //!
-//! A search asks about every file it comes across. The rules are looked through once; a file then costs a few
-//! comparisons of text.
+//! A search checks every file that it finds. The rules are prepared once, so that a file costs a few string
+//! comparisons.
 
 use codewright_proto::{Action, Rule};
 use codewright_tools::ReadRules;
@@ -14,7 +14,7 @@ use super::rules::PermissionRules;
 /// The permission key of reads.
 const READ: &str = "read";
 
-/// The rules of a session about reading, with what its user has approved.
+/// Returns the rules of a session about reading, together with its user's approvals.
 pub(crate) fn read_rules(rules: &PermissionRules, approvals: Approvals) -> ReadRules {
     let (rules, layers) = (rules.clone(), compiled(rules));
     ReadRules::new(move |path| {
@@ -39,7 +39,7 @@ fn compiled(rules: &PermissionRules) -> Vec<Layer> {
     rules.layers().map(layer).collect()
 }
 
-/// The rules of one layer that are about reading, the last one first.
+/// The rules of one layer that apply to `read`, in reverse order.
 struct Layer(Vec<(Pattern, Action)>);
 
 impl Layer {
@@ -49,7 +49,7 @@ impl Layer {
     }
 }
 
-/// A wildcard; those that most rules have are compared without looking at single characters.
+/// A wildcard. The usual forms are compared as strings.
 enum Pattern {
     All,
     Exact(String),
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hundred_thousand_files_are_judged_in_no_time() {
+    fn a_hundred_thousand_files_are_judged_quickly() {
         let rule = |pattern: &str, action| Rule::new("read", pattern, action);
         let rules = PermissionRules::of(vec![
             Rule::new("*", "*", Action::Allow),
@@ -118,9 +118,9 @@ mod tests {
     }
 
     proptest! {
-        /// A pattern that was made ready means what it meant.
+        /// A prepared pattern matches the same paths as the wildcard.
         #[test]
-        fn a_compiled_pattern_matches_what_it_matched(pattern in "[ab.*? ]{0,6}", path in "[ab. /]{0,8}") {
+               fn a_prepared_pattern_matches_the_same_paths(pattern in "[ab.*? ]{0,6}", path in "[ab. /]{0,8}") {
             prop_assert_eq!(Pattern::of(&pattern).matches(&path), matches(&pattern, &path), "{} on {}", pattern, path);
         }
     }

@@ -1,8 +1,7 @@
-//! What the program tells the model on its own account, at the end of a request.
+//! Reminders that the program adds at the end of a request.
 //!
-//! Reminders are part of a request and of no stored message: the last prompt carries them as a
-//! further piece of text, and later requests show that prompt without them. What stands before the
-//! last prompt stays as it was sent.
+//! Reminders belong to one request and are not stored: they are an additional text of the last prompt, and later
+//! requests contain that prompt without them. The messages before the last prompt stay as they were sent.
 
 use std::path::Path;
 
@@ -12,24 +11,24 @@ use codewright_proto::{Message as Stored, MessageWithParts, UserMessage};
 use super::history::GO_ON;
 use crate::prompts;
 
-/// The agent that plans, and the one that carries plans out.
+/// The name of the planning agent.
 const PLAN: &str = "plan";
 const BUILD: &str = "build";
 
-/// What decides about reminders.
+/// The facts that decide about reminders.
 pub(crate) struct Facts<'a> {
     pub(crate) transcript: &'a [MessageWithParts],
     pub(crate) prompt: &'a UserMessage,
-    /// How many steps the agent may take.
+    /// The number of steps that the agent may run.
     pub(crate) steps: Option<u64>,
-    /// Where the plan is written down, if plans are.
+    /// The file of the plan, if plans are written to files.
     pub(crate) plan_file: Option<&'a Path>,
-    /// Whether a tool is offered.
+    /// Reports whether a tool is offered.
     pub(crate) has: &'a dyn Fn(&str) -> bool,
     pub(crate) protocol: Protocol,
 }
 
-/// Adds what holds now to the messages of a request.
+/// Adds the current reminders to the messages of a request.
 pub(crate) fn remind(messages: &mut Vec<Message>, facts: &Facts<'_>) {
     if let Some(text) = mode(facts) {
         let last = messages.iter_mut().rev().find_map(|message| match message {
@@ -46,7 +45,7 @@ pub(crate) fn remind(messages: &mut Vec<Message>, facts: &Facts<'_>) {
             Protocol::OpenAiChat | Protocol::OpenAiResponses => {
                 messages.push(Message::Assistant(vec![AssistantContent::Text(text.to_owned())]));
             }
-            // These take a last word of the model for the beginning of its answer, or refuse it.
+            // These protocols treat a last message of the model as the start of its answer, or refuse it.
             Protocol::Anthropic | Protocol::Bedrock | Protocol::Gemini | Protocol::Cohere => {
                 let text = format!("<system-reminder>\n{text}\n</system-reminder>");
                 messages.push(Message::User(vec![UserContent::Text(text)]));
@@ -55,7 +54,7 @@ pub(crate) fn remind(messages: &mut Vec<Message>, facts: &Facts<'_>) {
     }
 }
 
-/// Whether the agent has reached the last step that it may take.
+/// Reports whether the agent has reached its last step.
 pub(crate) fn is_last_step(facts: &Facts<'_>) -> bool {
     let taken = facts.transcript.iter().filter(|message| match &message.info {
         Stored::Assistant(info) => info.parent_id == facts.prompt.id,
@@ -64,7 +63,7 @@ pub(crate) fn is_last_step(facts: &Facts<'_>) -> bool {
     facts.steps.is_some_and(|steps| taken.count() as u64 + 1 >= steps)
 }
 
-/// What the present agent is told about planning.
+/// Returns the reminder about planning for the current agent.
 fn mode(facts: &Facts<'_>) -> Option<String> {
     let has = facts.has;
     match (facts.prompt.agent.as_str(), facts.plan_file) {
@@ -130,7 +129,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A message a word: `u` a prompt, anything else an answer of that agent to the last prompt.
+    /// A conversation in short form: `u` is a prompt, another word an answer of that agent to the last prompt.
     fn talk(written: &str) -> Vec<MessageWithParts> {
         let mut asked = String::new();
         let messages = written.split_whitespace().enumerate().map(|(n, word)| {
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_prompt_is_told_of_the_mode() {
+    fn only_the_last_prompt_has_the_reminder_of_the_mode() {
         let chat = (None, Protocol::OpenAiChat);
         let messages = reminded("u plan u", "plan", None, chat);
         assert_eq!(messages[0], "u:earlier");
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_file_is_named_and_whether_it_is_there() {
+    fn the_reminder_names_the_plan_file_and_whether_it_exists() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("plan.md");
         let told =
@@ -233,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_step_and_those_after_it_are_told_so() {
+    fn the_last_step_has_a_reminder() {
         for (written, steps, expected) in [
             ("u", Some(1), true),
             ("u", Some(2), false),

@@ -1,4 +1,4 @@
-//! The subagents at work in this process.
+//! The table of subagents that run in this process.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::permission::rules::PermissionRules;
 
-/// Subagents at work at once; a call beyond is refused.
+/// The number of subagents that run at once. Further calls fail.
 const MAX_AT_WORK: usize = 64;
 
 #[derive(Default)]
@@ -24,13 +24,13 @@ struct AtWork {
     child: SessionId,
     parent: SessionId,
     rules: PermissionRules,
-    /// Whether no call waits for it.
+    /// Whether no call waits for the result.
     is_background: bool,
     silenced: CancellationToken,
 }
 
 impl Subagents {
-    /// Notes a subagent for as long as the result is held; `None` if too many are at work.
+    /// Registers a subagent until the result is dropped. Returns `None` if too many run.
     pub(crate) fn begin(
         &self,
         (parent, child): (&SessionId, &SessionId),
@@ -50,7 +50,7 @@ impl Subagents {
         Some(Noted { table: self.0.clone(), number, silenced })
     }
 
-    /// The permission rules of the calls that a session works for, if any.
+    /// Returns the permission rules of the calls that a session works for, if there are any.
     pub(crate) fn above(&self, child: &SessionId) -> Option<Vec<PermissionRules>> {
         let table = self.lock();
         let rules = table.at_work.values().filter(|at_work| at_work.child == *child);
@@ -58,7 +58,7 @@ impl Subagents {
         (!rules.is_empty()).then_some(rules)
     }
 
-    /// The subagents of a session that no call waits for; nobody wants their reports any more.
+    /// Discards the reports of a session's background subagents, and returns their sessions.
     pub(crate) fn silence(&self, parent: &SessionId) -> Vec<SessionId> {
         let table = self.lock();
         let of_parent =
@@ -71,16 +71,16 @@ impl Subagents {
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
-        // Every change under the lock is one insertion or removal: a poisoned table is whole.
+        // Each change under the lock is one insertion or removal, so a poisoned table is consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A subagent that is at work.
+/// A registered subagent.
 pub(crate) struct Noted {
     table: Arc<Mutex<Table>>,
     number: u64,
-    /// Cancelled when nobody wants its report any more.
+    /// Cancelled when the report is not needed any more.
     pub(crate) silenced: CancellationToken,
 }
 

@@ -1,7 +1,6 @@
-//! The file of trust decisions.
+//! The file that stores trust decisions.
 //!
-//! A damaged file, and one of a newer version, counts as no decision at all. It is never overwritten in
-//! silence: the first change keeps it under another name.
+//! A damaged file or one of a newer version counts as no decision. It is not overwritten: the first change renames it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -15,14 +14,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// Decisions that are kept; the oldest go first.
+/// The number of decisions that are kept. The oldest are removed first.
 pub(super) const MAX_DECISIONS: usize = 2000;
-/// The most bytes of the file.
+/// The largest size of the file.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// The version of the file's format.
 const VERSION: u32 = 1;
 const NAME: &str = "trust.json";
-/// How long a change waits for one of another process.
+/// How long a change waits for a change by another process.
 const LOCK_DEADLINE: Duration = Duration::from_secs(10);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
@@ -43,7 +42,7 @@ pub(super) struct Decision {
 }
 
 impl Decision {
-    /// Whether the decision was about all of these control files. A file that is gone asks for nothing.
+    /// Reports whether the decision was about all of these control files. A deleted file needs no new decision.
     pub(super) fn covers(&self, files: &BTreeMap<String, String>) -> bool {
         files.iter().all(|(path, digest)| self.files.get(path) == Some(digest))
     }
@@ -62,7 +61,7 @@ struct Document {
     decisions: Vec<Decision>,
 }
 
-/// Tells one state of the file from another.
+/// Identifies one state of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp(Option<(u64, u64, i64, i64)>);
 
@@ -81,7 +80,7 @@ impl Decisions {
         Stamp(found.map(|found| (found.ino(), found.len(), found.mtime(), found.mtime_nsec())))
     }
 
-    /// The decision about a directory of this owner, and what is wrong with the file.
+    /// Returns the decision about a directory of this owner, and the problem with the file.
     pub(super) fn of(&self, root: &Path, uid: Option<u32>) -> (Option<Decision>, Option<String>) {
         match self.read() {
             Ok(document) => {
@@ -99,7 +98,7 @@ impl Decisions {
         Ok(records)
     }
 
-    /// Adds a decision in place of an earlier one about the same directory.
+    /// Adds a decision. It replaces an earlier one about the same directory.
     pub(super) async fn add(&self, decision: Decision) -> Result<(), Error> {
         self.change(move |decisions| {
             decisions.retain(|known| known.path != decision.path);
@@ -112,7 +111,7 @@ impl Decisions {
         .map(drop)
     }
 
-    /// Removes the decision about a directory; whether there was one.
+    /// Removes the decision about a directory. Returns whether it existed.
     pub(super) async fn remove(&self, path: &str) -> Result<bool, Error> {
         let path = path.to_owned();
         self.change(move |decisions| {
@@ -123,7 +122,7 @@ impl Decisions {
         .await
     }
 
-    /// Changes the file as a whole, alone among processes.
+    /// Replaces the whole file while no other process can change it.
     async fn change(
         &self,
         change: impl FnOnce(&mut Vec<Decision>) -> bool + Send + 'static,
@@ -136,7 +135,7 @@ impl Decisions {
                 Error::machine(format!("cannot store the decision in `{path}`: {error}"))
             })
         });
-        // The pool drops work only when the runtime ends.
+        // The thread pool drops a task only when the runtime ends.
         changed.await.unwrap_or_else(|_| Err(Error::aborted("the program is ending")))
     }
 
@@ -162,7 +161,7 @@ impl Decisions {
         Ok(true)
     }
 
-    /// The file's content; a missing file holds no decision.
+    /// Reads the file. A missing file contains no decision.
     fn read(&self) -> Result<Document, String> {
         let opened = OpenOptions::new().read(true).custom_flags(nofollow()).open(&self.path);
         let file = match opened {
@@ -203,13 +202,13 @@ fn record(decision: Decision) -> TrustRecord {
     TrustRecord { path, decision, time, requests }
 }
 
-/// A link must not stand in for the file, and opening a pipe must not wait.
+/// Flags for opening the file: do not follow a link, and do not wait for a pipe.
 fn nofollow() -> i32 {
     use rustix::fs::OFlags;
     i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or_default()
 }
 
-/// Locks a file of its own until the returned value is dropped.
+/// Locks a separate file until the returned value is dropped.
 fn lock(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
     let mut left = LOCK_DEADLINE;

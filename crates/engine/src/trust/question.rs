@@ -1,4 +1,4 @@
-//! The trust question at a session's first prompt, for clients that have no dialog of their own.
+//! The trust question at a session's first prompt, for clients without a trust dialog.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use crate::engine::{Engine, Inner};
 use crate::permission::evaluate::evaluate;
 use crate::question::Reply;
 
-/// How long a question waits; then the session goes on without trust.
+/// How long a question waits. After that the session continues without trust.
 const ASK_DEADLINE: Duration = Duration::from_secs(10 * 60);
-/// Requests that a question lists. With more the question does not offer trust: a user accepts only what was
-/// listed.
+/// The number of requests that a question lists. A question with more does not offer trust, because a user accepts only
+/// listed requests.
 const MAX_LISTED: usize = 200;
 const TRUST: &str = "Trust this repository";
 const RESTRICT: &str = "Do not trust it";
 const LATER: &str = "Not now";
 
-/// Asks the user about the directory of a session, if nobody has decided and a client can show a question.
+/// Asks the user about the directory of a session, if there is no decision yet and a client can show a question.
 ///
 /// # Errors
 ///
-/// If the directory cannot be opened. A failure to store the decision is a warning of the directory.
+/// Fails if the directory cannot be opened. A failure to store the decision is only a warning of the directory.
 pub(crate) async fn ask(
     inner: &Arc<Inner>,
     session: &Session,
@@ -38,7 +38,7 @@ pub(crate) async fn ask(
     if session.parent_id.is_some() || !inner.instance(directory).await?.trust.is_open(inner) {
         return Ok(());
     }
-    // A client that answers no questions says so by a rule of the session.
+    // A client that answers no questions has a session rule against them.
     let rules = session.permission.as_deref().unwrap_or_default();
     let is_denied =
         evaluate(rules.iter(), "question", "*").is_some_and(|rule: &Rule| rule.action == Action::Deny);
@@ -48,9 +48,9 @@ pub(crate) async fn ask(
     let root = inner.instance(directory).await?.trust.root.clone();
     let asking = inner.trust.asking(&root);
     let Some(_turn) = cancel.run_until_cancelled(asking.turn.lock()).await else { return Ok(()) };
-    // Registered before the directory is checked, so that a decision in between is noticed.
+    // Registered before the directory is checked, so that a decision in the meantime is noticed.
     let settled = asking.settled.notified();
-    // Another session may have asked meanwhile.
+    // Another session may have asked in the meantime.
     let instance = inner.instance(directory).await?;
     if !instance.trust.is_open(inner) {
         return Ok(());
@@ -58,7 +58,7 @@ pub(crate) async fn ask(
     let asked = inner.questions.ask(&session.id, vec![question(&instance.trust)], None, cancel);
     let reply = tokio::select! {
         reply = tokio::time::timeout(ASK_DEADLINE, asked) => reply,
-        // A client with a dialog was faster.
+        // A client with a dialog answered first.
         () = settled => return Ok(()),
     };
     let choice = match reply {
@@ -82,7 +82,7 @@ pub(crate) async fn ask(
 }
 
 impl Standing {
-    /// Whether the user has to be asked.
+    /// Reports whether the user has to be asked.
     fn is_open(&self, inner: &Inner) -> bool {
         self.status == TrustStatus::Undecided && !inner.trust.is_dismissed(self)
     }
@@ -122,7 +122,7 @@ fn question(standing: &Standing) -> Question {
     }
 }
 
-/// The decision in an answer. Only the exact words of the option trust.
+/// Returns the decision in an answer. Only the exact text of the option trusts.
 fn choice(answers: &[Vec<String>]) -> Option<TrustChoice> {
     match answers.first().map(Vec::as_slice) {
         Some([only]) if only == TRUST => Some(TrustChoice::Trust),

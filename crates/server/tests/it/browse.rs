@@ -100,9 +100,9 @@ async fn names_and_lines_are_found() {
     for bad in ["x&limit=0", "x&limit=201", "x&limit=y", "x&type=zzz"] {
         assert_eq!(find(bad).await.0, 400, "{bad}");
     }
-    let (_, newer) = ask(&router, "GET", "/api/fs/find?query=file", "").await;
-    assert_eq!(newer["data"].as_array().unwrap().len(), 50);
-    assert_eq!(newer["data"][0]["type"], "file");
+    let (_, v2) = ask(&router, "GET", "/api/fs/find?query=file", "").await;
+    assert_eq!(v2["data"].as_array().unwrap().len(), 50);
+    assert_eq!(v2["data"][0]["type"], "file");
     let (status, lines) = ask(&router, "GET", "/find?pattern=add", "").await;
     let submatch = |start: u32| json!({"match": {"text": "add"}, "start": start, "end": start + 3});
     let expected = json!([{

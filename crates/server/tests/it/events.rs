@@ -250,7 +250,7 @@ async fn readers_are_told_of_another_branch() {
     let router = bench.router(Options::default());
     let mut here = Raw::open(&router, "/event", None).await;
     let mut everywhere = Raw::open(&router, "/global/event", None).await;
-    let mut newer = Raw::open(&router, "/api/event", None).await;
+    let mut v2 = Raw::open(&router, "/api/event", None).await;
     let directory = bench.project.directory().to_str().unwrap();
     let head = format!("{directory}/.git/HEAD");
     for (args, said) in [
@@ -267,9 +267,9 @@ async fn readers_are_told_of_another_branch() {
         for told in [touched, branch] {
             let (_, wrapped) = everywhere.next_event().await;
             assert_eq!(wrapped, json!({"directory": directory, "payload": told}));
-            let (_, newer) = newer.next_event().await;
-            assert_eq!((&newer["type"], &newer["data"]), (&told["type"], &told["properties"]));
-            assert_eq!(newer["location"], json!({"directory": directory}));
+            let (_, v2) = v2.next_event().await;
+            assert_eq!((&v2["type"], &v2["data"]), (&told["type"], &told["properties"]));
+            assert_eq!(v2["location"], json!({"directory": directory}));
         }
     }
 }

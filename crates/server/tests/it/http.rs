@@ -193,9 +193,9 @@ async fn what_makes_no_sense_has_the_recorded_names_and_statuses() {
         )
     };
     let id = malformed("ses");
-    let method = "`/session` does not take `PUT`";
+    let method = "`/session` does not support `PUT`";
     let prefix = "Expected a string starting with \"msg\", got \"bad\"\n  at [\"messageID\"]";
-    let share = "sharing a session is not offered by this version";
+    let share = "sharing a session is not supported by this version";
     let own = |rest: &str| format!("/session/{session}{rest}");
     let rows = [
         ("POST", "/permission/per_nope/reply", r#"{"reply":"zzz"}"#, 400, bad(reply, "Payload")),
@@ -346,10 +346,7 @@ async fn an_id_that_names_another_message_and_a_time_beyond_all_dates_are_the_cl
         statuses.push(status);
         if status != 200 {
             assert_eq!(answer["name"], "BadRequest", "{answer}");
-            assert!(
-                answer["data"]["message"].as_str().unwrap().contains("already names another"),
-                "{answer}"
-            );
+            assert!(answer["data"]["message"].as_str().unwrap().contains("is used by another"), "{answer}");
         }
         for time in ["18446744073709551615", "1e300", "-1"] {
             let patch = format!(r#"{{"time":{{"archived":{time}}}}}"#);

@@ -135,11 +135,11 @@ async fn rooms_that_are_not_built_are_empty_and_say_so() {
     let router = bench.router(quick());
     let servers = json!({
         "off": {"status": "disabled"},
-        "on": {"status": "failed", "error": "MCP servers are not offered by this version"},
+        "on": {"status": "failed", "error": "MCP servers are not supported by this version"},
     });
     let unknown =
         json!({"_tag": "McpServerNotFoundError", "name": "no", "message": "MCP server not found: no"});
-    let refused = |what: &str| json!({"name": "BadRequest", "data": {"message": format!("{what} is not offered by this version")}});
+    let refused = |what: &str| json!({"name": "BadRequest", "data": {"message": format!("{what} is not supported by this version")}});
     let console = json!({"consoleManagedProviders": [], "switchableOrgCount": 0});
     let rows = [
         ("GET", "/mcp", "", 200, servers),

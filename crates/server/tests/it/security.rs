@@ -206,7 +206,7 @@ async fn allowed_pages_may_read_and_change() {
                 let (_, error) = read(response).await;
                 let message = error["data"]["message"].as_str().unwrap();
                 assert!(
-                    message.contains("a password is needed: the page comes from another server"),
+                    message.contains("a password is required: the page comes from another server"),
                     "{message}"
                 );
                 assert!(

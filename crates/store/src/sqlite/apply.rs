@@ -1,8 +1,7 @@
-//! Writes events into the log and the rows that follow from them.
+//! Writes events to the log and updates the projected rows.
 //!
-//! Nothing else writes a projection. An event holds the whole new value of one
-//! row, so every change is an upsert or a deletion; what refers to something that
-//! does not exist is refused, and with it the whole append.
+//! Only this module writes projections. An event contains the whole new value of one row, so every change is an upsert
+//! or a deletion. An event that refers to something missing is an error for the whole append.
 
 use codewright_proto::{
     Envelope, Event, EventId, MessageId, Part, PermissionId, PermissionRequest, Project, SessionId, Todo,
@@ -17,7 +16,7 @@ use crate::Error;
 use crate::error::Fault;
 use crate::record::Record;
 
-/// How many events a replay holds in memory; see also the size limit of a page.
+/// How many events a replay reads at a time. The size of a page is limited too.
 const REPLAY_PAGE: usize = 256;
 
 /// JSON bytes, bound as text.
@@ -29,28 +28,29 @@ impl ToSql for Json<'_> {
     }
 }
 
-/// Where an event stands in the log, and since when.
-pub(super) struct Place {
+/// The position and time of a stored event.
+pub(super) struct EventHeader {
     pub(super) id: EventId,
     pub(super) position: u64,
     pub(super) seq: u64,
     pub(super) time: u64,
 }
 
-impl Place {
-    pub(super) fn holds(self, event: Event) -> Envelope {
+impl EventHeader {
+    pub(super) fn with_event(self, event: Event) -> Envelope {
         let Self { id, position, seq, time } = self;
         Envelope { id, position, seq, time, event }
     }
 }
 
-/// Writes an event behind the others and changes the rows that follow from it.
+/// Appends an event and updates the projected rows.
 pub(super) fn store(
     scope: &mut Scope<'_>,
-    (id, time): (EventId, u64),
+    id: EventId,
+    time: u64,
     event: &Event,
     record: &Record,
-) -> Result<Place, Fault> {
+) -> Result<EventHeader, Fault> {
     let seq = scope.next_seq(event.session_id())?;
     let connection = scope.connection;
     let position = connection
@@ -65,22 +65,23 @@ pub(super) fn store(
             Json(record.properties()),
             number(time)
         ])?;
-    project_event(connection, event, (seq, time), record)?;
+    project_event(connection, event, seq, time, record)?;
     draft::settle(scope, event)?;
-    Ok(Place { id, position: position.unsigned_abs(), seq, time })
+    Ok(EventHeader { id, position: position.unsigned_abs(), seq, time })
 }
 
-/// Changes the rows as an event says that was stored at a place and a time.
+/// Updates the projected rows for an event with a `seq` and a time.
 pub(super) fn project_event(
     connection: &Connection,
     event: &Event,
-    (seq, stored): (u64, u64),
+    seq: u64,
+    stored: u64,
     record: &Record,
 ) -> Result<(), Fault> {
     match event {
         Event::SessionCreated { info, .. } => session_row::upsert(connection, info, record),
         Event::SessionUpdated { session_id, info } => {
-            demand_session(connection, session_id)?;
+            require_session(connection, session_id)?;
             session_row::upsert(connection, info, record)
         }
         Event::SessionDeleted { session_id, .. } => {
@@ -93,7 +94,7 @@ pub(super) fn project_event(
             upsert_message(connection, session_id, info.id(), [info.created(), stored, seq], record)
         }
         Event::MessageRemoved { session_id, message_id } => {
-            demand_session(connection, session_id)?;
+            require_session(connection, session_id)?;
             connection
                 .prepare_cached("DELETE FROM message WHERE id = ?1 AND session_id = ?2")?
                 .execute([message_id.as_str(), session_id.as_str()])?;
@@ -101,7 +102,7 @@ pub(super) fn project_event(
         }
         Event::PartUpdated { part, time, .. } => upsert_part(connection, part, [*time, stored], record),
         Event::PartRemoved { session_id, message_id, part_id } => {
-            demand_session(connection, session_id)?;
+            require_session(connection, session_id)?;
             connection
                 .prepare_cached("DELETE FROM part WHERE id = ?1 AND message_id = ?2 AND session_id = ?3")?
                 .execute([part_id.as_str(), message_id.as_str(), session_id.as_str()])?;
@@ -123,7 +124,7 @@ fn upsert_message(
     record: &Record,
 ) -> Result<(), Fault> {
     let row = record.row();
-    // An id that another session uses matches no row and changes nothing.
+    // An id that another session uses matches no row, so nothing changes.
     let changed = connection
         .prepare_cached(
             "INSERT INTO message (id, session_id, time_created, time_updated, data, seq)
@@ -143,7 +144,7 @@ fn upsert_message(
     if changed > 0 {
         return Ok(());
     }
-    demand_session(connection, session)?;
+    require_session(connection, session)?;
     Err(Error::Taken { kind: "message", id: id.to_string() }.into())
 }
 
@@ -172,7 +173,7 @@ fn upsert_part(
     if changed > 0 {
         return Ok(());
     }
-    demand_session(connection, &part.session_id)?;
+    require_session(connection, &part.session_id)?;
     let message = connection
         .prepare_cached("SELECT 1 FROM message WHERE id = ?1 AND session_id = ?2")?
         .exists([part.message_id.as_str(), part.session_id.as_str()])?;
@@ -188,7 +189,7 @@ fn replace_todos(
     todos: &[Todo],
     time: u64,
 ) -> Result<(), Fault> {
-    demand_session(connection, session)?;
+    require_session(connection, session)?;
     connection.prepare_cached("DELETE FROM todo WHERE session_id = ?1")?.execute([session.as_str()])?;
     let mut insert = connection.prepare_cached(
         "INSERT INTO todo (session_id, position, content, status, priority, time_created, time_updated)
@@ -213,7 +214,7 @@ fn insert_request(
     time: u64,
     record: &Record,
 ) -> Result<(), Fault> {
-    demand_session(connection, &request.session_id)?;
+    require_session(connection, &request.session_id)?;
     let row = record.row();
     let changed = connection
         .prepare_cached(
@@ -227,7 +228,7 @@ fn insert_request(
     Err(Error::Taken { kind: "permission request", id: request.id.to_string() }.into())
 }
 
-/// The first reply is the one that counts; a second finds nothing to reply to.
+/// Only the first reply is accepted. A second one finds no request.
 fn delete_request(connection: &Connection, session: &SessionId, id: &PermissionId) -> Result<(), Fault> {
     let gone = connection
         .prepare_cached("DELETE FROM permission_request WHERE id = ?1 AND session_id = ?2")?
@@ -235,12 +236,12 @@ fn delete_request(connection: &Connection, session: &SessionId, id: &PermissionI
     if gone == 0 { Err(unknown("permission request", id).into()) } else { Ok(()) }
 }
 
-pub(super) fn demand_session(connection: &Connection, id: &SessionId) -> Result<(), Fault> {
+pub(super) fn require_session(connection: &Connection, id: &SessionId) -> Result<(), Fault> {
     let exists = connection.prepare_cached("SELECT 1 FROM session WHERE id = ?1")?.exists([id.as_str()])?;
     if exists { Ok(()) } else { Err(unknown("session", id).into()) }
 }
 
-/// Saves what is known of a project. Projects are found on disk, not made by events.
+/// Saves a project. Projects are found on disk, not created by events.
 pub(super) fn project(connection: &Connection, project: &Project) -> Result<(), Fault> {
     let unreadable = |error| Error::unreadable(format!("project `{}`", project.id), error);
     let sandboxes = serde_json::to_vec(&project.sandboxes).map_err(unreadable)?;
@@ -276,10 +277,10 @@ pub(super) fn project(connection: &Connection, project: &Project) -> Result<(), 
     Ok(())
 }
 
-/// Makes all rows anew from the log; returns how many events it has.
+/// Rebuilds all rows from the log. Returns the number of events.
 pub(super) fn replay(connection: &mut Connection) -> Result<u64, Fault> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Messages, parts and requests go with their sessions.
+    // Messages, parts and requests are deleted with their sessions.
     transaction.execute("DELETE FROM session", [])?;
     let (mut position, mut count) = (0, 0);
     loop {
@@ -288,7 +289,7 @@ pub(super) fn replay(connection: &mut Connection) -> Result<u64, Fault> {
         position = last.position;
         for envelope in &page {
             let record = Record::new(&envelope.event)?;
-            project_event(&transaction, &envelope.event, (envelope.seq, envelope.time), &record)?;
+            project_event(&transaction, &envelope.event, envelope.seq, envelope.time, &record)?;
             count += 1;
         }
     }
@@ -300,7 +301,7 @@ pub(super) fn unknown(kind: &'static str, id: &impl ToString) -> Error {
     Error::Unknown { kind, id: id.to_string() }
 }
 
-/// Whether a project is known, for an error that says so.
+/// Whether a project exists.
 pub(super) fn project_exists(connection: &Connection, id: &str) -> Result<bool, Fault> {
     let found = connection
         .prepare_cached("SELECT 1 FROM project WHERE id = ?1")?
@@ -309,8 +310,7 @@ pub(super) fn project_exists(connection: &Connection, id: &str) -> Result<bool, 
     Ok(found.is_some())
 }
 
-/// A number as a column holds it. Those of events have been checked; a clock or a limit
-/// beyond 63 bits means "the greatest".
+/// A number for a column. Numbers of events were checked before; a clock or a limit beyond 63 bits becomes the maximum.
 pub(super) fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

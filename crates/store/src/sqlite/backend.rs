@@ -54,12 +54,12 @@ impl Backend for Sqlite {
             let claim = self
                 .on_writer(move |connection| {
                     Ok(match lease::take(connection, &node, &of)? {
-                        lease::Taken::Ours(fence, stop) => {
+                        lease::LeaseResult::Ours(fence, stop) => {
                             let holding = log.0.feed.hold();
                             let stop = StopSignal::new(stop);
                             Claim::Held(Lease::new(Arc::new(log), (of, fence), stop, holding))
                         }
-                        lease::Taken::Held(holder) => Claim::HeldBy(holder),
+                        lease::LeaseResult::Held(holder) => Claim::HeldBy(holder),
                     })
                 })
                 .await?;
@@ -136,7 +136,7 @@ impl Backend for Sqlite {
     fn abandon(&self, session: &SessionId, fence: u64) {
         self.0.node.abandon(session, fence);
         // If the queue is full, the writer releases it later; if the writer has ended, so has the ownership.
-        drop(self.0.commands.try_send(Command::LetGo));
+        drop(self.0.commands.try_send(Command::ReleaseAbandoned));
     }
 
     fn watch(&self) {

@@ -1,9 +1,8 @@
-//! What stands beside a database that is used or damaged.
+//! The lock and the marker file next to a database that is in use or damaged.
 //!
-//! Every open store holds a shared lock on `locks/use`; whoever repairs the file
-//! holds it alone, so that nobody goes on writing into a file that is being
-//! replaced. A damage that is found while the store is in use cannot be repaired
-//! then: it is noted in an empty file, and the next start repairs.
+//! Every open store holds a shared lock on `locks/use`. A repair needs an exclusive lock, so that no process writes to a
+//! file that is being replaced. Damage that is found while the store is in use is only marked, by an empty file, and the
+//! next start repairs it.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -12,23 +11,23 @@ use std::time::{Duration, Instant};
 
 use crate::Error;
 
-/// How long a repair waits until nobody uses the file.
+/// How long a repair waits for exclusive use of the file.
 const ALONE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a start waits for another process's repair.
+/// How long a start waits for a repair by another process.
 const SHARE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How long before a lock is tried again.
+/// The pause before a lock is tried again.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The header of a write-ahead log; a log that is no longer has nothing in it.
+/// The size of the header of a write-ahead log. A log of this size is empty.
 const WAL_HEADER_BYTES: u64 = 32;
 
-/// Shows that a database is used, for as long as it lives. Empty where there are no file locks.
-pub(super) struct Use(#[expect(dead_code, reason = "held, not read")] Option<File>);
+/// Marks a database as in use while it exists. `None` if file locks are not supported.
+pub(super) struct FileUse(#[expect(dead_code, reason = "held, not read")] Option<File>);
 
-impl Use {
-    /// Joins those who use the file; waits for a repair.
+impl FileUse {
+    /// Marks the file as in use. Waits for a repair.
     pub(super) fn shared(database: &Path) -> Result<Self, Error> {
         let Some(file) = lock_file(database) else { return Ok(Self(None)) };
         let locked = within(SHARE_TIMEOUT, || file.try_lock_shared());
@@ -39,8 +38,8 @@ impl Use {
         }
     }
 
-    /// Uses the file alone; none if others keep using it.
-    pub(super) fn alone(database: &Path) -> Option<Self> {
+    /// Exclusive use of the file. `None` if other processes keep using it.
+    pub(super) fn exclusive(database: &Path) -> Option<Self> {
         let Some(file) = lock_file(database) else { return Some(Self(None)) };
         match within(ALONE_TIMEOUT, || file.try_lock()) {
             Some(true) => Some(Self(Some(file))),
@@ -50,7 +49,7 @@ impl Use {
     }
 }
 
-/// Whether the lock was had in time; none if there are no locks here.
+/// Whether the lock was acquired in time; `None` if locks are not supported.
 fn within(timeout: Duration, lock: impl Fn() -> Result<(), TryLockError>) -> Option<bool> {
     let deadline = Instant::now() + timeout;
     loop {
@@ -79,31 +78,31 @@ fn lock_file(database: &Path) -> Option<File> {
     }
 }
 
-/// A file beside the database, named after it.
+/// The path of a file next to the database: its name with a suffix.
 pub(super) fn beside(database: &Path, ending: &str) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(ending);
     name.into()
 }
 
-/// Notes that the database has to be repaired.
-pub(super) fn note(database: &Path) {
-    // Without the note the damage is found again where it was found now.
+/// Marks the database for repair.
+pub(super) fn mark(database: &Path) {
+    // Without the mark, the damage will be found again later.
     drop(File::create(beside(database, ".damaged")));
 }
 
-/// Takes the note away.
-pub(super) fn forget(database: &Path) -> io::Result<()> {
+/// Removes the mark.
+pub(super) fn clear_mark(database: &Path) -> io::Result<()> {
     match fs::remove_file(beside(database, ".damaged")) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
-/// Whether the database is known to be damaged, as far as names and sizes tell.
+/// Whether the database is marked as damaged, or is empty with a non-empty log.
 ///
-/// A log without a database would be thrown away by SQLite, with all that is in it.
-pub(super) fn is_noted(database: &Path) -> bool {
+/// SQLite would delete a log without a database, with its content.
+pub(super) fn is_marked(database: &Path) -> bool {
     if fs::exists(beside(database, ".damaged")).unwrap_or(false) {
         return true;
     }

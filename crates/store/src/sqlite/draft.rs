@@ -1,18 +1,18 @@
-//! The latest values of parts that are still growing. They lie over the parts' rows.
+//! Drafts: the latest values of growing parts. They override the parts' rows.
 
 use std::collections::HashMap;
 
 use codewright_proto::{Event, MessageId, Part, PartBody, PartId, SessionId};
 use rusqlite::{Connection, params};
 
-use super::apply::{Json, demand_session, number, unknown};
+use super::apply::{Json, number, require_session, unknown};
 use super::query::fetch;
 use super::scope::Scope;
 use crate::Error;
 use crate::error::Fault;
 use crate::record::Record;
 
-/// Keeps a part's value until its next event. The part's message has to exist.
+/// Stores a part's draft until its next event. The part must exist.
 pub(super) fn put(scope: &mut Scope<'_>, part: &Part, time: u64, record: &Record) -> Result<(), Fault> {
     scope.has_drafts = Some(true);
     let connection = scope.connection;
@@ -34,11 +34,11 @@ pub(super) fn put(scope: &mut Scope<'_>, part: &Part, time: u64, record: &Record
     if changed > 0 {
         return Ok(());
     }
-    demand_session(connection, &part.session_id)?;
+    require_session(connection, &part.session_id)?;
     Err(unknown("part", &part.id).into())
 }
 
-/// Removes what an event has made obsolete. Not part of projecting: a replay keeps drafts.
+/// Removes the drafts that an event makes obsolete. Not part of the projection, because a replay keeps drafts.
 pub(super) fn settle(scope: &mut Scope<'_>, event: &Event) -> Result<(), Fault> {
     let (sql, id) = match event {
         Event::PartUpdated { part, .. } => ("DELETE FROM draft WHERE part_id = ?1", part.id.as_str()),
@@ -85,7 +85,7 @@ pub(super) fn of(connection: &Connection, session: &SessionId) -> Result<Vec<(Pa
     })
 }
 
-/// The bodies that lie over a session's parts.
+/// The bodies of a session's drafts by part.
 pub(super) fn overlay(
     connection: &Connection,
     session: &SessionId,
@@ -93,7 +93,7 @@ pub(super) fn overlay(
     Ok(of(connection, session)?.into_iter().map(|(part, _)| (part.id, part.body)).collect())
 }
 
-/// The rows that lie over a session's parts.
+/// The JSON of a session's drafts by part.
 pub(super) fn rows(connection: &Connection, session: &SessionId) -> Result<HashMap<String, String>, Fault> {
     let sql = "SELECT part_id, data FROM draft WHERE session_id = ?1";
     Ok(fetch(connection, sql, [session.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?

@@ -1,7 +1,7 @@
-//! Lists as clients receive them, put together from rows without reading what they hold.
+//! The JSON lists that clients receive, built from rows without parsing them.
 //!
-//! A row is the JSON of the value it was written from, so nothing is lost by passing it on, and
-//! a long transcript costs a fraction of what taking it apart and writing it anew would.
+//! A row contains the JSON of its value, so it can be copied. For a long transcript this costs a fraction of parsing and
+//! serializing it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use crate::error::Fault;
 use crate::spare::Spare;
 use crate::{Error, Json, MessagesJson, Rest};
 
-/// Room for the JSON of most lists.
+/// The initial capacity, enough for most lists.
 pub(super) const USUAL_BYTES: usize = 64 * 1024;
 
-/// How long a piece of a list is before it ends with a part.
+/// The size at which a piece of a list ends after the current part.
 const PIECE_BYTES: usize = 512 * 1024;
 
-/// The newest `limit` messages before one with their parts, oldest first; none for an unknown session.
+/// The newest `limit` messages before another, with their parts, oldest first. `None` for an unknown session.
 pub(super) fn messages(
     connection: &Connection,
     spare: &Arc<Spare>,
@@ -49,14 +49,14 @@ pub(super) fn messages(
     Ok(Some(MessagesJson { json: Json::new(json, spare), next, rest }))
 }
 
-/// What follows a piece of a list.
+/// The next piece of a list.
 pub(super) fn more_messages(
     connection: &Connection,
     spare: &Arc<Spare>,
     rest: &Rest,
 ) -> Result<(Json, Option<Rest>), Fault> {
     let mut piece = Piece::new(connection, &rest.session, spare)?;
-    piece.goes_on(rest);
+    piece.continue_from(rest);
     let mut statement = connection.prepare_cached(MORE_MESSAGES)?;
     let (session, from, before) = (rest.session.as_str(), &rest.message, &rest.before);
     let rows = statement.query(params![session, from.0, from.1, before.0, before.1, rest.part])?;
@@ -70,12 +70,12 @@ struct Piece<'a> {
     session: &'a SessionId,
     drafts: HashMap<String, String>,
     json: Vec<u8>,
-    /// The first message that begins here.
+    /// The first message that starts in this piece.
     first: Option<(i64, String)>,
-    /// The message whose parts are being written, with what every one of them says of it.
+    /// The message whose parts are being written, and the ids that each part has.
     message: (i64, String),
     of_message: String,
-    /// Its last part so far.
+    /// The last part that was written.
     part: String,
 }
 
@@ -92,14 +92,14 @@ impl<'a> Piece<'a> {
         })
     }
 
-    /// Begins within the message that the piece before ended in.
-    fn goes_on(&mut self, rest: &Rest) {
+    /// Continues in the message in which the previous piece ended.
+    fn continue_from(&mut self, rest: &Rest) {
         self.message.clone_from(&rest.message);
         self.part.clone_from(&rest.part);
         self.of_message = of_message(self.session, &rest.message.1);
     }
 
-    /// Writes rows until there are no more, or until the piece is long enough: then there may be.
+    /// Writes rows until the piece is long enough. Returns whether there may be more.
     fn write(&mut self, mut rows: Rows<'_>) -> Result<bool, Fault> {
         let of_session = format!(r#""sessionID":"{}","#, self.session);
         while let Some(row) = rows.next()? {
@@ -120,7 +120,7 @@ impl<'a> Piece<'a> {
                     self.first = Some(self.message.clone());
                 }
             }
-            // A message may have none.
+            // A message may have no parts.
             if let Some(part) = row.get_ref(3)?.as_str_or_null().map_err(rusqlite::Error::from)? {
                 let draft = if self.drafts.is_empty() { None } else { self.drafts.get(part) };
                 let data = match draft {
@@ -155,14 +155,14 @@ fn of_message(session: &SessionId, id: &str) -> String {
     format!(r#""sessionID":"{session}","messageID":"{id}","#)
 }
 
-/// A session's messages between two with their parts, oldest first. The row's number is asked for because SQLite does not
-/// know that an id is there once, and would sort.
+/// A session's messages between two others, with their parts, oldest first. The order includes the row id, because SQLite
+/// does not know that ids are unique and would sort.
 pub(super) const MESSAGES: &str = "SELECT message.id, message.data, message.time_created, part.id, part.data
     FROM message LEFT JOIN part ON part.message_id = message.id WHERE message.session_id = ?1
     AND (message.time_created, message.id) > (?2, ?3) AND (message.time_created, message.id) < (?4, ?5)
     ORDER BY message.time_created, message.id, message.rowid, part.id";
 
-/// The parts that follow one of a message, and the messages that follow it.
+/// The parts after another part of a message, and the messages after that message.
 pub(super) const MORE_MESSAGES: &str =
     "SELECT message.id, message.data, message.time_created, part.id, part.data
     FROM message LEFT JOIN part ON part.message_id = message.id WHERE message.session_id = ?1
@@ -170,11 +170,11 @@ pub(super) const MORE_MESSAGES: &str =
     AND (message.id <> ?3 OR part.id > ?6)
     ORDER BY message.time_created, message.id, message.rowid, part.id";
 
-/// The newest of the messages before some place that a page has no room for.
-pub(super) const LEFT_OUT: &str = "SELECT time_created, id FROM message WHERE session_id = ?1
+/// The newest message that does not fit into a page.
+pub(super) const FIRST_OMITTED: &str = "SELECT time_created, id FROM message WHERE session_id = ?1
     AND (time_created, id) < (?2, ?3) ORDER BY time_created DESC, id DESC LIMIT 1 OFFSET ?4";
 
-/// Between which messages a page lies.
+/// The messages before and after a page.
 struct Bounds {
     after: (i64, String),
     before: (i64, String),
@@ -190,12 +190,12 @@ impl Bounds {
     ) -> Result<Self, Fault> {
         let before = match before {
             Some((time, id)) => (number(time), id.to_string()),
-            // Behind every message.
+            // After every message.
             None => (i64::MAX, "\u{10ffff}".to_owned()),
         };
         let after = match limit {
             Some(limit) => connection
-                .prepare_cached(LEFT_OUT)?
+                .prepare_cached(FIRST_OMITTED)?
                 .query_row(params![session.as_str(), before.0, before.1, number(limit as u64)], |row| {
                     Ok((row.get(0)?, row.get(1)?))
                 })
@@ -215,12 +215,12 @@ fn unreadable<E: std::error::Error + Send + Sync + 'static>(kind: &str, id: &str
     move |error| Error::unreadable(format!("{kind} `{id}`"), error)
 }
 
-/// Why a row is not passed on.
+/// A row was not written by this program.
 #[derive(Debug, thiserror::Error)]
-#[error("it is not the JSON of an object as this program writes it")]
+#[error("it is not a JSON object in this program's format")]
 pub(super) struct NotOurs;
 
-/// What a row holds, looked at once.
+/// The content of a row, checked once.
 pub(super) struct Data<'a> {
     bytes: &'a [u8],
     /// Whether it is text without control characters.
@@ -233,7 +233,7 @@ impl<'a> Data<'a> {
         let ValueRef::Text(bytes) = value else {
             return Ok(Self::from(value.as_str().map_err(rusqlite::Error::from)?));
         };
-        // Most rows are plain ASCII, and all of a row is looked at, as that goes many bytes at a time.
+        // Most rows are ASCII. The whole row is checked without an early exit, which is vectorized.
         if bytes.iter().fold(true, |so_far, byte| so_far & matches!(byte, b' '..=b'~')) {
             return Ok(Self { bytes, is_text: true });
         }
@@ -248,10 +248,10 @@ impl<'a> From<&'a str> for Data<'a> {
     }
 }
 
-/// An object of an id, of others that are written already, and of the fields of a row.
+/// Writes an object with an id, other serialized fields, and the fields of a row.
 ///
-/// What this program writes stands between braces, without control characters, and ids are plain. That much is
-/// asked of a row: it tells what a damaged page holds from text, and unlike reading every value it costs next to nothing.
+/// Only checks that the row is in braces and has no control characters, and that the id is plain. This detects damaged
+/// pages and costs almost nothing compared to parsing.
 pub(super) fn object(
     json: &mut Vec<u8>,
     id: Option<&str>,

@@ -1,4 +1,4 @@
-//! Who owns a session, as its row in `event_sequence` says.
+//! The owners of sessions, stored in `event_sequence`.
 
 use codewright_proto::SessionId;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
@@ -12,50 +12,50 @@ use crate::lease::Holder;
 use crate::node::{Node, pid_of};
 use crate::{Condition, Error};
 
-/// What came of asking for a session.
-pub(crate) enum Taken {
-    /// It is ours, under this fence, until another process wants it stopped.
+/// The result of leasing a session.
+pub(crate) enum LeaseResult {
+    /// Leased with this fence. The receiver gets stop requests.
     Ours(u64, watch::Receiver<bool>),
-    /// A living owner has it.
+    /// A living owner has the session.
     Held(Holder),
 }
 
-/// How far a session has come, and who has it.
-pub(super) struct Standing {
+/// A row of `event_sequence`: the last `seq` and the owner of a session.
+pub(super) struct SequenceRow {
     pub(super) seq: u64,
     owner: Option<String>,
     fence: u64,
 }
 
-pub(super) fn standing(connection: &Connection, session: &SessionId) -> Result<Option<Standing>, Fault> {
+pub(super) fn sequence(connection: &Connection, session: &SessionId) -> Result<Option<SequenceRow>, Fault> {
     let found = connection
         .prepare_cached("SELECT seq, owner_id, fence FROM event_sequence WHERE aggregate_id = ?1")?
         .query_row([session.as_str()], |row| {
             let (seq, fence): (i64, i64) = (row.get(0)?, row.get(2)?);
-            Ok(Standing { seq: seq.unsigned_abs(), owner: row.get(1)?, fence: fence.unsigned_abs() })
+            Ok(SequenceRow { seq: seq.unsigned_abs(), owner: row.get(1)?, fence: fence.unsigned_abs() })
         })
         .optional()?;
     Ok(found)
 }
 
-/// The last `seq` of a session that has ever had an event.
+/// The last `seq` of a session; `None` if it never had an event.
 pub(super) fn seq(connection: &Connection, session: &SessionId) -> Result<Option<u64>, Fault> {
-    Ok(standing(connection, session)?.map(|standing| standing.seq))
+    Ok(sequence(connection, session)?.map(|sequence| sequence.seq))
 }
 
-/// Who lives and has the session.
+/// The living owner of a session, if there is one.
 pub(super) fn holder(
     connection: &Connection,
     node: &Node,
     session: &SessionId,
 ) -> Result<Option<Holder>, Fault> {
-    let Some(owner) = standing(connection, session)?.and_then(|standing| standing.owner) else {
+    let Some(owner) = sequence(connection, session)?.and_then(|sequence| sequence.owner) else {
         return Ok(None);
     };
     living(node, session, owner)
 }
 
-/// The sessions that somebody has, with who it is.
+/// The sessions that have a living owner.
 pub(super) fn holders(connection: &Connection, node: &Node) -> Result<Vec<(SessionId, Holder)>, Fault> {
     let sql = "SELECT aggregate_id, owner_id FROM event_sequence WHERE owner_id IS NOT NULL";
     let owned = fetch(connection, sql, [], |row| {
@@ -63,7 +63,7 @@ pub(super) fn holders(connection: &Connection, node: &Node) -> Result<Vec<(Sessi
     })?;
     let mut found = Vec::new();
     for (session, owner) in owned {
-        // A name that is no session's id cannot have been leased by us.
+        // An invalid session id cannot have been leased.
         let Ok(session) = SessionId::parse(&session) else { continue };
         if let Some(holder) = living(node, &session, owner)? {
             found.push((session, holder));
@@ -73,7 +73,7 @@ pub(super) fn holders(connection: &Connection, node: &Node) -> Result<Vec<(Sessi
 }
 
 fn living(node: &Node, session: &SessionId, owner: String) -> Result<Option<Holder>, Fault> {
-    let is_ours = node.known_name().as_ref() == Some(&owner);
+    let is_ours = node.existing_name().as_ref() == Some(&owner);
     let alive = if is_ours { node.holds(session).is_some() } else { alive(node, &owner)? };
     Ok(alive.then(|| Holder { pid: pid_of(&owner).unwrap_or_else(std::process::id), is_ours }))
 }
@@ -82,37 +82,41 @@ fn alive(node: &Node, owner: &str) -> Result<bool, Fault> {
     node.is_alive(owner).map_err(|error| node.unlockable(error).into())
 }
 
-/// Takes a session, unless a living owner has it.
-pub(super) fn take(connection: &mut Connection, node: &Node, session: &SessionId) -> Result<Taken, Fault> {
-    // Locked before any row names it.
+/// Leases a session unless it has a living owner.
+pub(super) fn take(
+    connection: &mut Connection,
+    node: &Node,
+    session: &SessionId,
+) -> Result<LeaseResult, Fault> {
+    // The lock file must exist before a row names it.
     let name = node.name().map_err(|error| node.unlockable(error))?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let exists =
         transaction.prepare_cached("SELECT 1 FROM session WHERE id = ?1")?.exists([session.as_str()])?;
-    let Some(standing) = standing(&transaction, session)?.filter(|_| exists) else {
+    let Some(sequence) = sequence(&transaction, session)?.filter(|_| exists) else {
         return Err(unknown("session", session).into());
     };
-    if let Some(owner) = standing.owner
+    if let Some(owner) = sequence.owner
         && let Some(holder) = living(node, session, owner)?
     {
-        return Ok(Taken::Held(holder));
+        return Ok(LeaseResult::Held(holder));
     }
-    let fence = standing.fence + 1;
+    let fence = sequence.fence + 1;
     transaction
         .prepare_cached("UPDATE event_sequence SET owner_id = ?2, fence = ?3 WHERE aggregate_id = ?1")?
         .execute(params![session.as_str(), name, number(fence)])?;
-    // Before the row can be seen, so that nobody here takes its owner for a dead one.
+    // Before the row is visible, so that this process does not consider its owner dead.
     let stop = node.take(session, fence);
     if let Err(error) = transaction.commit() {
         node.forget(session, fence);
         return Err(error.into());
     }
-    Ok(Taken::Ours(fence, stop))
+    Ok(LeaseResult::Ours(fence, stop))
 }
 
-/// Asks the living owner in another process to stop what it does in a session; whether there is one.
+/// Asks the living owner in another process to stop. Returns whether there is one.
 ///
-/// What is written names the owner's fence, so it never stops a later one.
+/// The request contains the owner's fence, so it never stops a later owner.
 pub(super) fn ask_to_stop(
     connection: &mut Connection,
     node: &Node,
@@ -129,22 +133,22 @@ pub(super) fn ask_to_stop(
     Ok(true)
 }
 
-/// Tells those of this process who were asked to stop.
-pub(super) fn tell_stopped(connection: &Connection, node: &Node) -> Result<(), Fault> {
-    let Some(name) = node.known_name().filter(|_| node.holds_any()) else { return Ok(()) };
+/// Delivers stop requests to the leases of this process.
+pub(super) fn deliver_stop_requests(connection: &Connection, node: &Node) -> Result<(), Fault> {
+    let Some(name) = node.existing_name().filter(|_| node.holds_any()) else { return Ok(()) };
     let sql = "SELECT aggregate_id, fence FROM event_sequence WHERE owner_id = ?1 AND stopped = fence";
     let stopped = fetch(connection, sql, [name], |row| {
         Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?.unsigned_abs()))
     })?;
     for (session, fence) in stopped {
-        // A name that is no session's id cannot have been leased by us.
+        // An invalid session id cannot have been leased.
         let Ok(session) = SessionId::parse(&session) else { continue };
         node.stop(&session, fence);
     }
     Ok(())
 }
 
-/// Lets a session go if nothing was stored of it behind `seen`; whether it is ours no longer.
+/// Releases a session if no event of it was stored after `seen`. Returns whether the lease is over.
 pub(super) fn release(
     connection: &mut Connection,
     node: &Node,
@@ -153,57 +157,61 @@ pub(super) fn release(
     seen: u64,
 ) -> Result<bool, Fault> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let standing = standing(&transaction, session)?;
-    let ours = standing.filter(|standing| standing.is_of(node, fence));
-    if let Some(standing) = ours {
-        if standing.seq > seen {
+    let sequence = sequence(&transaction, session)?;
+    let ours = sequence.filter(|sequence| sequence.is_of(node, fence));
+    if let Some(sequence) = ours {
+        if sequence.seq > seen {
             return Ok(false);
         }
-        let_go(&transaction, session, fence)?;
+        clear_owner(&transaction, session, fence)?;
         transaction.commit()?;
     }
     node.forget(session, fence);
     Ok(true)
 }
 
-/// Lets go what was dropped without a word.
+/// Releases the sessions of dropped leases.
 pub(super) fn release_abandoned(
     connection: &mut Connection,
     abandoned: &[(SessionId, u64)],
 ) -> Result<(), Fault> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for (session, fence) in abandoned {
-        let_go(&transaction, session, *fence)?;
+        clear_owner(&transaction, session, *fence)?;
     }
     transaction.commit()?;
     Ok(())
 }
 
-/// The fence has one owner only, so it says enough.
-fn let_go(connection: &Connection, session: &SessionId, fence: u64) -> Result<(), Fault> {
+/// Clears the owner of a session. A fence has only one owner, so it identifies the row.
+fn clear_owner(connection: &Connection, session: &SessionId, fence: u64) -> Result<(), Fault> {
     connection
         .prepare_cached("UPDATE event_sequence SET owner_id = NULL WHERE aggregate_id = ?1 AND fence = ?2")?
         .execute(params![session.as_str(), number(fence)])?;
     Ok(())
 }
 
-impl Standing {
-    /// A session that begins: nobody has it.
+impl SequenceRow {
+    /// The row of a new session, without an owner.
     pub(super) fn first() -> Self {
         Self { seq: 0, owner: None, fence: 0 }
     }
 
     fn is_of(&self, node: &Node, fence: u64) -> bool {
-        self.fence == fence && self.owner.is_some() && self.owner == node.known_name()
+        self.fence == fence && self.owner.is_some() && self.owner == node.existing_name()
     }
 }
 
-/// Refuses what is asked under a condition that does not hold (any more).
-pub(super) fn demand(scope: &mut Scope<'_>, node: &Node, condition: &Condition) -> Result<(), Fault> {
+/// Fails if a condition does not hold.
+pub(super) fn check_condition(
+    scope: &mut Scope<'_>,
+    node: &Node,
+    condition: &Condition,
+) -> Result<(), Fault> {
     match condition {
         Condition::Always => Ok(()),
         Condition::Untouched { session, seq } => {
-            let last = scope.standing(session)?.map(|standing| standing.seq);
+            let last = scope.sequence(session)?.map(|sequence| sequence.seq);
             if last == Some(*seq) { Ok(()) } else { Err(Error::Moved { id: session.to_string() }.into()) }
         }
         Condition::RowUntouched { session, seq } => {
@@ -216,8 +224,8 @@ pub(super) fn demand(scope: &mut Scope<'_>, node: &Node, condition: &Condition) 
             if changed { Err(Error::Moved { id: session.to_string() }.into()) } else { Ok(()) }
         }
         Condition::Leased { session, fence } => {
-            let standing = scope.standing(session)?;
-            if standing.is_some_and(|standing| standing.is_of(node, *fence)) {
+            let sequence = scope.sequence(session)?;
+            if sequence.is_some_and(|sequence| sequence.is_of(node, *fence)) {
                 Ok(())
             } else {
                 Err(Error::Fenced { id: session.to_string() }.into())

@@ -1,7 +1,6 @@
-//! Opening a store's file: its place, its settings, its schema.
+//! Opens the store's file: creates it, configures the connection and migrates the schema.
 //!
-//! Any number of processes may open a new file at once; one of them creates the
-//! schema and the others wait for it.
+//! Any number of processes can open a new file at the same time. One creates the schema and the others wait.
 
 use std::fs;
 use std::io;
@@ -12,12 +11,12 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::damage::{self, Use};
+use super::damage::{self, FileUse};
 use super::{query, salvage};
 use crate::error::Fault;
 use crate::{Error, Salvage};
 
-/// The schema, one file a version. A released file is never edited.
+/// The schema, one file per version. Released files are never edited.
 const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0001_init.sql"),
     include_str!("../../migrations/0002_todo.sql"),
@@ -31,33 +30,33 @@ const MIGRATIONS: &[&str] = &[
 /// How long a statement waits for another process.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long opening waits for others that are opening.
+/// How long opening waits for other processes that are opening the file.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long opening waits before it looks again.
+/// The pause before opening is retried.
 const OPEN_PAUSE: Duration = Duration::from_millis(10);
 
-/// How much memory the writer's pages take, in KiB.
+/// The writer's page cache in KiB.
 const WRITER_CACHE_KIB: i64 = 4096;
 
-/// How much memory the pages of one reader take, in KiB.
+/// A reader's page cache in KiB.
 const READER_CACHE_KIB: i64 = 2048;
 
-/// How many pages the write-ahead log has before they are moved into the file: just under 8 MiB. Each
-/// time costs two waits for the disk, and a page that was written often is moved once.
+/// The size of the write-ahead log in pages at which it is moved into the file: just under 8 MiB. Each checkpoint waits
+/// for the disk twice, and a page that was written often is moved once.
 const MAX_WAL_PAGES: i64 = 2000;
 
-/// How large the write-ahead log stays after that.
+/// The size of the write-ahead log after a checkpoint.
 const MAX_WAL_BYTES: i64 = 8 * 1024 * 1024;
 
-/// How many prepared statements a connection keeps.
+/// The number of prepared statements that a connection caches.
 const STATEMENTS: usize = 40;
 
 /// A store's file, opened for writing.
 pub(super) struct Opened {
     pub(super) connection: Connection,
-    pub(super) in_use: Option<Use>,
-    /// What was saved, if the file was damaged.
+    pub(super) in_use: Option<FileUse>,
+    /// The result of the repair, if the file was damaged.
     pub(super) salvage: Option<Salvage>,
     /// The position of its last event.
     pub(super) last_position: u64,
@@ -67,21 +66,21 @@ pub(super) struct Opened {
 pub(super) fn file(path: &Path, now_ms: u64) -> Result<Opened, Fault> {
     let mut salvage = None;
     loop {
-        let in_use = Use::shared(path)?;
-        let noted = || {
+        let in_use = FileUse::shared(path)?;
+        let marked = || {
             let source = Arc::new(io::Error::from(io::ErrorKind::InvalidData));
             Fault::Error(Error::Corrupt { path: path.to_owned(), source })
         };
-        let opened = if damage::is_noted(path) { Err(noted()) } else { patiently(path) };
+        let opened = if damage::is_marked(path) { Err(marked()) } else { open_with_retries(path) };
         match opened {
             Ok((connection, last_position)) => {
                 return Ok(Opened { connection, in_use: Some(in_use), salvage, last_position });
             }
             Err(fault) if fault.is_damage() && salvage.is_none() => {
                 drop(in_use);
-                let Some(alone) = Use::alone(path) else { return Err(fault) };
+                let Some(alone) = FileUse::exclusive(path) else { return Err(fault) };
                 // Another process may have repaired it while this one waited.
-                if damage::is_noted(path) || patiently(path).is_err_and(|fault| fault.is_damage()) {
+                if damage::is_marked(path) || open_with_retries(path).is_err_and(|fault| fault.is_damage()) {
                     salvage = Some(salvage::run(path, now_ms)?);
                 }
                 drop(alone);
@@ -91,11 +90,11 @@ pub(super) fn file(path: &Path, now_ms: u64) -> Result<Opened, Fault> {
     }
 }
 
-fn patiently(path: &Path) -> Result<(Connection, u64), Fault> {
+fn open_with_retries(path: &Path) -> Result<(Connection, u64), Fault> {
     create_private(path).map_err(|error| Error::unwritable(path, error))?;
     let deadline = Instant::now() + OPEN_TIMEOUT;
-    // Switching to the write-ahead log and cleaning up after a killed process answer
-    // "busy" without waiting, so the waiting is done here.
+    // Switching to the write-ahead log and recovering after a killed process return "busy" without waiting, so the
+    // retries are here.
     loop {
         match try_file(path) {
             Err(fault) if fault.is_busy() && Instant::now() < deadline => std::thread::sleep(OPEN_PAUSE),
@@ -115,17 +114,17 @@ fn try_file(path: &Path) -> Result<Connection, Fault> {
         | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    // SQLite silently opens what it may not write for reading.
+    // SQLite silently opens a file read-only if it is not writable.
     if connection.is_readonly("main")? {
         return Err(Error::unwritable(path, io::ErrorKind::PermissionDenied.into()).into());
     }
-    // Looked at before anything is changed: a file of another program stays as it is.
+    // Checked before any change, so that a file of another program is not modified.
     schema_version(&connection, path)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "normal")?;
     connection.pragma_update(None, "wal_autocheckpoint", MAX_WAL_PAGES)?;
     connection.pragma_update(None, "journal_size_limit", MAX_WAL_BYTES)?;
-    settle(&connection, WRITER_CACHE_KIB)?;
+    configure(&connection, WRITER_CACHE_KIB)?;
     migrate(&mut connection, path)?;
     Ok(connection)
 }
@@ -133,12 +132,12 @@ fn try_file(path: &Path) -> Result<Connection, Fault> {
 /// An empty store in memory.
 pub(super) fn memory() -> Result<Opened, Fault> {
     let mut connection = Connection::open_in_memory()?;
-    settle(&connection, WRITER_CACHE_KIB)?;
+    configure(&connection, WRITER_CACHE_KIB)?;
     migrate(&mut connection, Path::new(":memory:"))?;
     Ok(Opened { connection, in_use: None, salvage: None, last_position: 0 })
 }
 
-/// An empty store in a new file, whole without a write-ahead log and without foreign keys.
+/// An empty store in a new file, without a write-ahead log and foreign keys.
 pub(super) fn fresh(path: &Path) -> Result<Connection, Fault> {
     create_private(path).map_err(|error| Error::unwritable(path, error))?;
     let mut connection = Connection::open(path)?;
@@ -147,32 +146,32 @@ pub(super) fn fresh(path: &Path) -> Result<Connection, Fault> {
     Ok(connection)
 }
 
-/// Another connection to an open store, for queries alone.
+/// Another connection to an open store, only for queries.
 pub(super) fn reader(path: &Path) -> Result<Connection, Fault> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_EXRESCODE;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    settle(&connection, READER_CACHE_KIB)?;
+    configure(&connection, READER_CACHE_KIB)?;
     connection.pragma_update(None, "query_only", true)?;
     Ok(connection)
 }
 
-fn settle(connection: &Connection, cache_kib: i64) -> Result<(), Fault> {
+fn configure(connection: &Connection, cache_kib: i64) -> Result<(), Fault> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    // The log is left beside the file: making it anew costs every start two waits for the disk.
+    // The log stays next to the file, because recreating it makes every start wait for the disk twice.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    // A statement is planned once. SQLite would plan some of them anew for every value that is bound.
+    // Statements are planned once. SQLite would otherwise plan some of them again for each bound value.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "cache_size", -cache_kib)?;
     Ok(())
 }
 
-/// The version of the file's schema: 0 for an empty file, else one that we know.
+/// The version of the file's schema: 0 for an empty file, otherwise a known version.
 fn schema_version(connection: &Connection, path: &Path) -> Result<usize, Fault> {
-    // One statement sees one state: another process may migrate between two.
+    // One statement, because another process may migrate between two.
     let (found, is_empty): (i64, bool) = connection.query_row(
         "SELECT (SELECT user_version FROM pragma_user_version), (SELECT count(*) = 0 FROM sqlite_schema)",
         [],
@@ -198,7 +197,7 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Fault> {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have done it while this one waited for the lock.
+    // Another process may have migrated while this one waited for the lock.
     let version = schema_version(&transaction, path)?;
     for migration in &MIGRATIONS[version..] {
         transaction.execute_batch(migration)?;
@@ -208,11 +207,10 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Makes sure that a file exists which only its owner can read.
+/// Creates a file that only its owner can read, if it does not exist.
 ///
-/// The file gets its name when it is finished and closed. Were it opened here under
-/// its final name, closing it would drop the locks that another thread's SQLite
-/// holds on it by then: such locks belong to the process, not to the handle.
+/// The file is created under another name and linked after it was closed. Closing a handle with the final name would
+/// release the locks of another thread's SQLite, because such locks belong to the process, not to the handle.
 fn create_private(path: &Path) -> io::Result<()> {
     if path.exists() {
         return Ok(());
@@ -228,14 +226,14 @@ fn create_private(path: &Path) -> io::Result<()> {
         Ok(()) => Ok(()),
         // Another process was faster.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        // A file system without links has no permissions either; SQLite creates the file.
+        // A file system without links has no permissions either. SQLite creates the file.
         Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Creates an empty file whose name nobody else uses.
+/// Creates an empty file with an unused name.
 fn create_beside(path: &Path) -> io::Result<(PathBuf, fs::File)> {
     const ATTEMPTS: u32 = 1000;
     let mut options = fs::OpenOptions::new();
@@ -270,7 +268,7 @@ mod tests {
     use crate::sqlite::json;
 
     #[test]
-    fn a_statement_is_planned_once_whatever_is_bound() {
+    fn a_statement_is_planned_once_for_all_bound_values() {
         let connection = memory().unwrap().connection;
         for message in ["msg_1", "msg_2", "msg_3"] {
             let mut statement = connection.prepare_cached(query::PARTS).unwrap();
@@ -287,7 +285,8 @@ mod tests {
             ["true", "project_id = 'p'", "project_id = 'p' AND directory = '/p'"].map(|condition| {
                 format!("SELECT data FROM session WHERE {condition} ORDER BY time_updated DESC, id LIMIT 9")
             });
-        let pages = [json::MESSAGES, json::MORE_MESSAGES, json::LEFT_OUT, query::PARTS].map(str::to_owned);
+        let pages =
+            [json::MESSAGES, json::MORE_MESSAGES, json::FIRST_OMITTED, query::PARTS].map(str::to_owned);
         for sql in sessions.into_iter().chain(pages) {
             let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let plan: Vec<String> =

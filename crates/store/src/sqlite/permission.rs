@@ -1,7 +1,7 @@
-//! The approvals that a user gave with "always".
+//! The saved approvals that a user gave with "always".
 //!
-//! They are no projection of the log: they are written, listed and removed by themselves, and each
-//! read sees what other processes have written.
+//! They are not a projection of the log: they are written, listed and removed directly, and each read sees the writes of
+//! other processes.
 
 use codewright_proto::ProjectId;
 use rusqlite::{Connection, TransactionBehavior, params};
@@ -11,17 +11,17 @@ use super::query::{fetch, unsigned};
 use crate::error::Fault;
 use crate::permission::{Approvals, MAX_APPROVALS, MAX_LISTED, SavedPermission};
 
-/// Saves approvals that are not saved yet; the oldest of their project and directory make room.
+/// Saves approvals that are not saved yet, and removes the oldest ones above the limit of a directory.
 pub(super) fn save(connection: &mut Connection, saved: &[SavedPermission]) -> Result<(), Fault> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for one in saved {
-        let known: bool = transaction.query_row(
+        let is_saved: bool = transaction.query_row(
             "SELECT EXISTS (SELECT 1 FROM permission JOIN permission_scope USING (id)
              WHERE project_id = ?1 AND directory = ?2 AND action = ?3 AND resource = ?4 AND rules = ?5)",
             params![one.project_id.as_str(), one.directory, one.action, one.resource, one.rules],
             |row| row.get(0),
         )?;
-        if known {
+        if is_saved {
             continue;
         }
         transaction.execute(
@@ -51,7 +51,7 @@ pub(super) fn save(connection: &mut Connection, saved: &[SavedPermission]) -> Re
     Ok(())
 }
 
-/// The approvals that a filter lets through, oldest first.
+/// The approvals that match a filter, oldest first.
 pub(super) fn list(connection: &Connection, filter: &Approvals) -> Result<Vec<SavedPermission>, Fault> {
     let sql = "SELECT permission.id, project_id, action, resource, time_created,
             coalesce(directory, '') AS directory, coalesce(rules, '') AS rules
@@ -72,7 +72,7 @@ pub(super) fn list(connection: &Connection, filter: &Approvals) -> Result<Vec<Sa
     })
 }
 
-/// Removes an approval; whether there was one.
+/// Removes an approval. Returns whether it existed.
 pub(super) fn remove(connection: &Connection, id: &str) -> Result<bool, Fault> {
     Ok(connection.execute("DELETE FROM permission WHERE id = ?1", [id])? > 0)
 }

@@ -1,4 +1,4 @@
-//! Finds places in a session's log without reading what lies between.
+//! Finds positions in a session's log without reading the events in between.
 
 use codewright_proto::{Event, MessageId, Session, SessionId};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -8,13 +8,13 @@ use super::query::{text, unsigned};
 use crate::error::Fault;
 use crate::upcast;
 
-/// The row of a session as it was before a place of its log; none before it was made.
+/// The session as it was before a position in its log; `None` before its creation.
 pub(super) fn session_before(
     connection: &Connection,
     session: &SessionId,
     until_seq: u64,
 ) -> Result<Option<Session>, Fault> {
-    // Named, so that a plan that reads the log instead is an error and not a slow answer.
+    // The index is named, so that a plan that scans the log is an error instead of a slow query.
     let sql = "SELECT type, data FROM event INDEXED BY event_session_seq_idx
         WHERE aggregate_id = ?1 AND seq < ?2 AND type >= 'session.' AND type < 'session/'
         ORDER BY seq DESC LIMIT 1";
@@ -34,27 +34,30 @@ pub(super) fn session_before(
     })
 }
 
-/// Where a message was stored first, since it is there; none for an unknown one.
+/// The `seq` of the event that created a message; `None` for an unknown one.
 pub(super) fn first_seq(
     connection: &Connection,
     session: &SessionId,
     message: &MessageId,
 ) -> Result<Option<u64>, Fault> {
     let sql = "SELECT seq FROM message WHERE id = ?1 AND session_id = ?2";
-    let kept: Option<Option<i64>> = connection
+    let stored: Option<Option<i64>> = connection
         .prepare_cached(sql)?
         .query_row([message.as_str(), session.as_str()], |row| row.get(0))
         .optional()?;
-    match kept {
+    match stored {
         None => Ok(None),
         Some(Some(seq)) => Ok(Some(seq.unsigned_abs())),
-        Some(None) => searched(connection, session, message),
+        Some(None) => search_log(connection, session, message),
     }
 }
 
-/// The same for a message from before its place was kept. The events are looked at one after the other,
-/// and none of them is kept.
-fn searched(connection: &Connection, session: &SessionId, message: &MessageId) -> Result<Option<u64>, Fault> {
+/// [`first_seq`] for a message from before the position was stored in its row. Scans the session's events.
+fn search_log(
+    connection: &Connection,
+    session: &SessionId,
+    message: &MessageId,
+) -> Result<Option<u64>, Fault> {
     let sql = "SELECT min(seq) AS seq FROM event
         WHERE aggregate_id = ?1 AND type >= 'message.updated.' AND type < 'message.updated/'
         AND json_extract(data, '$.info.id') = ?2

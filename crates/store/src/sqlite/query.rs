@@ -18,16 +18,16 @@ use crate::{
     upcast,
 };
 
-/// How large the events of one page are together, as JSON; one alone may be larger.
+/// The size of a page of events, as JSON. A single event may be larger.
 const MAX_PAGE_BYTES: usize = 8 * 1024 * 1024;
 
-/// How many pending permission requests are listed, oldest first.
+/// The maximum number of pending permission requests in a list.
 const MAX_REQUESTS: u64 = 10_000;
 
-/// How many things to do are listed.
+/// The maximum number of to-dos in a list.
 const MAX_TODOS: u64 = 10_000;
 
-/// How many projects are listed.
+/// The maximum number of projects in a list.
 const MAX_PROJECTS: u64 = 10_000;
 
 /// The rows of a message's parts.
@@ -180,7 +180,7 @@ impl Queries for Sqlite {
     }
 }
 
-/// All rows that a statement gives.
+/// Returns all rows of a statement.
 pub(super) fn fetch<T>(
     connection: &Connection,
     sql: &str,
@@ -196,19 +196,18 @@ pub(super) fn fetch<T>(
     Ok(found)
 }
 
-/// A number that was stored from an unsigned one.
+/// Reads a column with an unsigned number.
 pub(super) fn unsigned(row: &Row<'_>, column: &str) -> rusqlite::Result<u64> {
     Ok(row.get::<_, i64>(column)?.unsigned_abs())
 }
 
-/// The position of the last event, 0 before the first.
+/// The position of the last event; 0 if there is none.
 pub(super) fn last_position(connection: &Connection) -> Result<u64, Fault> {
     let last: Option<i64> = connection.query_row("SELECT max(position) FROM event", [], |row| row.get(0))?;
     Ok(last.map_or(0, i64::unsigned_abs))
 }
 
-/// The events behind `after` up to `until`: at most `limit`, fewer if they are large,
-/// none only at the end.
+/// The events after `after` up to `until`: at most `limit`, fewer if they are large. Empty only at the end.
 pub(super) fn events(
     connection: &Connection,
     after: u64,
@@ -292,7 +291,7 @@ pub(super) fn messages(
     infos.into_iter().map(|info| with_parts(connection, session, info, &mut drafts)).collect()
 }
 
-/// The newest `limit` messages before one, and whether there are older ones.
+/// The newest `limit` messages before another, and whether there are older ones.
 fn messages_before(
     connection: &Connection,
     session: &SessionId,
@@ -320,10 +319,10 @@ pub(super) fn infos(
         AND (time_created, id) < (?3, ?4) ORDER BY time_created DESC, id DESC LIMIT ?2";
     let (time, id) = match &before {
         Some((time, id)) => (number(*time), id.as_str()),
-        // Behind every message.
+        // After every message.
         None => (i64::MAX, "\u{10ffff}"),
     };
-    // SQLite reads a negative limit as none.
+    // SQLite ignores a negative limit.
     let limit = limit.map_or(-1, |limit| number(limit as u64));
     let mut infos =
         fetch(connection, sql, params![session.as_str(), limit, time, id], |row| read_message(row, session))?;
@@ -359,7 +358,7 @@ fn with_parts(
     Ok(MessageWithParts { info, parts })
 }
 
-/// Puts the ids back that the row keeps in columns of their own.
+/// Reads a message and adds the ids, which the row has in separate columns.
 fn read_message(row: &Row<'_>, session: &SessionId) -> Result<Message, Fault> {
     let (id, data) = (text(row, 0)?, text(row, 1)?);
     let unreadable = |error| Error::unreadable(format!("message `{id}`"), error);
@@ -367,7 +366,7 @@ fn read_message(row: &Row<'_>, session: &SessionId) -> Result<Message, Fault> {
     Ok(parse_message(&id_checked, session, data).map_err(unreadable)?)
 }
 
-/// A message from its row's JSON and the ids beside it.
+/// Parses a message from its row's JSON and ids.
 pub(super) fn parse_message(
     id: &MessageId,
     session: &SessionId,
@@ -390,7 +389,7 @@ fn read_part(row: &Row<'_>, session: &SessionId, message: &MessageId) -> Result<
     })
 }
 
-/// The permission requests that wait for a reply, oldest first.
+/// The permission requests without a reply, oldest first.
 fn pending_permissions(connection: &Connection) -> Result<Vec<PermissionRequest>, Fault> {
     let sql = "SELECT id, data FROM permission_request ORDER BY time_created, id LIMIT ?1";
     fetch(connection, sql, [number(MAX_REQUESTS)], |row| {
@@ -400,7 +399,7 @@ fn pending_permissions(connection: &Connection) -> Result<Vec<PermissionRequest>
     })
 }
 
-/// A session's list of things to do, in its order; at most [`MAX_TODOS`].
+/// A session's to-do list; at most [`MAX_TODOS`].
 fn todos(connection: &Connection, session: &SessionId) -> Result<Vec<Todo>, Fault> {
     let sql = "SELECT content, status, priority FROM todo WHERE session_id = ?1 ORDER BY position LIMIT ?2";
     fetch(connection, sql, params![session.as_str(), number(MAX_TODOS)], |row| {
@@ -417,13 +416,13 @@ fn projects(connection: &Connection) -> Result<Vec<Project>, Fault> {
     fetch(connection, &sql, [number(MAX_PROJECTS)], read_project)
 }
 
-/// The project whose worktree this is; the one last opened, should there be several.
+/// The project with this worktree; the last opened one if there are several.
 fn project_of(connection: &Connection, worktree: &str) -> Result<Option<Project>, Fault> {
     let sql = format!("{PROJECT} WHERE worktree = ?1 ORDER BY time_updated DESC, id LIMIT 1");
     Ok(fetch(connection, &sql, [worktree], read_project)?.pop())
 }
 
-/// The fields of a project's picture, and the columns that hold them.
+/// The fields of a project's icon and their columns.
 pub(super) const ICON: [(&str, &str); 3] =
     [("url", "icon_url"), ("override", "icon_url_override"), ("color", "icon_color")];
 
@@ -454,7 +453,7 @@ fn read_project(row: &Row<'_>) -> Result<Project, Fault> {
     })
 }
 
-/// A column's text where it lies, not a copy.
+/// A column's text, borrowed from the row.
 pub(super) fn text<'a>(row: &'a Row<'_>, column: impl RowIndex) -> Result<&'a str, Fault> {
     Ok(row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?)
 }

@@ -1,9 +1,8 @@
-//! Short reads on the thread that asks.
+//! Runs short reads on the caller's thread.
 //!
-//! Most of what is read is in memory and found in less time than it takes to wake another thread and be woken by it. So a
-//! read is begun where it was asked for; one that takes longer than [`BUDGET`], or that would have to wait, is given up and
-//! made by a thread that may block. After a read that stood still, for a disk that is slow or asleep, none is begun so for
-//! [`PAUSE`].
+//! Most data is in memory and read in less time than a switch to another thread takes. So a read starts on the caller's
+//! thread. If it takes longer than [`BUDGET`], or would have to wait, it is cancelled and repeated on a blocking thread.
+//! After a read that waited for a slow disk, reads do not start on the caller's thread for [`PAUSE`].
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,24 +12,24 @@ use rusqlite::{Connection, ErrorCode};
 use super::open::BUSY_TIMEOUT;
 use crate::error::Fault;
 
-/// How long a read may keep the thread that asks.
+/// The time limit of a read on the caller's thread.
 const BUDGET: Duration = Duration::from_millis(2);
 
-/// How many steps of the database lie between two looks at the clock. A row is some ten steps, and what is made of it
-/// may take far longer than they do.
+/// The number of database steps between two checks of the clock. A row needs about ten steps, and processing it may take
+/// much longer.
 const STEPS: i32 = 50;
 
-/// A read that takes longer in spite of its budget has waited for the disk.
+/// A read that takes longer, in spite of its limit, has waited for the disk.
 const SLOW: Duration = Duration::from_millis(10);
 
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// Whether reads are begun where they are asked for.
+/// The time until which reads do not start on the caller's thread.
 #[derive(Default)]
 pub(super) struct Quick(Mutex<Option<Instant>>);
 
 impl Quick {
-    /// The answer, if it came in time. The connection can be used as before afterwards.
+    /// The result, or `None` if the read took too long. The connection stays usable.
     pub(super) fn read<T>(
         &self,
         connection: &mut Connection,
@@ -55,7 +54,7 @@ impl Quick {
     }
 
     fn until(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
-        // A moment is whole after any panic.
+        // A time is consistent after any panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_read_is_made_at_once_and_a_long_one_is_given_up() {
+    fn a_short_read_finishes_and_a_long_one_is_cancelled() {
         let mut connection = Connection::open_in_memory().expect("opens");
         let quick = Quick::default();
         let read =
@@ -94,13 +93,13 @@ mod tests {
         let begun = Instant::now();
         assert!(read(&mut connection, LONG).is_none());
         assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
-        // Without a budget the same connection reads to the end.
+        // Without a limit the same connection reads to the end.
         assert_eq!(number(&connection, LONG).expect("read"), 3_000_000);
         assert!(matches!(read(&mut connection, "SELECT no_such_column"), Some(Err(Fault::Sql(_)))));
     }
 
     #[test]
-    fn large_rows_are_few_before_the_clock_is_looked_at() {
+    fn the_clock_is_checked_after_a_few_large_rows() {
         let mut connection = Connection::open_in_memory().expect("opens");
         connection
             .execute_batch(
@@ -114,7 +113,7 @@ mod tests {
             let mut found = statement.query([])?;
             while found.next()?.is_some() {
                 rows += 1;
-                // What is made of a row takes its time, too.
+                // Processing a row takes time too.
                 std::thread::sleep(BUDGET);
             }
             Ok(())
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_that_would_wait_is_given_up() {
+    fn a_read_that_would_wait_is_cancelled() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("file.db");
         let writer = Connection::open(&path).expect("opens");
@@ -139,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn after_a_read_that_stood_still_none_is_begun() {
+    fn after_a_slow_read_no_read_starts() {
         let mut connection = Connection::open_in_memory().expect("opens");
         let quick = Quick::default();
         let slow = quick.read(&mut connection, |_| {
             std::thread::sleep(SLOW * 2);
             Ok(())
         });
-        assert!(matches!(slow, Some(Ok(()))), "what was read counts");
+        assert!(matches!(slow, Some(Ok(()))), "the result is used");
         assert!(quick.read(&mut connection, |_| Ok(())).is_none());
     }
 }

@@ -1,10 +1,8 @@
-//! Saves what can be read of a damaged database into a new one.
+//! Repairs a damaged database: copies its readable content into a new one.
 //!
-//! Works on a copy. The log comes first: if all of it can be read, everything else
-//! follows from it. Else the rows are taken as they are, and where rows are missing
-//! too, what is left of the log is applied over them. The damaged files are kept
-//! under a dated name. Interrupted at any point, it begins anew or is finished by
-//! the next start; it never has more than its time.
+//! It works on a copy. If the complete log is readable, the rows are rebuilt from it. Otherwise the rows are copied, and if
+//! rows are missing too, the readable part of the log is applied to them. The damaged files are kept under a dated name.
+//! An interrupted repair is restarted or finished by the next start. The time is limited.
 
 use std::collections::HashMap;
 use std::fs;
@@ -22,39 +20,39 @@ use crate::error::Fault;
 use crate::record::Record;
 use crate::{Error, Salvage, upcast};
 
-/// How long reading a damaged file may take; what is not read by then counts as lost.
+/// The time limit for reading a damaged file. Everything that is not read by then is lost.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How many rows are read by one statement.
+/// The number of rows that one statement reads.
 const PAGE: usize = 500;
 
-/// How often one table may be unreadable somewhere before the rest is given up.
+/// The maximum number of unreadable places in a table. After that the rest is lost.
 const MAX_HOLES: u32 = 10_000;
 
-/// What a SQLite file begins with.
+/// The size of the header of a SQLite file.
 const HEADER_BYTES: usize = 100;
 
-/// The size of a page; ours have always had this one.
+/// The page size of all databases of this program.
 const PAGE_BYTES: u64 = 4096;
 
-/// The greatest row number that is looked for behind a hole.
+/// The greatest row id that is searched after an unreadable place.
 const MAX_ROWID: i64 = 1 << 40;
 
-/// The tables, in the order in which they refer to each other.
+/// The tables, in the order of their references.
 const TABLES: [&str; 8] =
     ["project", "session", "message", "part", "permission_request", "todo", "event_sequence", "event"];
 
-/// Replaces a damaged database by a new one. Nobody else may be using it.
+/// Replaces a damaged database by a repaired one. Needs exclusive use.
 pub(super) fn run(path: &Path, now_ms: u64) -> Result<Salvage, Fault> {
     let broken = |error| Fault::Error(Error::unwritable(path, error));
-    damage::note(path);
+    damage::mark(path);
     let finished = beside(path, ".salvaged");
     let work = beside(path, ".salvage");
     let mut salvage = if finished.exists() {
-        // All but the last steps were done by an earlier start.
+        // An earlier start has done all but the last steps.
         Salvage::default()
     } else {
-        // Litter of an earlier try.
+        // Leftovers of an earlier attempt.
         drop(fs::remove_dir_all(&work));
         open::create_directories(&work).map_err(broken)?;
         let salvage = fill(path, &work)?;
@@ -67,11 +65,11 @@ pub(super) fn run(path: &Path, now_ms: u64) -> Result<Salvage, Fault> {
     }
     fs::rename(&finished, path).map_err(broken)?;
     drop(fs::remove_dir_all(&work));
-    damage::forget(path).map_err(broken)?;
+    damage::clear_mark(path).map_err(broken)?;
     Ok(salvage)
 }
 
-/// Gives the damaged files names that nobody overwrites.
+/// Keeps the damaged files under unused names.
 fn keep(path: &Path, now_ms: u64) -> std::io::Result<PathBuf> {
     let date = date(now_ms / 1000);
     let mut kept = beside(path, &format!(".damaged-{date}"));
@@ -110,7 +108,7 @@ fn date(seconds: u64) -> String {
     format!("{year:04}{month:02}{:02}-{hour:02}{minute:02}{second:02}", days + 1)
 }
 
-/// Makes `new.db` in the working folder.
+/// Creates `new.db` in the working directory.
 fn fill(path: &Path, work: &Path) -> Result<Salvage, Fault> {
     let deadline = Instant::now() + TIMEOUT;
     let mut new = open::fresh(&work.join("new.db"))?;
@@ -121,19 +119,19 @@ fn fill(path: &Path, work: &Path) -> Result<Salvage, Fault> {
         for table in TABLES {
             tables.insert(table, copy(&old, &transaction, table, deadline)?);
         }
-        let lost = |table| tables.get(table).is_none_or(|copied: &Copied| copied.holes > 0);
+        let lost = |table| tables.get(table).is_none_or(|copied: &CopyResult| copied.holes > 0);
         let log_is_whole = !lost("event") && !lost("event_sequence") && is_dense(&transaction)?;
         let rows_are_whole = !["session", "message", "part", "todo"].into_iter().any(lost);
-        adopt(&transaction)?;
+        insert_missing_parents(&transaction)?;
         if log_is_whole {
             transaction.execute("DELETE FROM session", [])?;
         }
-        // The columns were looked at, this was not.
+        // The columns were checked, the JSON was not.
         transaction.execute("UPDATE session SET data = NULL WHERE data IS NOT NULL", [])?;
         if log_is_whole || !rows_are_whole {
             project(&transaction)?;
         }
-        tidy(&transaction)?;
+        delete_orphans(&transaction)?;
         salvage = counts(&transaction)?;
         salvage.is_whole = log_is_whole;
         transaction.commit()?;
@@ -142,20 +140,20 @@ fn fill(path: &Path, work: &Path) -> Result<Salvage, Fault> {
     Ok(salvage)
 }
 
-/// A connection to a copy, as far mended as SQLite needs to read anything at all.
+/// A connection to a copy of the database, with a repaired header if SQLite needs it.
 fn readable(path: &Path, work: &Path) -> Result<Option<Connection>, Fault> {
     let broken = |error| Fault::Error(Error::unwritable(path, error));
     let fresh = fs::read(work.join("new.db")).map_err(broken)?;
-    for mended_bytes in [0, HEADER_BYTES, PAGE_BYTES as usize] {
-        let copied = work.join(format!("old-{mended_bytes}.db"));
+    for repaired_bytes in [0, HEADER_BYTES, PAGE_BYTES as usize] {
+        let copied = work.join(format!("old-{repaired_bytes}.db"));
         for ending in ["", "-wal"] {
             let from = beside(path, ending);
             if from.exists() {
                 fs::copy(&from, beside(&copied, ending)).map_err(broken)?;
             }
         }
-        if mended_bytes > 0 {
-            mend(&copied, &fresh[..mended_bytes.min(fresh.len())]).map_err(broken)?;
+        if repaired_bytes > 0 {
+            repair_header(&copied, &fresh[..repaired_bytes.min(fresh.len())]).map_err(broken)?;
         }
         if let Ok(old) = connect(&copied) {
             return Ok(Some(old));
@@ -165,23 +163,23 @@ fn readable(path: &Path, work: &Path) -> Result<Option<Connection>, Fault> {
     Ok(None)
 }
 
-/// Puts the beginning of a new database over that of a damaged one.
-fn mend(path: &Path, beginning: &[u8]) -> std::io::Result<()> {
+/// Overwrites the start of a damaged database with that of a new one.
+fn repair_header(path: &Path, header: &[u8]) -> std::io::Result<()> {
     let mut file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
     let length = file.metadata()?.len().max(PAGE_BYTES);
     file.set_len(length)?;
-    let mut beginning = beginning.to_owned();
-    // That it has a write-ahead log, and how many pages there are.
-    beginning[18..20].copy_from_slice(&[2, 2]);
+    let mut header = header.to_owned();
+    // The use of a write-ahead log, and the number of pages.
+    header[18..20].copy_from_slice(&[2, 2]);
     let pages = u32::try_from(length / PAGE_BYTES).unwrap_or(u32::MAX);
-    beginning[28..32].copy_from_slice(&pages.to_be_bytes());
-    file.write_all(&beginning)
+    header[28..32].copy_from_slice(&pages.to_be_bytes());
+    file.write_all(&header)
 }
 
 fn connect(path: &Path) -> Result<Connection, Fault> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
-    // Ours has at least the log or the sessions.
+    // A database of this program has at least the log or the sessions.
     let sql = "SELECT count(*) FROM sqlite_schema WHERE name IN ('event', 'session')";
     let found: i64 = connection.query_row(sql, [], |row| row.get(0))?;
     if found == 0 {
@@ -190,15 +188,15 @@ fn connect(path: &Path) -> Result<Connection, Fault> {
     Ok(connection)
 }
 
-/// What came of one table.
-struct Copied {
-    /// How often something could not be read.
+/// The result of copying a table.
+struct CopyResult {
+    /// The number of unreadable places.
     holes: u32,
 }
 
-/// Copies the rows that can be read, by their numbers, around what cannot.
-fn copy(old: &Connection, new: &Connection, table: &str, deadline: Instant) -> Result<Copied, Fault> {
-    let mut copied = Copied { holes: 0 };
+/// Copies the readable rows by row id, and skips unreadable places.
+fn copy(old: &Connection, new: &Connection, table: &str, deadline: Instant) -> Result<CopyResult, Fault> {
+    let mut copied = CopyResult { holes: 0 };
     let mut next = i64::MIN;
     loop {
         if Instant::now() > deadline || copied.holes > MAX_HOLES {
@@ -219,7 +217,7 @@ fn copy(old: &Connection, new: &Connection, table: &str, deadline: Instant) -> R
         }
         if is_broken {
             copied.holes += 1;
-            match behind(old, table, next) {
+            match next_readable(old, table, next) {
                 Some(rowid) => next = rowid,
                 None => return Ok(copied),
             }
@@ -231,11 +229,11 @@ fn copy(old: &Connection, new: &Connection, table: &str, deadline: Instant) -> R
 
 struct OldRow {
     rowid: i64,
-    /// Absent where a value is no text although it should be.
+    /// `None` if a value is not valid text.
     values: Option<Vec<(String, Value)>>,
 }
 
-/// The rows from a number on, and whether something was in the way.
+/// The rows from a row id on, and whether an unreadable place ended them.
 fn page(old: &Connection, table: &str, from: i64) -> (Vec<OldRow>, bool) {
     let mut found = Vec::new();
     let sql = format!("SELECT rowid AS rowid_, * FROM {table} WHERE rowid >= ?1 ORDER BY rowid LIMIT {PAGE}");
@@ -255,10 +253,10 @@ fn page(old: &Connection, table: &str, from: i64) -> (Vec<OldRow>, bool) {
     }
 }
 
-/// The lowest number behind a hole from which rows can be read again, as near as doubling finds it.
-fn behind(old: &Connection, table: &str, from: i64) -> Option<i64> {
+/// The next row id after an unreadable place, found by doubling and bisection.
+fn next_readable(old: &Connection, table: &str, from: i64) -> Option<i64> {
     let sql = format!("SELECT rowid FROM {table} WHERE rowid >= ?1 ORDER BY rowid LIMIT 1");
-    let look = |at: i64| -> Option<Option<i64>> {
+    let probe = |at: i64| -> Option<Option<i64>> {
         let mut statement = old.prepare_cached(&sql).ok()?;
         let mut rows = statement.query([at]).ok()?;
         match rows.next() {
@@ -274,23 +272,23 @@ fn behind(old: &Connection, table: &str, from: i64) -> Option<i64> {
         if at > MAX_ROWID {
             return None;
         }
-        if look(at).is_some() {
+        if probe(at).is_some() {
             break at;
         }
         (broken, step) = (at, step * 2);
     };
     while sound - broken > 1 {
         let middle = broken + (sound - broken) / 2;
-        if look(middle).is_some() {
+        if probe(middle).is_some() {
             sound = middle;
         } else {
             broken = middle;
         }
     }
-    look(sound).flatten()
+    probe(sound).flatten()
 }
 
-/// Whether a row can be read back as what it is.
+/// Whether the values of a row are valid.
 fn is_sound(table: &str, values: &[(String, Value)]) -> bool {
     let text = |name: &str| {
         values.iter().find(|(of, _)| of == name).and_then(|(_, value)| match value {
@@ -326,12 +324,12 @@ fn is_sound(table: &str, values: &[(String, Value)]) -> bool {
     }
 }
 
-/// Whether the new table took the row.
+/// Inserts a row. Returns whether it was accepted.
 fn insert(new: &Connection, table: &str, values: &[(String, Value)]) -> Result<bool, Fault> {
     let names: Vec<_> = values.iter().map(|(name, _)| name.as_str()).collect();
     let places = vec!["?"; values.len()].join(", ");
     let sql = format!("INSERT OR IGNORE INTO {table} ({}) VALUES ({places})", names.join(", "));
-    // Columns that no schema of ours has come from damage, and so does a violated constraint.
+    // Unknown columns and violated constraints are results of damage.
     let Ok(mut statement) = new.prepare_cached(&sql) else { return Ok(false) };
     match statement.execute(params_from_iter(values.iter().map(|(_, value)| value))) {
         Ok(changed) => Ok(changed > 0),
@@ -342,15 +340,15 @@ fn insert(new: &Connection, table: &str, values: &[(String, Value)]) -> Result<b
     }
 }
 
-/// Whether every session's events are there from the first to the last.
+/// Whether the events of every session are complete.
 fn is_dense(new: &Connection) -> Result<bool, Fault> {
     let sql = "SELECT (SELECT total(seq + 1) FROM event_sequence) = (SELECT count(*) FROM event)
         AND NOT EXISTS (SELECT 1 FROM event WHERE aggregate_id NOT IN (SELECT aggregate_id FROM event_sequence))";
     Ok(new.query_row(sql, [], |row| row.get(0))?)
 }
 
-/// Makes the rows that others refer to and that are lost.
-fn adopt(new: &Connection) -> Result<(), Fault> {
+/// Inserts lost rows that other rows refer to.
+fn insert_missing_parents(new: &Connection) -> Result<(), Fault> {
     new.execute_batch(
         "INSERT OR IGNORE INTO project (id, worktree, time_created, time_updated, sandboxes)
              SELECT project_id, directory, time_created, time_updated, '[]' FROM session;
@@ -366,7 +364,7 @@ fn adopt(new: &Connection) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Applies the log; what no longer fits is left out.
+/// Applies the log and skips events that fail.
 fn project(new: &Connection) -> Result<(), Fault> {
     let mut position = 0;
     loop {
@@ -376,7 +374,7 @@ fn project(new: &Connection) -> Result<(), Fault> {
         for envelope in &page {
             new.execute_batch("SAVEPOINT event")?;
             let applied = Record::new(&envelope.event).map_err(Fault::Error).and_then(|record| {
-                apply::project_event(new, &envelope.event, (envelope.seq, envelope.time), &record)
+                apply::project_event(new, &envelope.event, envelope.seq, envelope.time, &record)
             });
             if applied.is_err() {
                 new.execute_batch("ROLLBACK TO event")?;
@@ -386,8 +384,8 @@ fn project(new: &Connection) -> Result<(), Fault> {
     }
 }
 
-/// Removes what hangs in the air.
-fn tidy(new: &Connection) -> Result<(), Fault> {
+/// Removes rows whose parents are missing.
+fn delete_orphans(new: &Connection) -> Result<(), Fault> {
     new.execute_batch(
         "DELETE FROM message WHERE session_id NOT IN (SELECT id FROM session);
          DELETE FROM part WHERE message_id NOT IN (SELECT id FROM message);
@@ -418,7 +416,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_date_is_what_the_calendar_says() {
+    fn a_date_is_computed_from_seconds() {
         for (seconds, expected) in [
             (0, "19700101-000000"),
             (951_782_399, "20000228-235959"),

@@ -1,7 +1,7 @@
-//! What a transaction knows of the sessions that it writes to.
+//! A cache of the sessions that a transaction writes to.
 //!
-//! Nobody else writes while it lasts, so what it has read once holds until its end: each
-//! session's counter is read once and written once, however many events it gets.
+//! No other process writes during a transaction, so each session's counter is read once and written once, for any number
+//! of events.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,20 +11,20 @@ use rusqlite::{Connection, params};
 
 use super::apply::number;
 use super::draft;
-use super::lease::{self, Standing};
+use super::lease::{self, SequenceRow};
 use crate::error::Fault;
 
-/// A part of one transaction that is kept or undone as a whole.
+/// A part of a transaction that is committed or rolled back as a whole.
 pub(super) struct Scope<'a> {
     pub(super) connection: &'a Connection,
-    sessions: HashMap<SessionId, Counted>,
-    /// Whether any part has a draft; absent until somebody asks.
+    sessions: HashMap<SessionId, Counter>,
+    /// Whether any part has a draft; `None` until it is first needed.
     pub(super) has_drafts: Option<bool>,
 }
 
-/// A session's counter; absent before its first event.
-struct Counted {
-    standing: Option<Standing>,
+/// A session's counter.
+struct Counter {
+    sequence: Option<SequenceRow>,
     is_written: bool,
 }
 
@@ -33,54 +33,54 @@ impl<'a> Scope<'a> {
         Self { connection, sessions: HashMap::new(), has_drafts: None }
     }
 
-    /// How far a session has come, and who has it.
-    pub(super) fn standing(&mut self, session: &SessionId) -> Result<Option<&Standing>, Fault> {
-        Ok(self.counted(session)?.standing.as_ref())
+    /// The counter and the owner of a session; `None` before its first event.
+    pub(super) fn sequence(&mut self, session: &SessionId) -> Result<Option<&SequenceRow>, Fault> {
+        Ok(self.counter(session)?.sequence.as_ref())
     }
 
-    /// The place of a session's next event.
+    /// The `seq` of a session's next event.
     pub(super) fn next_seq(&mut self, session: &SessionId) -> Result<u64, Fault> {
         let connection = self.connection;
-        let counted = self.counted(session)?;
-        if let Some(standing) = &mut counted.standing {
-            standing.seq += 1;
-            counted.is_written = false;
-            return Ok(standing.seq);
+        let counter = self.counter(session)?;
+        if let Some(sequence) = &mut counter.sequence {
+            sequence.seq += 1;
+            counter.is_written = false;
+            return Ok(sequence.seq);
         }
-        // Its events refer to it, so the row comes before them.
+        // The row must exist before the events that refer to it.
         connection
             .prepare_cached("INSERT INTO event_sequence (aggregate_id, seq) VALUES (?1, 0)")?
             .execute([session.as_str()])?;
-        counted.standing = Some(Standing::first());
+        counter.sequence = Some(SequenceRow::first());
         Ok(0)
     }
 
     /// Whether any part has a draft.
     pub(super) fn has_drafts(&mut self) -> Result<bool, Fault> {
         match self.has_drafts {
-            Some(known) => Ok(known),
+            Some(has_drafts) => Ok(has_drafts),
             None => Ok(*self.has_drafts.insert(draft::any(self.connection)?)),
         }
     }
 
-    /// Writes the counters down. Comes before the end of what is kept.
+    /// Writes the counters. Must be called before the commit.
     pub(super) fn finish(self) -> Result<(), Fault> {
         let sql = "UPDATE event_sequence SET seq = ?2 WHERE aggregate_id = ?1";
-        for (session, counted) in &self.sessions {
-            if let Counted { standing: Some(standing), is_written: false } = counted {
-                let written = params![session.as_str(), number(standing.seq)];
+        for (session, counter) in &self.sessions {
+            if let Counter { sequence: Some(sequence), is_written: false } = counter {
+                let written = params![session.as_str(), number(sequence.seq)];
                 self.connection.prepare_cached(sql)?.execute(written)?;
             }
         }
         Ok(())
     }
 
-    fn counted(&mut self, session: &SessionId) -> Result<&mut Counted, Fault> {
+    fn counter(&mut self, session: &SessionId) -> Result<&mut Counter, Fault> {
         match self.sessions.entry(session.clone()) {
             Entry::Occupied(found) => Ok(found.into_mut()),
-            Entry::Vacant(place) => {
-                let standing = lease::standing(self.connection, session)?;
-                Ok(place.insert(Counted { standing, is_written: true }))
+            Entry::Vacant(entry) => {
+                let sequence = lease::sequence(self.connection, session)?;
+                Ok(entry.insert(Counter { sequence, is_written: true }))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Sessions as rows: one column a field, so that lists can be filtered and sorted, and one with it all.
+//! The rows of sessions: a column for each field, to filter and sort lists, and one with the whole JSON.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ const UPSERT: &str = "INSERT INTO session (
     time_compacting = excluded.time_compacting, time_archived = excluded.time_archived,
     data = excluded.data";
 
-/// Writes a session's row; its project has to be known.
+/// Writes a session's row. Its project must exist.
 pub(super) fn upsert(connection: &Connection, info: &Session, record: &Record) -> Result<(), Fault> {
     if !project_exists(connection, info.project_id.as_str())? {
         return Err(unknown("project", &info.project_id).into());
@@ -101,14 +101,14 @@ pub(super) fn session(connection: &Connection, id: &SessionId) -> Result<Option<
     Ok(fetch(connection, &sql, [id.as_str()], read)?.pop())
 }
 
-/// The sessions that a filter lets through, most recently updated first.
+/// The sessions that match a filter, most recently updated first.
 pub(super) fn sessions(connection: &Connection, filter: &SessionFilter) -> Result<Vec<Session>, Fault> {
     let (condition, values) = condition(filter);
     let sql = format!("SELECT {COLUMNS} FROM session WHERE {condition}");
     fetch(connection, &sql, params_from_iter(values), read)
 }
 
-/// [`sessions`] as clients receive them.
+/// [`sessions`] as the JSON that clients receive.
 pub(super) fn sessions_json(
     connection: &Connection,
     spare: &Arc<Spare>,
@@ -139,40 +139,39 @@ pub(super) fn sessions_json(
     Ok(crate::Json::new(json, spare))
 }
 
-/// What a filter says in SQL, with its order and its limit.
+/// The SQL condition of a filter, with order and limit.
 fn condition(filter: &SessionFilter) -> (String, Vec<Box<dyn ToSql>>) {
     let mut conditions = vec!["true"];
     let mut values: Vec<Box<dyn ToSql>> = Vec::new();
     if filter.roots {
         conditions.push("parent_id IS NULL");
     }
-    let mut demand = |condition, value: Box<dyn ToSql>| {
+    let mut require = |condition, value: Box<dyn ToSql>| {
         conditions.push(condition);
         values.push(value);
     };
     if let Some(directory) = &filter.directory {
-        demand("directory = ?", Box::new(directory.clone()));
+        require("directory = ?", Box::new(directory.clone()));
     }
     if let Some(project) = &filter.project {
-        demand("project_id = ?", Box::new(project.to_string()));
+        require("project_id = ?", Box::new(project.to_string()));
     }
     if let Some(parent) = &filter.parent {
-        demand("parent_id = ?", Box::new(parent.to_string()));
+        require("parent_id = ?", Box::new(parent.to_string()));
     }
     if let Some(search) = &filter.search {
         // Unlike a LIKE pattern, this has no special characters and no length limit.
-        demand("instr(lower(title), lower(?)) > 0", Box::new(search.clone()));
+        require("instr(lower(title), lower(?)) > 0", Box::new(search.clone()));
     }
     if let Some(start) = filter.start {
-        demand("time_updated >= ?", Box::new(number(start)));
+        require("time_updated >= ?", Box::new(number(start)));
     }
     let limit = filter.limit.unwrap_or(MAX_SESSIONS).min(MAX_SESSIONS);
     values.push(Box::new(number(limit as u64)));
     (format!("{} ORDER BY time_updated DESC, id LIMIT ?", conditions.join(" AND ")), values)
 }
 
-/// Reads a row of [`COLUMNS`], by their places: a list has many rows, and looking for each column
-/// by its name would take longer than everything else.
+/// Reads a row of [`COLUMNS`] by index, because looking up each column by name would dominate the time of long lists.
 fn read(row: &Row<'_>) -> Result<Session, Fault> {
     let mut row = Fields { row, next: 0 };
     let id: String = row.get()?;
@@ -230,7 +229,7 @@ fn read(row: &Row<'_>) -> Result<Session, Fault> {
     })
 }
 
-/// The fields of a row from left to right.
+/// Reads the fields of a row from left to right.
 struct Fields<'a> {
     row: &'a Row<'a>,
     next: usize,
@@ -250,7 +249,7 @@ impl Fields<'_> {
         Ok(self.get::<Option<i64>>()?.map(i64::unsigned_abs))
     }
 
-    /// A value that is kept as JSON, of the session with this id.
+    /// A value that is stored as JSON, of the session with an id.
     fn parse<T: DeserializeOwned>(&mut self, id: &str) -> Result<Option<T>, Fault> {
         self.next += 1;
         let text = self.row.get_ref(self.next - 1)?.as_str_or_null().map_err(rusqlite::Error::from)?;

@@ -1,4 +1,4 @@
-//! Takes over events of another store, and tells it those of this one.
+//! Stores events of another store, and lists this store's events for another one.
 
 use std::collections::HashMap;
 
@@ -14,13 +14,13 @@ use crate::record::Record;
 use crate::sync::{Incoming, Logged};
 use crate::{Error, upcast};
 
-/// How many events one answer tells.
+/// The maximum number of events in one response.
 const MAX_EVENTS: usize = 50_000;
 
-/// How large the events of one answer are together; one alone may be larger.
+/// The size of the events in one response. A single event may be larger.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Stores what is not known yet. What is known is skipped; a gap is refused.
+/// Stores new events. Known events are skipped; a gap is an error.
 pub(super) fn replay(
     scope: &mut Scope<'_>,
     events: &[Incoming],
@@ -33,10 +33,12 @@ pub(super) fn replay(
         let session = event.session_id().clone();
         let invalid = |reason: String| Error::Invalid { event: event.name(), reason };
         if session.as_str() != foreign.aggregate_id {
-            return Err(invalid(format!("it is of `{session}`, not of `{}`", foreign.aggregate_id)).into());
+            return Err(
+                invalid(format!("it belongs to `{session}`, not to `{}`", foreign.aggregate_id)).into()
+            );
         }
         let id = EventId::parse(&foreign.id).map_err(|error| invalid(error.to_string()))?;
-        // Known or not, the events themselves have to be in order.
+        // The order is checked for known events too.
         if let Some((of, seq)) = &before
             && *of == foreign.aggregate_id
             && foreign.seq != seq + 1
@@ -44,22 +46,22 @@ pub(super) fn replay(
             return Err(gap(foreign, seq + 1).into());
         }
         before = Some((foreign.aggregate_id.clone(), foreign.seq));
-        let next = scope.standing(&session)?.map_or(0, |standing| standing.seq + 1);
+        let next = scope.sequence(&session)?.map_or(0, |sequence| sequence.seq + 1);
         if foreign.seq < next {
             continue;
         }
         if foreign.seq > next {
             return Err(gap(foreign, next).into());
         }
-        let taken =
+        let is_used =
             scope.connection.prepare_cached("SELECT 1 FROM event WHERE id = ?1")?.exists([id.as_str()])?;
-        if taken {
+        if is_used {
             return Err(Error::Taken { kind: "event", id: id.to_string() }.into());
         }
         let record = Record::new(&event)?;
         let bytes = record.len_bytes();
-        let place = apply::store(scope, (id, time), &event, &record)?;
-        stored.push((place.holds(event), bytes));
+        let header = apply::store(scope, id, time, &event, &record)?;
+        stored.push((header.with_event(event), bytes));
     }
     Ok(stored)
 }
@@ -68,7 +70,7 @@ fn gap(foreign: &Incoming, expected: u64) -> Error {
     Error::Gap { id: foreign.aggregate_id.clone(), expected, found: foreign.seq }
 }
 
-/// The events behind those that the other store has, in the order of the log.
+/// The events after those that the other store has, in the order of the log.
 pub(super) fn history(connection: &Connection, known: &HashMap<String, u64>) -> Result<Vec<Logged>, Fault> {
     let mut statement = connection.prepare_cached(
         "SELECT id, aggregate_id, seq, type, data FROM event WHERE position > ?1 ORDER BY position",
@@ -83,7 +85,7 @@ pub(super) fn history(connection: &Connection, known: &HashMap<String, u64>) -> 
         }
         let kind = query::text(row, "type")?;
         let data = query::text(row, "data")?;
-        // Other stores get today's shapes.
+        // Other stores get the current schema.
         let event = upcast::decode(kind, data)?;
         let record = Record::new(&event)?;
         let json = String::from_utf8_lossy(record.properties()).into_owned();

@@ -1,9 +1,9 @@
-//! Notices what other processes append to the same file, and that they want a session stopped.
+//! Detects events and stop requests of other processes.
 //!
-//! While somebody reads the feed or holds a session, one thread asks the file whether anything was
-//! committed, which reads one counter in shared memory. It asks when the system says that the
-//! write-ahead log was written to; where the system cannot say so, every few milliseconds, and less
-//! often when nothing was for a while. With nobody to tell it sleeps; it never writes.
+//! While the feed has a reader or a session is leased, one thread checks the file for commits, which reads one counter in
+//! shared memory. It checks when the system reports a write to the write-ahead log. If the system cannot report that, it
+//! checks every few milliseconds, and less often when nothing happens. Without readers and leases it sleeps. It never
+//! writes.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,16 +19,16 @@ use crate::error::Fault;
 use crate::feed::Feed;
 use crate::node::Node;
 
-/// How long after another process's commit the feed hears of it, at most, while there is work here or elsewhere.
+/// The interval of checks during activity, and the longest delay of another process's events.
 const POLL: Duration = Duration::from_millis(50);
-/// The same where nothing has happened for [`CALM_AFTER`] and nobody says when something does.
+/// The interval without activity for [`CALM_AFTER`], if the system does not report writes.
 const CALM_POLL: Duration = Duration::from_millis(250);
-/// How long a file that is watched is not looked at, should the system say nothing.
+/// The interval of checks if the system reports writes but stays silent.
 const WATCHED_POLL: Duration = Duration::from_secs(10);
-/// How long nothing is committed until it is looked less often.
+/// The time without commits after which checks are less frequent.
 const CALM_AFTER: Duration = Duration::from_secs(2);
 
-/// How long the file is left alone after it could not be read.
+/// The pause after a failed read.
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) struct Tail {
@@ -42,7 +42,7 @@ pub(super) struct Tail {
 
 struct Watched {
     connection: Connection,
-    /// Differs from the file's when somebody has committed since.
+    /// Differs from the file's version if another process has committed since.
     version: Option<i64>,
 }
 
@@ -58,9 +58,9 @@ impl Tail {
         }
     }
 
-    /// Tells the feed how far the log goes, and whoever is to stop that they are; whether anything was committed.
+    /// Announces new events to the feed and delivers stop requests. Returns whether anything was committed.
     pub(super) fn look(&self) -> Result<bool, Fault> {
-        // A failure below leaves nothing behind, so a poisoned place is an empty one.
+        // A failure below leaves `None`, so a poisoned value is consistent.
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let mut watched = match file.take() {
             Some(watched) => watched,
@@ -70,20 +70,20 @@ impl Tail {
             watched.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
         let is_new = watched.version != Some(version);
         if is_new {
-            self.feed.reaches(query::last_position(&watched.connection)?);
-            lease::tell_stopped(&watched.connection, &self.node)?;
+            self.feed.advance_to(query::last_position(&watched.connection)?);
+            lease::deliver_stop_requests(&watched.connection, &self.node)?;
             watched.version = Some(version);
         }
         *file = Some(watched);
         Ok(is_new)
     }
 
-    /// Starts the thread, once; it ends with the feed.
+    /// Starts the thread once. It ends with the feed.
     pub(super) fn start(self: &Arc<Self>) -> Option<JoinHandle<()>> {
         if self.is_started.swap(true, Ordering::Relaxed) {
             return None;
         }
-        // Before the thread, so that whoever ends it finds it.
+        // Before the thread starts, so that `wake` finds it.
         self.watch.get_or_init(|| Watch::of(&self.path));
         let tail = Arc::clone(self);
         let run = move || tail.follow();
@@ -95,22 +95,21 @@ impl Tail {
         thread.ok()
     }
 
-    /// Wakes the thread, once the feed has ended.
+    /// Wakes the thread after the feed has ended.
     pub(super) fn wake(&self) {
         if let Some(Some(watch)) = self.watch.get() {
             watch.stop();
         }
     }
 
-    /// Looks until the feed ends.
+    /// Checks until the feed ends.
     fn follow(&self) {
         let mut watch = self.watch.get().and_then(Option::as_ref);
-        let (mut calm, mut was_told, mut silences) = (Duration::ZERO, true, 0);
+        let (mut calm, mut was_reported, mut silences) = (Duration::ZERO, true, 0);
         while self.feed.wait_until_needed() {
             let looked = self.look();
-            if !was_told && matches!(looked, Ok(true)) {
-                // It was written to and the system kept silent: some file systems do. Once it may have been a moment's
-                // difference.
+            if !was_reported && matches!(looked, Ok(true)) {
+                // A write was not reported, which happens on some file systems. A single miss may be a race.
                 silences += 1;
                 if silences > 1 {
                     watch = None;
@@ -126,10 +125,10 @@ impl Tail {
                 (Ok(_), None) if calm < CALM_AFTER => POLL,
                 (Ok(_), None) => CALM_POLL,
             };
-            // However often it is written to, it is not looked at more often.
+            // Limits the frequency of checks during many writes.
             self.feed.wait_for_end(pause);
             calm = calm.saturating_add(pause);
-            was_told = match watch {
+            was_reported = match watch {
                 Some(watch) => watch.wait(WATCHED_POLL),
                 None => true,
             };

@@ -1,23 +1,23 @@
-//! Waits until the system says that a store's write-ahead log was written to.
+//! Waits until the system reports a write to a store's write-ahead log.
 
 use std::path::Path;
 use std::time::Duration;
 
-/// A watched write-ahead log, where the system offers such a thing.
+/// A watched write-ahead log, if the system supports it.
 pub(super) struct Watch(system::Watch);
 
 impl Watch {
-    /// Begins to watch the write-ahead log of a database; none if that cannot be done.
+    /// Watches the write-ahead log of a database. `None` if that is not supported.
     pub(super) fn of(database: &Path) -> Option<Self> {
         system::Watch::of(database).map(Self)
     }
 
-    /// Waits until it was written to, by whatever process; false when nothing was said in that time.
+    /// Waits for a write by any process. Returns false if none was reported in time.
     pub(super) fn wait(&self, most: Duration) -> bool {
         self.0.wait(most)
     }
 
-    /// Ends the waiting, now and from now on.
+    /// Ends this and all later waits.
     pub(super) fn stop(&self) {
         self.0.stop();
     }
@@ -35,22 +35,22 @@ mod system {
     use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 
     pub(super) struct Watch {
-        told: Inotify,
+        events: Inotify,
         stopped: EventFd,
-        /// The log's name: it may come and go, its directory does not.
+        /// The log's name. The directory is watched, because the log may be deleted and created.
         name: OsString,
     }
 
     impl Watch {
         pub(super) fn of(database: &Path) -> Option<Self> {
-            // SQLite puts the log beside the file, not beside a link to it.
+            // SQLite puts the log next to the file, not next to a link to it.
             let database = database.canonicalize().ok()?;
             let mut name = database.file_name()?.to_owned();
             name.push("-wal");
-            let told = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).ok()?;
-            told.add_watch(database.parent()?, AddWatchFlags::IN_MODIFY).ok()?;
+            let events = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).ok()?;
+            events.add_watch(database.parent()?, AddWatchFlags::IN_MODIFY).ok()?;
             let stopped = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).ok()?;
-            Some(Self { told, stopped, name })
+            Some(Self { events, stopped, name })
         }
 
         pub(super) fn wait(&self, most: Duration) -> bool {
@@ -61,37 +61,37 @@ mod system {
                     return false;
                 }
                 let mut both = [
-                    PollFd::new(self.told.as_fd(), PollFlags::POLLIN),
+                    PollFd::new(self.events.as_fd(), PollFlags::POLLIN),
                     PollFd::new(self.stopped.as_fd(), PollFlags::POLLIN),
                 ];
                 let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
                 match poll(&mut both, timeout) {
                     Ok(_) => {}
-                    // A signal came in between.
+                    // Interrupted by a signal.
                     Err(nix::Error::EINTR) => continue,
                     Err(_) => return false,
                 }
-                if both[1].any() == Some(true) || self.is_told() {
+                if both[1].any() == Some(true) || self.has_event() {
                     return true;
                 }
             }
         }
 
         pub(super) fn stop(&self) {
-            // It only fails once it has been said very often.
+            // It only fails after very many calls.
             let _: nix::Result<usize> = self.stopped.write(1);
         }
 
-        /// Takes what the system has said; whether it was about the log.
-        fn is_told(&self) -> bool {
-            let mut is_told = false;
-            // Ends with an error when nothing is left.
-            while let Ok(events) = self.told.read_events() {
-                // One without a name says that some were dropped.
-                is_told |=
+        /// Reads the reported events. Returns whether one was about the log.
+        fn has_event(&self) -> bool {
+            let mut has_event = false;
+            // Returns an error when there are no more events.
+            while let Ok(events) = self.events.read_events() {
+                // An event without a name means that others were lost.
+                has_event |=
                     events.iter().any(|event| event.name.as_ref().is_none_or(|name| *name == self.name));
             }
-            is_told
+            has_event
         }
     }
 }
@@ -101,7 +101,7 @@ mod system {
     use std::path::Path;
     use std::time::Duration;
 
-    /// There is none.
+    /// Not supported on this system.
     pub(super) enum Watch {}
 
     impl Watch {

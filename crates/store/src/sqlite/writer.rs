@@ -1,9 +1,8 @@
-//! The thread that writes.
+//! The writing thread.
 //!
-//! It takes whatever appends are waiting into one transaction, because the commit
-//! is the expensive part. If one of them is refused, nothing of the group was stored,
-//! and it is begun anew with each append as a savepoint of its own, so that a bad one
-//! takes nobody with it. Only after the commit are events published and callers answered.
+//! It stores all queued appends in one transaction, because the commit is the expensive part. If one of them fails, the
+//! transaction is rolled back and repeated with a savepoint for each append, so that the others succeed. Events are
+//! published and callers answered after the commit.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use codewright_proto::{Envelope, Event, Part};
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-use super::apply::Place;
+use super::apply::EventHeader;
 use super::scope::Scope;
 use super::{apply, draft, lease, sync};
 use crate::error::Fault;
@@ -22,49 +21,49 @@ use crate::record::Record;
 use crate::sync::Incoming;
 use crate::{Condition, Error, Stamps};
 
-/// How many appends share a transaction.
+/// The maximum number of appends in a transaction.
 const MAX_GROUP: usize = 128;
 
-/// How large the appends that share a transaction may be together, as JSON; one alone may be larger.
+/// The maximum size of the appends in a transaction, as JSON. A single append may be larger.
 const MAX_GROUP_BYTES: usize = 8 * 1024 * 1024;
 
-/// How large the write-ahead log may be that is left for the next start.
+/// The largest write-ahead log that is left for the next start.
 const LEFT_LOG_BYTES: u64 = 1024 * 1024;
 
-/// What the writer is asked to do.
+/// A request to the writer.
 pub(super) enum Command {
     Append(Append),
     Run(Box<dyn FnOnce(&mut Connection) + Send>),
-    /// There are leases to let go, which happens before every command.
-    LetGo,
+    /// Wakes the writer, which releases abandoned leases before every command.
+    ReleaseAbandoned,
     Close(oneshot::Sender<Result<(), Error>>),
 }
 
-/// What is stored at once, or not at all.
+/// A write that succeeds or fails as a whole.
 pub(super) struct Append {
     pub(super) work: Work,
-    /// What has to hold in the moment it is stored.
+    /// The condition, checked in the transaction.
     pub(super) condition: Condition,
     pub(super) bytes: usize,
     pub(super) reply: oneshot::Sender<Answer>,
-    /// Its share of what may wait, given back when it is done.
+    /// Its share of the queue's size limit.
     pub(super) room: OwnedSemaphorePermit,
 }
 
-/// What an append stores.
+/// The content of an append.
 pub(super) enum Work {
     /// Events, in this order.
     Events(Vec<(Event, Record)>),
-    /// The latest value of a part that is still growing.
+    /// The draft of a growing part.
     Draft(Box<(Part, Record)>),
-    /// Events of another store, as far as they are new.
+    /// Events of another store; known ones are skipped.
     Incoming(Vec<Incoming>),
 }
 
 type Answer = Result<Vec<Arc<Envelope>>, Error>;
 
-/// Envelopes with the size of their JSON, as the feed takes them.
-type Weighed = Vec<(Arc<Envelope>, usize)>;
+/// Envelopes with the size of their JSON, for the feed.
+type SizedEnvelopes = Vec<(Arc<Envelope>, usize)>;
 
 pub(super) struct Writer {
     pub(super) path: PathBuf,
@@ -76,12 +75,12 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Works until it is closed or nobody can ask any more.
+    /// Runs until it is closed or all senders are dropped.
     pub(super) fn run(mut self) {
         let mut held = None;
         let mut closing = None;
         while let Some(command) = held.take().or_else(|| self.received.blocking_recv()) {
-            self.let_go();
+            self.release_abandoned();
             match command {
                 Command::Append(append) => {
                     let mut group = vec![append];
@@ -89,32 +88,32 @@ impl Writer {
                     self.commit(group);
                 }
                 Command::Run(run) => run(&mut self.connection),
-                Command::LetGo => {}
+                Command::ReleaseAbandoned => {}
                 Command::Close(reply) => {
-                    // What was sent before is still received; then the channel ends.
+                    // Queued commands are still received, then the channel ends.
                     self.received.close();
                     closing = Some(reply);
                 }
             }
         }
-        self.let_go();
+        self.release_abandoned();
         let (path, connection) = (self.path, self.connection);
         let closed = finish(connection, &path).map_err(|fault| fault.at(&path));
         if let Some(reply) = closing {
-            // Whoever closed may have stopped waiting.
+            // The caller may have stopped waiting.
             drop(reply.send(closed));
         }
     }
 
-    /// Lets go of the leases that were dropped.
-    fn let_go(&mut self) {
+    /// Releases the leases that were dropped.
+    fn release_abandoned(&mut self) {
         let abandoned = self.node.take_abandoned();
         if !abandoned.is_empty() && lease::release_abandoned(&mut self.connection, &abandoned).is_err() {
             self.node.put_back(abandoned);
         }
     }
 
-    /// Takes the appends that are waiting; returns what came instead of the next one.
+    /// Adds the queued appends to a group. Returns the first other command.
     fn gather(&mut self, group: &mut Vec<Append>) -> Option<Command> {
         let mut bytes = group.iter().map(|append| append.bytes).sum::<usize>();
         while group.len() < MAX_GROUP && bytes < MAX_GROUP_BYTES {
@@ -149,27 +148,27 @@ impl Writer {
         }
     }
 
-    /// Stores each append or says why not; fails as a whole if the transaction does.
+    /// Stores each append or returns its error. Fails if the transaction fails.
     fn transact(&mut self, group: &[Append]) -> Result<Vec<Result<Stored, Error>>, Fault> {
         match self.together(group)? {
             Ok(stored) => Ok(stored.into_iter().map(Ok).collect()),
-            Err(refusal) if group.len() == 1 => Ok(vec![Err(refusal.at(&self.path))]),
-            // A bad one takes nobody with it.
+            Err(fault) if group.len() == 1 => Ok(vec![Err(fault.at(&self.path))]),
+            // The others must not fail with it.
             Err(_) => self.one_by_one(group),
         }
     }
 
-    /// Stores all appends, or none if one of them is refused.
+    /// Stores all appends, or none if one of them fails.
     fn together(&mut self, group: &[Append]) -> Result<Result<Vec<Stored>, Fault>, Fault> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut scope = Scope::new(&transaction);
         let mut stored = Vec::with_capacity(group.len());
         for append in group {
-            match store(&mut scope, append, (&self.node, &self.stamps)) {
+            match store(&mut scope, append, &self.node, &self.stamps) {
                 Ok(outcome) => stored.push(outcome),
                 // A full disk ends the whole transaction, and every append of it with it.
                 Err(fault) if transaction.is_autocommit() => return Err(fault),
-                Err(refusal) => return Ok(Err(refusal)),
+                Err(fault) => return Ok(Err(fault)),
             }
         }
         scope.finish()?;
@@ -177,14 +176,14 @@ impl Writer {
         Ok(Ok(stored))
     }
 
-    /// Stores each append under a savepoint of its own, or says why not.
+    /// Stores each append in its own savepoint, or returns its error.
     fn one_by_one(&mut self, group: &[Append]) -> Result<Vec<Result<Stored, Error>>, Fault> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut outcomes = Vec::with_capacity(group.len());
         for append in group {
             execute(&transaction, "SAVEPOINT append")?;
             let mut scope = Scope::new(&transaction);
-            let outcome = store(&mut scope, append, (&self.node, &self.stamps))
+            let outcome = store(&mut scope, append, &self.node, &self.stamps)
                 .and_then(|stored| scope.finish().map(|()| stored));
             if transaction.is_autocommit() {
                 return Err(outcome.err().unwrap_or(Fault::Error(Error::Closed)));
@@ -205,51 +204,51 @@ fn execute(connection: &Connection, sql: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What an append has stored.
+/// The result of an append.
 enum Stored {
-    /// Where its own events stand.
-    Places(Vec<Place>),
-    /// Those of another store's events that were new.
+    /// The headers of its events.
+    Headers(Vec<EventHeader>),
+    /// The new events of another store.
     Envelopes(Vec<(Envelope, usize)>),
 }
 
 impl Stored {
-    /// What is published, given what was asked for.
-    fn of(self, work: Work) -> Weighed {
+    /// The envelopes to publish.
+    fn of(self, work: Work) -> SizedEnvelopes {
         match (self, work) {
-            (Self::Places(places), Work::Events(records)) => places
+            (Self::Headers(headers), Work::Events(records)) => headers
                 .into_iter()
                 .zip(records)
-                .map(|(place, (event, record))| (Arc::new(place.holds(event)), record.len_bytes()))
+                .map(|(header, (event, record))| (Arc::new(header.with_event(event)), record.len_bytes()))
                 .collect(),
             (Self::Envelopes(envelopes), _) => {
                 envelopes.into_iter().map(|(envelope, bytes)| (Arc::new(envelope), bytes)).collect()
             }
-            (Self::Places(_), Work::Draft(_) | Work::Incoming(_)) => Vec::new(),
+            (Self::Headers(_), Work::Draft(_) | Work::Incoming(_)) => Vec::new(),
         }
     }
 }
 
-fn store(scope: &mut Scope<'_>, append: &Append, (node, stamps): (&Node, &Stamps)) -> Result<Stored, Fault> {
-    lease::demand(scope, node, &append.condition)?;
+fn store(scope: &mut Scope<'_>, append: &Append, node: &Node, stamps: &Stamps) -> Result<Stored, Fault> {
+    lease::check_condition(scope, node, &append.condition)?;
     let time = stamps.clock.now_ms();
     match &append.work {
         Work::Events(records) => {
             let store = |(event, record): &(Event, Record)| {
-                apply::store(scope, (stamps.ids.event(), time), event, record)
+                apply::store(scope, stamps.ids.event(), time, event, record)
             };
-            Ok(Stored::Places(records.iter().map(store).collect::<Result<_, _>>()?))
+            Ok(Stored::Headers(records.iter().map(store).collect::<Result<_, _>>()?))
         }
         Work::Incoming(events) => Ok(Stored::Envelopes(sync::replay(scope, events, time)?)),
         Work::Draft(draft) => {
             let (part, record) = draft.as_ref();
             draft::put(scope, part, time, record)?;
-            Ok(Stored::Places(Vec::new()))
+            Ok(Stored::Headers(Vec::new()))
         }
     }
 }
 
-/// Moves a log that has grown into the file, so that the next start does not have to read it.
+/// Moves a large log into the file, so that the next start does not have to read it.
 fn finish(connection: Connection, path: &Path) -> Result<(), Fault> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");

@@ -1,7 +1,6 @@
-//! What every backend promises, in one suite that each of them passes.
+//! The conformance tests that every backend must pass.
 //!
-//! A backend adds a line at the end, with a function that opens an empty store. Both
-//! live in this crate, so the suite is here and needs no feature to be reached.
+//! A backend adds a line at the end, with a function that opens an empty store.
 
 use std::collections::HashMap;
 
@@ -11,8 +10,8 @@ use serde_json::json;
 
 use crate::support::*;
 
-/// Everything a client could see of a store.
-async fn seen(store: &Store) -> String {
+/// Everything that a client can read from a store.
+async fn visible_state(store: &Store) -> String {
     let mut seen = String::new();
     let listed = store.sessions_json(Default::default()).await.expect("readable");
     assert_eq!(parsed(&listed), to_value(&store.sessions(Default::default()).await.expect("readable")));
@@ -20,14 +19,14 @@ async fn seen(store: &Store) -> String {
         let transcript = store.transcript(&session.id).await.expect("readable");
         let todos = store.todos(&session.id).await.expect("readable");
         let page = store.messages_json(&session.id, None, None).await.expect("readable").expect("there");
-        assert_eq!(parsed(&page.json), to_value(&transcript), "the same, however it is read");
+        assert_eq!(parsed(&page.json), to_value(&transcript), "both queries return the same");
         seen.push_str(&format!("{session:?}\n{transcript:?}\n{todos:?}\n"));
     }
     seen.push_str(&format!("{:?}", store.pending_permissions().await.expect("readable")));
     seen
 }
 
-/// A session with a message, a part, a list and a question.
+/// A session with a message, a part, a to-do list and a permission request.
 fn some_events(id: &str) -> Vec<Event> {
     let todo = Todo { content: "x".into(), status: "pending".into(), priority: "low".into() };
     vec![
@@ -46,7 +45,7 @@ fn grown(text: &str) -> Part {
     }
 }
 
-async fn positions_and_seqs_have_no_gap(store: Store) {
+async fn positions_and_seqs_have_no_gaps(store: Store) {
     let mut tasks = tokio::task::JoinSet::new();
     for at in 0..8 {
         let store = store.clone();
@@ -72,7 +71,7 @@ async fn positions_and_seqs_have_no_gap(store: Store) {
 
 async fn an_append_is_all_or_nothing(store: Store) {
     store.append(some_events("ses_1")).await.expect("stored");
-    let before = seen(&store).await;
+    let before = visible_state(&store).await;
     let bad: [Vec<Event>; 5] = [
         vec![message("ses_1", "msg_new", 5), message("ses_9", "msg_new", 5)],
         vec![message("ses_1", "msg_new", 5), part("ses_1", "msg_absent", "prt_new", "x")],
@@ -82,7 +81,7 @@ async fn an_append_is_all_or_nothing(store: Store) {
     ];
     for events in bad {
         store.append(events.clone()).await.expect_err("refused");
-        assert_eq!(seen(&store).await, before, "{events:?}");
+        assert_eq!(visible_state(&store).await, before, "{events:?}");
     }
     assert_eq!(store.last_position(), 5);
 }
@@ -93,9 +92,9 @@ async fn a_replay_changes_nothing(store: Store) {
     }
     store.append(vec![deleted("ses_2"), replied("ses_3", "per_ses_3")]).await.expect("stored");
     store.draft(grown("one and more")).await.expect("kept");
-    let before = seen(&store).await;
+    let before = visible_state(&store).await;
     assert_eq!(store.replay().await.expect("replayed"), 17);
-    assert_eq!(seen(&store).await, before);
+    assert_eq!(visible_state(&store).await, before);
 }
 
 async fn the_feed_is_in_the_order_of_the_log(store: Store) {
@@ -111,7 +110,7 @@ async fn the_feed_is_in_the_order_of_the_log(store: Store) {
     }
 }
 
-async fn a_condition_decides_in_the_moment_of_storing(store: Store) {
+async fn a_condition_is_checked_in_the_transaction(store: Store) {
     store.append(some_events("ses_1")).await.expect("stored");
     let (seq, info) = store.session_at(&session_id("ses_1")).await.expect("readable").expect("there");
     assert_eq!(seq, 4);
@@ -141,18 +140,18 @@ async fn a_lease_has_one_owner_and_a_fence(store: Store) {
     assert!(next.fence() > lease.fence());
 }
 
-async fn a_draft_is_seen_and_not_logged(store: Store) {
+async fn a_draft_is_visible_and_not_logged(store: Store) {
     store.append(some_events("ses_1")).await.expect("stored");
     store.draft(grown("one two")).await.expect("kept");
-    let read = seen(&store).await;
+    let read = visible_state(&store).await;
     assert!(read.contains("one two"), "{read}");
     assert_eq!(store.events(0, 100).await.expect("readable").len(), 5);
     store.append(vec![part("ses_1", "msg_ses_1", "prt_ses_1", "final")]).await.expect("stored");
-    let read = seen(&store).await;
+    let read = visible_state(&store).await;
     assert!(read.contains("final") && !read.contains("one two"), "{read}");
 }
 
-/// A list of messages in its pieces.
+/// The pieces of a message list.
 async fn pieces(store: &Store, id: &SessionId, limit: Option<usize>) -> Vec<Vec<u8>> {
     let page = store.messages_json(id, limit, None).await.expect("readable").expect("there");
     let (mut pieces, mut rest) = (vec![page.json.to_vec()], page.rest);
@@ -164,13 +163,13 @@ async fn pieces(store: &Store, id: &SessionId, limit: Option<usize>) -> Vec<Vec<
     pieces
 }
 
-async fn a_long_list_comes_in_pieces_of_bounded_size(store: Store) {
+async fn a_long_list_has_pieces_of_bounded_size(store: Store) {
     const PART: usize = 100 * 1024;
     let text = "x".repeat(PART);
     let mut events = vec![created("ses_1")];
     for at in 0..8 {
         events.push(message("ses_1", &format!("msg_{at}"), at / 3));
-        // The third has none, the fifth more than a piece holds.
+        // The third message has no parts, the fifth more than fit into a piece.
         let parts = [2, 1, 0, 3, 14, 1, 5, 0][at as usize];
         let part_of = |n| part("ses_1", &format!("msg_{at}"), &format!("prt_{at}_{n:02}"), &*text);
         events.extend((0..parts).map(part_of));
@@ -188,7 +187,7 @@ async fn a_long_list_comes_in_pieces_of_bounded_size(store: Store) {
     assert!(pieces(&store, &id, None).await.len() > 4);
 }
 
-async fn what_changes_between_two_pieces_leaves_a_whole_list(store: Store) {
+async fn a_change_between_two_pieces_keeps_the_list_valid(store: Store) {
     let text = "x".repeat(300 * 1024);
     let mut events = vec![created("ses_1")];
     for at in 0..3 {
@@ -227,7 +226,7 @@ async fn what_changes_between_two_pieces_leaves_a_whole_list(store: Store) {
     assert_eq!(told.as_array().map(Vec::len), Some(1), "what was told is whole");
 }
 
-async fn pages_join_to_the_whole(store: Store) {
+async fn pages_join_to_the_whole_list(store: Store) {
     let mut events = vec![created("ses_1")];
     events.extend((0..10).map(|at| message("ses_1", &format!("msg_{at}"), at / 3)));
     store.append(events).await.expect("stored");
@@ -251,7 +250,7 @@ async fn pages_join_to_the_whole(store: Store) {
     assert_eq!(count, 4);
 }
 
-async fn a_place_in_the_log_is_found_without_reading_it(store: Store) {
+async fn a_position_in_the_log_is_found(store: Store) {
     let id = message_id("msg_own");
     let mut taken_back = session("ses_1");
     taken_back.revert = Some(serde_json::from_value(json!({"messageID": "msg_own"})).expect("a revert"));
@@ -281,7 +280,7 @@ async fn a_place_in_the_log_is_found_without_reading_it(store: Store) {
     assert_eq!(store.first_seq(&session, &id).await.expect("read"), Some(6));
 }
 
-async fn foreign_events_are_taken_once_and_in_order(store: Store) {
+async fn foreign_events_are_stored_once_and_in_order(store: Store) {
     store.append(some_events("ses_1")).await.expect("stored");
     let event = |seq: u64| -> Incoming {
         let (kind, data) = match seq {
@@ -309,7 +308,7 @@ macro_rules! conformance {
                 async fn $promise() {
                     let (_kept, store) = $open().await;
                     super::$promise(store.clone()).await;
-                    // A promise kept is a store that still closes.
+                    // The store can still be closed.
                     store.close().await.expect("closed");
                 }
             )*
@@ -320,18 +319,18 @@ macro_rules! conformance {
 macro_rules! backends {
     ($($backend:ident = $open:path;)*) => {
         $(conformance! { $backend, $open,
-            positions_and_seqs_have_no_gap
+            positions_and_seqs_have_no_gaps
             an_append_is_all_or_nothing
             a_replay_changes_nothing
             the_feed_is_in_the_order_of_the_log
-            a_condition_decides_in_the_moment_of_storing
+            a_condition_is_checked_in_the_transaction
             a_lease_has_one_owner_and_a_fence
-            a_draft_is_seen_and_not_logged
-            pages_join_to_the_whole
-            a_long_list_comes_in_pieces_of_bounded_size
-            what_changes_between_two_pieces_leaves_a_whole_list
-            foreign_events_are_taken_once_and_in_order
-            a_place_in_the_log_is_found_without_reading_it
+            a_draft_is_visible_and_not_logged
+            pages_join_to_the_whole_list
+            a_long_list_has_pieces_of_bounded_size
+            a_change_between_two_pieces_keeps_the_list_valid
+            foreign_events_are_stored_once_and_in_order
+            a_position_in_the_log_is_found
         })*
     };
 }

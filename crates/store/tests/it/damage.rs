@@ -1,4 +1,4 @@
-//! Damaged files: what can be read is saved, the rest is kept aside, and the next start is a plain one.
+//! Damaged files: the readable content is saved, the damaged file is kept, and the next start is normal.
 
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
@@ -12,8 +12,8 @@ use crate::support::*;
 const SESSIONS: usize = 20;
 const MESSAGES: usize = 20;
 
-/// A store of some hundred pages, closed; `moved` into the one file or left in its log.
-async fn made(path: &Path, moved: bool) {
+/// Creates and closes a store of some hundred pages. With `moved` the log is moved into the file.
+async fn create_store(path: &Path, moved: bool) {
     let store = open(path).await;
     for at in 0..SESSIONS {
         let id = format!("ses_{at:02}");
@@ -33,12 +33,12 @@ async fn made(path: &Path, moved: bool) {
     }
 }
 
-async fn opened(path: &Path) -> Store {
+async fn open_store(path: &Path) -> Store {
     let (ids, clock) = stamps();
     Store::open(path, ids, clock).await.expect("opens")
 }
 
-/// Reads whatever there is; how many messages.
+/// Reads everything. Returns the number of messages.
 async fn read_all(store: &Store) -> Result<usize, Error> {
     let mut messages = 0;
     for session in store.sessions(Default::default()).await? {
@@ -51,7 +51,7 @@ async fn read_all(store: &Store) -> Result<usize, Error> {
     Ok(messages)
 }
 
-/// Reads and writes; how many messages there were.
+/// Reads and writes. Returns the number of messages.
 async fn work(store: &Store) -> Result<usize, Error> {
     let messages = read_all(store).await?;
     store.save_project(project("p1")).await?;
@@ -61,18 +61,18 @@ async fn work(store: &Store) -> Result<usize, Error> {
     Ok(messages)
 }
 
-/// Starts, reads and starts again until all is well, which takes two starts at most.
-async fn settled(path: &Path) -> (Option<Salvage>, usize) {
+/// Opens and reads the store until there are no errors, which takes two starts at most.
+async fn repaired(path: &Path) -> (Option<Salvage>, usize) {
     let mut salvage = None;
     for _ in 0..2 {
-        let store = opened(path).await;
+        let store = open_store(path).await;
         salvage = salvage.or_else(|| store.salvage().cloned());
         let used = work(&store).await;
-        // Moving the log into a damaged file may fail too.
+        // Moving the log into a damaged file can fail too.
         drop(store.close().await);
         match used {
             Ok(messages) => {
-                let store = opened(path).await;
+                let store = open_store(path).await;
                 assert_eq!(store.salvage(), None, "a repaired store is a plain one");
                 store.close().await.expect("closed");
                 return (salvage, messages);
@@ -92,7 +92,7 @@ fn overwrite(path: &Path, at: usize, bytes: &[u8]) {
     file.write_all(bytes).expect("written");
 }
 
-/// Bytes that look like nothing, the same in every run.
+/// Reproducible random bytes.
 fn noise(mut seed: u64, length: usize) -> Vec<u8> {
     let mut next = || {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -108,10 +108,10 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 }
 
 #[tokio::test]
-async fn noise_in_the_middle_costs_what_it_covers() {
+async fn noise_in_the_middle_loses_only_the_covered_rows() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
-    made(&path, true).await;
+    create_store(&path, true).await;
     let sound = fs::read(&path).expect("readable");
     for seed in 0..24_u64 {
         fs::write(&path, &sound).expect("written");
@@ -122,8 +122,8 @@ async fn noise_in_the_middle_costs_what_it_covers() {
         let page = 1 + (seed as usize * 7919) % (pages - 2);
         let length = [64, 4096, 3 * 4096][seed as usize % 3];
         overwrite(&path, page * 4096, &noise(seed, length.min(sound.len() - page * 4096)));
-        let (salvage, messages) = settled(&path).await;
-        // Three pages of noise hold at most some dozen rows.
+        let (salvage, messages) = repaired(&path).await;
+        // Three pages contain at most some dozen rows.
         assert!(messages >= SESSIONS * MESSAGES / 2, "seed {seed}: {messages} left; {salvage:?}");
         if let Some(salvage) = salvage {
             assert!(salvage.kept_at.exists(), "{salvage}");
@@ -132,13 +132,13 @@ async fn noise_in_the_middle_costs_what_it_covers() {
 }
 
 #[tokio::test]
-async fn a_lost_header_costs_nothing() {
+async fn a_lost_header_loses_nothing() {
     let directory = tempfile::tempdir().expect("a directory");
     for length in [16, 100] {
         let path = directory.path().join(format!("store-{length}.db"));
-        made(&path, true).await;
+        create_store(&path, true).await;
         overwrite(&path, 0, &noise(7, length));
-        let store = opened(&path).await;
+        let store = open_store(&path).await;
         let salvage = store.salvage().cloned().expect("repaired");
         assert!(salvage.is_whole, "{salvage}");
         assert_eq!((salvage.sessions, salvage.messages), (SESSIONS as u64, (SESSIONS * MESSAGES) as u64));
@@ -149,45 +149,45 @@ async fn a_lost_header_costs_nothing() {
         assert_eq!(read_all(&store).await.expect("readable"), SESSIONS * MESSAGES);
         store.replay().await.expect("the log is whole");
         store.close().await.expect("closed");
-        settled(&path).await;
+        repaired(&path).await;
     }
 }
 
 #[tokio::test]
-async fn a_lost_first_page_costs_little() {
+async fn a_lost_first_page_loses_little() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
-    made(&path, true).await;
+    create_store(&path, true).await;
     overwrite(&path, 0, &noise(3, 4096));
-    let (salvage, messages) = settled(&path).await;
+    let (salvage, messages) = repaired(&path).await;
     assert!(salvage.is_some());
     assert_eq!(messages, SESSIONS * MESSAGES);
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_database_is_kept_aside() {
+async fn a_file_that_is_not_a_database_is_kept() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let garbage = "this is not a database, whatever its name says\n".repeat(100);
     fs::write(&path, &garbage).expect("written");
-    let store = opened(&path).await;
+    let store = open_store(&path).await;
     let salvage = store.salvage().cloned().expect("repaired");
     assert_eq!(salvage.sessions, 0);
     assert_eq!(fs::read_to_string(&salvage.kept_at).expect("kept"), garbage);
     store.close().await.expect("closed");
-    assert_eq!(settled(&path).await, (None, 0));
+    assert_eq!(repaired(&path).await, (None, 0));
 }
 
 #[tokio::test]
-async fn an_empty_file_is_a_new_store() {
+async fn an_empty_file_becomes_a_new_store() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     fs::write(&path, "").expect("written");
-    assert_eq!(settled(&path).await, (None, 0));
+    assert_eq!(repaired(&path).await, (None, 0));
 }
 
 #[tokio::test]
-async fn a_log_without_its_database_is_not_thrown_away() {
+async fn a_log_without_its_database_is_not_deleted() {
     let directory = tempfile::tempdir().expect("a directory");
     for emptied in [true, false] {
         let path = directory.path().join(format!("store-{emptied}.db"));
@@ -201,7 +201,7 @@ async fn a_log_without_its_database_is_not_thrown_away() {
             fs::remove_file(&path).expect("removed");
         }
         drop(fs::remove_file(beside(&path, "-shm")));
-        let (salvage, messages) = settled(&path).await;
+        let (salvage, messages) = repaired(&path).await;
         let salvage = salvage.expect("repaired");
         assert_eq!(messages, 1, "{salvage}");
         assert!(beside(&salvage.kept_at, "-wal").exists());
@@ -209,7 +209,7 @@ async fn a_log_without_its_database_is_not_thrown_away() {
 }
 
 #[tokio::test]
-async fn a_cut_log_costs_its_end_alone() {
+async fn a_truncated_log_loses_only_its_end() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let store = open(&path).await;
@@ -222,7 +222,7 @@ async fn a_cut_log_costs_its_end_alone() {
     for cut in [length - 100, length / 2, 40, 10] {
         fs::OpenOptions::new().write(true).open(&log).expect("opens").set_len(cut).expect("cut");
         drop(fs::remove_file(beside(&path, "-shm")));
-        let store = opened(&path).await;
+        let store = open_store(&path).await;
         let sessions = store.sessions(Default::default()).await.expect("readable").len();
         let events = store.events(0, 100).await.expect("readable").len();
         assert_eq!(sessions, events, "log and rows end together");
@@ -234,39 +234,39 @@ async fn a_cut_log_costs_its_end_alone() {
 async fn a_database_without_its_log_is_as_old_as_its_last_checkpoint() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
-    made(&path, true).await;
+    create_store(&path, true).await;
     let store = open(&path).await;
     store.append(vec![created("ses_late")]).await.expect("stored");
     store.close().await.expect("closed");
     for ending in ["-wal", "-shm"] {
         fs::remove_file(beside(&path, ending)).expect("removed");
     }
-    assert_eq!(settled(&path).await, (None, SESSIONS * MESSAGES));
+    assert_eq!(repaired(&path).await, (None, SESSIONS * MESSAGES));
 }
 
 #[tokio::test]
 async fn a_file_in_use_is_not_replaced() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
-    made(&path, true).await;
+    create_store(&path, true).await;
     let user = Actor::start(&path);
     fs::write(beside(&path, ".damaged"), "").expect("noted");
     let (ids, clock) = stamps();
     let error = Store::open(&path, ids, clock).await.expect_err("refused");
     assert!(matches!(error, Error::Corrupt { .. }), "{error}");
-    assert!(error.hint().is_some_and(|hint| hint.contains("every running instance")));
+    assert!(error.hint().is_some_and(|hint| hint.contains("all running instances")));
     user.kill();
-    let (salvage, messages) = settled(&path).await;
+    let (salvage, messages) = repaired(&path).await;
     assert!(salvage.is_some_and(|salvage| salvage.is_whole));
     assert_eq!(messages, SESSIONS * MESSAGES);
 }
 
 #[test]
-fn many_who_start_at_once_repair_once() {
+fn simultaneous_starts_repair_once() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(made(&path, true));
+    runtime.block_on(create_store(&path, true));
     overwrite(&path, 0, &noise(7, 100));
     let repaired = std::thread::scope(|scope| {
         let starts: Vec<_> = (0..8)
@@ -277,7 +277,7 @@ fn many_who_start_at_once_repair_once() {
                         .build()
                         .expect("a runtime");
                     runtime.block_on(async {
-                        let store = opened(&path).await;
+                        let store = open_store(&path).await;
                         assert_eq!(read_all(&store).await.expect("readable"), SESSIONS * MESSAGES);
                         store.salvage().is_some()
                     })

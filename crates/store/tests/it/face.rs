@@ -1,4 +1,4 @@
-//! What is stored comes back, in order and exactly.
+//! Stored values are returned unchanged and in order.
 
 use codewright_proto::{Event, PartId, ProjectId, Session};
 use codewright_store::{Error, SessionFilter, Store};
@@ -19,7 +19,7 @@ async fn check_recorded(json: &str) {
     let events = recorded.events();
     let count = events.len();
     store.append(events).await.expect("stored");
-    // Read by another process, so to speak: nothing may be left in memory.
+    // Opened again, so that nothing is read from memory.
     store.close().await.expect("closed");
     let store = open(&path).await;
 
@@ -49,7 +49,7 @@ async fn check_recorded(json: &str) {
 }
 
 #[tokio::test]
-async fn a_session_that_was_changed_by_hand_is_listed_as_it_is() {
+async fn a_session_that_was_changed_by_hand_is_listed_with_its_changes() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let store = open(&path).await;
@@ -61,7 +61,7 @@ async fn a_session_that_was_changed_by_hand_is_listed_as_it_is() {
     assert_eq!(listed, typed);
     let titled = listed.as_array().expect("a list").iter().filter(|session| session["title"] == "mine");
     assert_eq!(titled.count(), 1);
-    // Its next event brings it back into the form that is passed on.
+    // Its next event restores the JSON column.
     store
         .append(vec![updated(Session { title: "theirs".to_owned(), ..session("ses_1") })])
         .await
@@ -75,7 +75,7 @@ async fn a_session_that_was_changed_by_hand_is_listed_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_row_that_is_no_json_is_named_and_not_passed_on() {
+async fn a_row_that_is_not_json_is_an_error() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let store = open(&path).await;
@@ -97,13 +97,13 @@ async fn a_row_that_is_no_json_is_named_and_not_passed_on() {
 }
 
 #[tokio::test]
-async fn a_recorded_session_comes_back_as_it_was() {
+async fn a_recorded_session_is_returned_unchanged() {
     check_recorded(include_str!("../fixtures/simple-text.json")).await;
     check_recorded(include_str!("../fixtures/read-edit.json")).await;
 }
 
 #[tokio::test]
-async fn every_kind_of_stored_event_reads_back_for_ever() {
+async fn every_kind_of_stored_event_stays_readable() {
     let rows: Vec<Value> = serde_json::from_str(include_str!("../fixtures/events-v1.json")).expect("JSON");
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
@@ -136,13 +136,13 @@ async fn every_kind_of_stored_event_reads_back_for_ever() {
 }
 
 #[tokio::test]
-async fn an_append_is_all_or_nothing_and_harms_no_other() {
+async fn an_append_is_all_or_nothing_and_does_not_affect_others() {
     let (ids, clock) = stamps();
     let store = Store::in_memory(ids, clock).await.expect("opens");
     store.save_project(project("p1")).await.expect("saved");
     store.append(vec![created("ses_1"), message("ses_1", "msg_1", 5)]).await.expect("stored");
 
-    // All wait together, so that good and bad ones share transactions.
+    // All are queued together, so that valid and invalid ones share transactions.
     let mut tasks = JoinSet::new();
     for at in 0..40 {
         let store = store.clone();
@@ -174,7 +174,7 @@ async fn an_append_is_all_or_nothing_and_harms_no_other() {
 }
 
 #[tokio::test]
-async fn what_does_not_exist_or_belongs_elsewhere_is_refused() {
+async fn an_event_about_a_missing_or_foreign_object_is_rejected() {
     let (ids, clock) = stamps();
     let store = Store::in_memory(ids, clock).await.expect("opens");
     let refused = async |events, expected: &str| {
@@ -191,12 +191,12 @@ async fn what_does_not_exist_or_belongs_elsewhere_is_refused() {
     refused(vec![updated(session("ses_9"))], "there is no session `ses_9`").await;
     refused(vec![deleted("ses_9")], "there is no session `ses_9`").await;
     refused(vec![message("ses_9", "msg_9", 5)], "there is no session `ses_9`").await;
-    refused(vec![message("ses_2", "msg_1", 5)], "the id `msg_1` already names another message").await;
+    refused(vec![message("ses_2", "msg_1", 5)], "the id `msg_1` is used by another message").await;
     refused(vec![part("ses_9", "msg_1", "prt_9", "a")], "there is no session `ses_9`").await;
     refused(vec![part("ses_2", "msg_1", "prt_9", "a")], "there is no message `msg_1`").await;
-    refused(vec![part("ses_1", "msg_2", "prt_1", "a")], "the id `prt_1` already names another part").await;
+    refused(vec![part("ses_1", "msg_2", "prt_1", "a")], "the id `prt_1` is used by another part").await;
     refused(vec![asked("ses_9", "per_9")], "there is no session `ses_9`").await;
-    refused(vec![asked("ses_2", "per_1")], "the id `per_1` already names another permission request").await;
+    refused(vec![asked("ses_2", "per_1")], "the id `per_1` is used by another permission request").await;
     refused(vec![replied("ses_2", "per_1")], "there is no permission request `per_1`").await;
     let many = (0..10_001).map(|_| deleted("ses_1")).collect();
     refused(many, "the request has 10001 events, the limit is 10000").await;
@@ -211,7 +211,7 @@ async fn what_does_not_exist_or_belongs_elsewhere_is_refused() {
 }
 
 #[tokio::test]
-async fn removing_takes_what_belongs_to_it_and_leaves_the_log() {
+async fn removing_deletes_children_and_keeps_the_log() {
     let (ids, clock) = stamps();
     let store = Store::in_memory(ids, clock).await.expect("opens");
     store.save_project(project("p1")).await.expect("saved");
@@ -253,7 +253,7 @@ async fn removing_takes_what_belongs_to_it_and_leaves_the_log() {
 }
 
 #[tokio::test]
-async fn messages_come_in_the_order_they_were_made() {
+async fn messages_are_in_the_order_of_creation() {
     let (ids, clock) = stamps();
     let store = Store::in_memory(ids, clock).await.expect("opens");
     store.save_project(project("p1")).await.expect("saved");
@@ -274,7 +274,7 @@ async fn messages_come_in_the_order_they_were_made() {
 }
 
 #[tokio::test]
-async fn sessions_are_filtered_and_the_latest_comes_first() {
+async fn sessions_are_filtered_and_the_latest_is_first() {
     let (ids, clock) = stamps();
     let store = Store::in_memory(ids, clock).await.expect("opens");
     store.save_project(project("p1")).await.expect("saved");
@@ -314,7 +314,7 @@ async fn sessions_are_filtered_and_the_latest_comes_first() {
 }
 
 #[tokio::test]
-async fn every_field_of_a_session_comes_back() {
+async fn every_field_of_a_session_is_returned() {
     let (ids, clock) = stamps();
     let store = Store::in_memory(ids, clock).await.expect("opens");
     store.save_project(project("p1")).await.expect("saved");
@@ -337,10 +337,10 @@ async fn every_field_of_a_session_comes_back() {
         .expect("stored");
     let found = store.session(&session_id("ses_1")).await.expect("readable").expect("there");
     assert_eq!(to_value(&found), full);
-    // The log says it in decimals, which have to mean the same number.
+    // The log has decimals, which must give the same number.
     store.replay().await.expect("replayed");
     assert_eq!(store.session(&session_id("ses_1")).await.expect("readable"), Some(found));
-    // A field that goes away goes away in the row, too.
+    // A removed field is removed from the row too.
     store.append(vec![updated(session("ses_1"))]).await.expect("stored");
     assert_eq!(store.session(&session_id("ses_1")).await.expect("readable"), Some(session("ses_1")));
 }
@@ -362,7 +362,7 @@ async fn projects_are_found_by_their_worktree() {
 }
 
 #[tokio::test]
-async fn a_text_of_two_megabytes_comes_back() {
+async fn a_text_of_two_megabytes_is_returned() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = open(&directory.path().join("store.db")).await;
     let text = "a \"quoted\" line \u{1F600}\n".repeat(2 * 1024 * 1024 / 24);
@@ -381,7 +381,7 @@ async fn a_text_of_two_megabytes_comes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn concurrent_appends_leave_no_gap() {
+async fn concurrent_appends_leave_no_gaps() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = open(&directory.path().join("store.db")).await;
     store.append(vec![created("ses_a"), created("ses_b")]).await.expect("stored");
@@ -420,7 +420,7 @@ async fn pages_of_messages_join_to_the_transcript() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = open(&directory.path().join("store.db")).await;
     let mut events = vec![created("ses_1"), created("ses_2"), message("ses_2", "msg_other", 5)];
-    // Several share a time, so that the id has to decide.
+    // Several have the same time, so that the id determines the order.
     events.extend((0..25).map(|at| message("ses_1", &format!("msg_{at:02}"), at / 4)));
     store.append(events).await.expect("stored");
     let id = session_id("ses_1");
@@ -433,7 +433,7 @@ async fn pages_of_messages_join_to_the_transcript() {
             before = page.0.first().map(|first| (first.info.created(), first.info.id().clone()));
             more = page.1;
             joined.splice(0..0, page.0);
-            // What comes later does not shift what is before.
+            // Later messages do not shift earlier pages.
             store.append(vec![message("ses_2", "msg_other", 6)]).await.expect("stored");
         }
         assert_eq!(joined, all, "{limit}");

@@ -1,4 +1,4 @@
-//! What readers of the feed are told.
+//! The items that readers of the feed receive.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn idle(session: &str) -> Signal {
 }
 
 #[tokio::test]
-async fn events_and_signals_come_in_order() {
+async fn events_and_signals_are_in_order() {
     let store = in_memory().await;
     let mut early = store.subscribe();
     let stored = store.append(vec![created("ses_1")]).await.expect("stored");
@@ -43,12 +43,12 @@ async fn events_and_signals_come_in_order() {
 }
 
 #[tokio::test]
-async fn a_waiting_reader_is_woken_and_may_give_up_waiting() {
+async fn a_waiting_reader_is_woken_and_can_be_cancelled() {
     let store = in_memory().await;
     let mut subscription = store.subscribe();
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(async move {
-        // Gives up again and again; nothing may get lost with the waiting.
+        // Cancels again and again; no item may be lost.
         let mut positions = Vec::new();
         while positions.len() < 200 {
             let pause = std::time::Duration::from_micros(200);
@@ -66,7 +66,7 @@ async fn a_waiting_reader_is_woken_and_may_give_up_waiting() {
 }
 
 #[tokio::test]
-async fn a_refused_append_is_not_published() {
+async fn a_failed_append_is_not_published() {
     let store = in_memory().await;
     let mut subscription = store.subscribe();
     store.append(vec![created("ses_1"), message("ses_2", "msg_1", 5)]).await.expect_err("refused");
@@ -87,7 +87,7 @@ async fn a_lagging_reader_gets_every_event_once_and_in_order() {
         let events = (0..500).map(|at| message("ses_1", &format!("msg_{batch}_{at}"), 5)).collect();
         store.append(events).await.expect("stored");
         store.signal(idle("ses_1"));
-        // Reads now and then, so that it falls behind while it catches up, too.
+        // Reads now and then, so that it falls behind even while it catches up.
         if batch % 5 == 4 {
             for _ in 0..100 {
                 if let Some(position) = next(&mut slow).await.position() {
@@ -111,7 +111,7 @@ async fn a_lagging_reader_gets_every_event_once_and_in_order() {
             last = position;
         }
     }
-    // Having caught up, it hears signals again.
+    // After it has caught up, it receives signals again.
     while let Ok(item) = tokio::time::timeout(std::time::Duration::from_millis(10), slow.next()).await {
         assert_eq!(item.expect("open").position(), None);
     }
@@ -120,7 +120,7 @@ async fn a_lagging_reader_gets_every_event_once_and_in_order() {
 }
 
 #[tokio::test]
-async fn large_events_do_not_wait_in_memory() {
+async fn large_events_are_not_kept_in_memory() {
     let store = in_memory().await;
     let mut slow = store.subscribe();
     store.append(vec![created("ses_1"), message("ses_1", "msg_1", 5)]).await.expect("stored");
@@ -138,7 +138,7 @@ async fn large_events_do_not_wait_in_memory() {
 }
 
 #[tokio::test]
-async fn large_signals_do_not_wait_in_memory_whatever_is_large_about_them() {
+async fn large_signals_are_not_kept_in_memory() {
     let store = in_memory().await;
     let mut subscription = store.subscribe();
     let shown = |title: String| Signal::TuiToastShow {
@@ -150,12 +150,12 @@ async fn large_signals_do_not_wait_in_memory_whatever_is_large_about_them() {
     }
     store.signal(shown("the last".to_owned()));
     store.append(vec![created("ses_1")]).await.expect("stored");
-    // More than may wait was given up, so that the log's events are all that is told.
+    // The ring exceeded its limit, so only the log's events are received.
     assert_eq!(next(&mut subscription).await.position(), Some(1));
 }
 
 #[tokio::test]
-async fn a_reader_resumes_behind_what_it_has_seen() {
+async fn a_reader_resumes_after_a_position() {
     let store = in_memory().await;
     for at in 0..300 {
         store.append(vec![created(&format!("ses_{at}"))]).await.expect("stored");
@@ -171,7 +171,7 @@ async fn a_reader_resumes_behind_what_it_has_seen() {
 }
 
 #[tokio::test]
-async fn readers_come_and_go() {
+async fn readers_can_subscribe_and_unsubscribe() {
     let store = in_memory().await;
     let mut stays = store.subscribe();
     let mut goes = Some(store.subscribe());

@@ -1,5 +1,5 @@
-//! Disks that are full or fail, and clocks that jump: nothing acknowledged is lost, and
-//! the store works again when the cause is gone, without a restart.
+//! Full disks and jumping clocks: nothing acknowledged is lost, and the store works again without a restart when the
+//! cause is removed.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use codewright_store::{Error, Store};
 
 use crate::support::*;
 
-/// A file system of this many KiB, gone with the value; none where that is not allowed.
+/// A file system of a size in KiB, unmounted on drop. `None` if mounting is not allowed.
 struct Disk(tempfile::TempDir);
 
 impl Disk {
@@ -26,12 +26,12 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Files may still be open for a moment; the mount goes when they are closed.
+        // Files may still be open; a lazy unmount waits for them.
         drop(Command::new("umount").arg("-l").arg(self.0.path()).output());
     }
 }
 
-/// Appends until it is refused; how many were acknowledged, and why no more.
+/// Appends until an error. Returns the number of acknowledged appends and the error.
 async fn fill(store: &Store, from: usize) -> (usize, Error) {
     for at in from.. {
         let id = format!("prt_{at:06}");
@@ -47,9 +47,9 @@ async fn parts(store: &Store) -> usize {
 }
 
 #[tokio::test]
-async fn a_full_disk_loses_nothing_acknowledged_and_heals_without_a_restart() {
+async fn a_full_disk_loses_nothing_acknowledged_and_needs_no_restart() {
     let Some(disk) = Disk::of_kib(3000) else {
-        // Only root may mount.
+        // Only root can mount.
         return;
     };
     let ballast = disk.0.path().join("ballast");
@@ -67,18 +67,18 @@ async fn a_full_disk_loses_nothing_acknowledged_and_heals_without_a_restart() {
     let (later, _) = fill(&store, stored).await;
     assert!(later > stored, "it works again");
     assert_eq!(parts(&store).await, later);
-    // What a killed process leaves behind is the same.
+    // The files of a killed process have the same content.
     assert_eq!(store.events(0, 10_000).await.expect("readable").len(), later + 2);
     drop(store);
 }
 
 #[tokio::test]
-async fn clocks_that_jump_disturb_neither_order_nor_leases() {
+async fn jumping_clocks_affect_neither_order_nor_leases() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let mut last = 0;
     let mut ids = std::collections::BTreeSet::new();
-    // Today, a day earlier, ten years later, at the beginning of time.
+    // Today, a day earlier, ten years later, and 1970.
     for now in [NOW_MS, NOW_MS - 86_400_000, NOW_MS + 315_360_000_000, 1] {
         let clock = Clock::stepping(now, 0);
         let store = Store::open(&path, Ids::new(clock.clone()), clock).await.expect("opens");
@@ -103,9 +103,9 @@ async fn clocks_that_jump_disturb_neither_order_nor_leases() {
     assert_eq!(store.transcript(&session_id("ses_1")).await.expect("readable").len(), 200);
 }
 
-/// Bounded by checkpoints, whatever is written while nobody reads.
+/// Checkpoints bound the log while nothing is read.
 #[tokio::test]
-async fn the_write_ahead_log_does_not_grow_without_bound() {
+async fn the_write_ahead_log_is_bounded() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let store = open(&path).await;
@@ -123,7 +123,7 @@ async fn the_write_ahead_log_does_not_grow_without_bound() {
     assert!(most < 16 * 1024 * 1024, "{most}");
 }
 
-/// A part that grows to 200 kB in 500 drafts costs the log its beginning and its end.
+/// A part that grows to 200 kB in 500 drafts adds only its first and last value to the log.
 #[tokio::test]
 async fn a_growing_part_does_not_make_the_log_quadratic() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -142,6 +142,6 @@ async fn a_growing_part_does_not_make_the_log_quadratic() {
         .iter()
         .map(|ending| fs::metadata(format!("{}{ending}", path.display())).map_or(0, |file| file.len()))
         .sum();
-    // As events they would have taken fifty megabytes.
+    // As events they would need fifty megabytes.
     assert!(length < 3_000_000, "{length}");
 }

@@ -1,4 +1,4 @@
-//! One owner a session, whatever becomes of its process.
+//! A session has one owner at a time, even if its process is killed.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use codewright_store::{Claim, Condition, Error, Lease, Store};
 use crate::process::{Actor, count_up};
 use crate::support::*;
 
-/// How long anything may take on a loaded machine.
+/// A time limit for a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-async fn held(store: &Store, id: &str) -> Lease {
+async fn acquire(store: &Store, id: &str) -> Lease {
     match store.lease(&session_id(id)).await.expect("answered") {
         Claim::Held(lease) => lease,
         Claim::HeldBy(holder) => panic!("held by {holder:?}"),
     }
 }
 
-async fn held_by(store: &Store, id: &str) -> u32 {
+async fn holder_pid(store: &Store, id: &str) -> u32 {
     match store.lease(&session_id(id)).await.expect("answered") {
         Claim::Held(_) => panic!("it was free"),
         Claim::HeldBy(holder) => holder.pid,
@@ -41,16 +41,16 @@ async fn a_session_has_one_owner_at_a_time() {
     let path = directory.path().join("store.db");
     let (one, other) = (open(&path).await, open(&path).await);
     one.append(vec![created("ses_1"), created("ses_2")]).await.expect("stored");
-    let mut lease = held(&one, "ses_1").await;
+    let mut lease = acquire(&one, "ses_1").await;
     for store in [&one, &other] {
-        assert_eq!(held_by(store, "ses_1").await, std::process::id());
+        assert_eq!(holder_pid(store, "ses_1").await, std::process::id());
         let holder = store.holder(&session_id("ses_1")).await.expect("answered").expect("held");
         assert_eq!(holder.pid, std::process::id());
         assert_eq!(store.holders().await.expect("answered"), [(session_id("ses_1"), holder)]);
         assert_eq!(store.holder(&session_id("ses_2")).await.expect("answered"), None);
     }
     assert!(lease.release(0).await.expect("answered"));
-    let later = held(&other, "ses_1").await;
+    let later = acquire(&other, "ses_1").await;
     assert!(later.fence() > lease.fence());
     assert!(one.holder(&session_id("ses_1")).await.expect("answered").is_some_and(|holder| !holder.is_ours));
     drop(later);
@@ -58,44 +58,44 @@ async fn a_session_has_one_owner_at_a_time() {
         .await
         .expect("soon")
         .expect("answered");
-    held(&one, "ses_1").await;
+    acquire(&one, "ses_1").await;
     let error = one.lease(&session_id("ses_9")).await.expect_err("unknown");
     assert!(matches!(error, Error::Unknown { kind: "session", .. }), "{error}");
 }
 
 #[tokio::test]
-async fn a_store_in_memory_leases_too() {
+async fn a_store_in_memory_supports_leases() {
     let (ids, clock) = stamps();
     let store = Store::in_memory(ids, clock).await.expect("opens");
     store.save_project(project("p1")).await.expect("saved");
     store.append(vec![created("ses_1")]).await.expect("stored");
-    let lease = held(&store, "ses_1").await;
-    assert_eq!(held_by(&store, "ses_1").await, std::process::id());
+    let lease = acquire(&store, "ses_1").await;
+    assert_eq!(holder_pid(&store, "ses_1").await, std::process::id());
     drop(lease);
-    held(&store, "ses_1").await;
+    acquire(&store, "ses_1").await;
 }
 
 #[tokio::test]
-async fn a_prompt_that_arrives_in_the_last_moment_is_not_stranded() {
+async fn a_prompt_before_the_release_is_not_missed() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let (one, other) = (open(&path).await, open(&path).await);
     one.append(vec![created("ses_1")]).await.expect("stored");
-    let mut lease = held(&one, "ses_1").await;
+    let mut lease = acquire(&one, "ses_1").await;
     let (seq, transcript) = one.transcript_at(&session_id("ses_1")).await.expect("readable");
     assert!(transcript.is_empty());
     other.append(vec![message("ses_1", "msg_1", 5)]).await.expect("stored");
     assert!(!lease.release(seq).await.expect("answered"));
-    held_by(&other, "ses_1").await;
+    holder_pid(&other, "ses_1").await;
     let (seq, transcript) = one.transcript_at(&session_id("ses_1")).await.expect("readable");
     assert_eq!(transcript.len(), 1);
     assert!(lease.release(seq).await.expect("answered"));
     assert!(lease.release(seq).await.expect("once is enough"));
 }
 
-/// Whatever the order in which two processes let go and admit: somebody sees the prompt.
+/// One process releases while another admits a prompt. In any order, one of them sees the prompt.
 #[tokio::test]
-async fn no_race_strands_a_prompt() {
+async fn no_race_misses_a_prompt() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let (one, other) = (open(&path).await, open(&path).await);
@@ -103,7 +103,7 @@ async fn no_race_strands_a_prompt() {
     for round in 0..100 {
         let id = format!("msg_{round:03}");
         let run = async {
-            let mut lease = held(&one, "ses_1").await;
+            let mut lease = acquire(&one, "ses_1").await;
             let mut seen = 0;
             for _ in 0..10 {
                 let (seq, transcript) = one.transcript_at(&session_id("ses_1")).await.expect("readable");
@@ -119,23 +119,23 @@ async fn no_race_strands_a_prompt() {
             other.holder(&session_id("ses_1")).await.expect("answered").is_some()
         };
         let (seen, was_held) = tokio::join!(run, admit);
-        // Free means that the one who admitted runs it itself.
+        // If the session is free, the admitting process runs it.
         assert!(seen == round + 1 || !was_held, "round {round}: {seen} seen");
     }
 }
 
 #[tokio::test]
-async fn a_killed_owner_is_noticed_at_once_and_fenced_off() {
+async fn a_killed_owner_is_detected_immediately_and_fenced() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let store = open(&path).await;
     store.append(vec![created("ses_1"), message("ses_1", "msg_1", 5)]).await.expect("stored");
     let mut actor = Actor::start(&path);
     assert_eq!(actor.ask("lease ses_1"), "held");
-    assert_ne!(held_by(&store, "ses_1").await, std::process::id());
+    assert_ne!(holder_pid(&store, "ses_1").await, std::process::id());
     actor.kill();
-    // No waiting here: the lock went with the process.
-    let lease = held(&store, "ses_1").await;
+    // No waiting is needed, because the lock was released with the process.
+    let lease = acquire(&store, "ses_1").await;
     assert_eq!(lease.fence(), 2);
     lease.append(vec![message("ses_1", "msg_2", 6)]).await.expect("stored");
     let former = Condition::Leased { session: session_id("ses_1"), fence: 1 };
@@ -149,19 +149,19 @@ async fn a_killed_owner_is_noticed_at_once_and_fenced_off() {
 }
 
 #[tokio::test]
-async fn a_lease_is_fenced_off_once_its_store_is_closed() {
+async fn a_lease_is_fenced_after_its_store_is_closed() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let (one, other) = (open(&path).await, open(&path).await);
     one.append(vec![created("ses_1")]).await.expect("stored");
-    let lease = held(&one, "ses_1").await;
+    let lease = acquire(&one, "ses_1").await;
     one.close().await.expect("closed");
-    held(&other, "ses_1").await;
+    acquire(&other, "ses_1").await;
     assert!(matches!(lease.append(vec![message("ses_1", "msg_1", 5)]).await, Err(Error::Closed)));
 }
 
 #[tokio::test]
-async fn another_process_is_heard_in_the_feed() {
+async fn events_of_another_process_are_in_the_feed() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let store = open(&path).await;
@@ -171,7 +171,7 @@ async fn another_process_is_heard_in_the_feed() {
     let mut feed = store.subscribe();
     assert_eq!(actor.ask("message ses_1 msg_1"), "stored");
     assert_eq!(next(&mut feed).await.position(), Some(3), "what was before is not told again");
-    // Ours and theirs in the order of the log.
+    // The events of both processes, in the order of the log.
     for at in 0..20 {
         actor.order(&format!("message ses_1 msg_theirs_{at}"));
         store.append(vec![message("ses_1", &format!("msg_ours_{at}"), 5)]).await.expect("stored");
@@ -183,7 +183,7 @@ async fn another_process_is_heard_in_the_feed() {
 }
 
 #[tokio::test]
-async fn two_processes_that_change_one_session_lose_nothing() {
+async fn two_processes_that_change_a_session_lose_nothing() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let store = open(&path).await;
@@ -222,7 +222,7 @@ async fn a_condition_that_does_not_hold_stores_nothing() {
 }
 
 #[tokio::test]
-async fn a_draft_lies_over_its_part_until_the_part_is_stored() {
+async fn a_draft_overrides_its_part_until_the_part_is_stored() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let store = open(&path).await;
@@ -255,7 +255,7 @@ async fn a_draft_lies_over_its_part_until_the_part_is_stored() {
 }
 
 #[tokio::test]
-async fn after_a_kill_the_text_is_found_up_to_the_last_draft() {
+async fn after_a_kill_the_text_up_to_the_last_draft_is_stored() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let store = open(&path).await;
@@ -269,7 +269,7 @@ async fn after_a_kill_the_text_is_found_up_to_the_last_draft() {
     actor.kill();
     let id = session_id("ses_1");
     assert_eq!(text(&store.transcript(&id).await.expect("readable")), "a".repeat(19));
-    let lease = held(&store, "ses_1").await;
+    let lease = acquire(&store, "ses_1").await;
     assert_eq!(lease.settle_drafts().await.expect("stored"), 1);
     assert_eq!(lease.settle_drafts().await.expect("nothing left"), 0);
     assert_eq!(store.drafts(&id).await.expect("readable"), []);
@@ -280,25 +280,25 @@ async fn after_a_kill_the_text_is_found_up_to_the_last_draft() {
 }
 
 #[tokio::test]
-async fn an_owner_hears_that_another_process_wants_it_stopped() {
+async fn an_owner_receives_a_stop_request_of_another_process() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let (one, other) = (open(&path).await, open(&path).await);
     one.append(vec![created("ses_1"), created("ses_2")]).await.expect("stored");
     let id = session_id("ses_1");
     assert!(!other.ask_to_stop(&id).await.expect("answered"), "nobody has it");
-    let (mut lease, beside) = (held(&one, "ses_1").await, held(&one, "ses_2").await);
+    let (mut lease, beside) = (acquire(&one, "ses_1").await, acquire(&one, "ses_2").await);
     assert!(!one.ask_to_stop(&id).await.expect("answered"), "it is its own");
     assert!(other.ask_to_stop(&id).await.expect("answered"));
-    // Nobody reads the feed.
-    tokio::time::timeout(PATIENCE, lease.stop_signal().asked()).await.expect("heard");
+    // The feed has no reader.
+    tokio::time::timeout(PATIENCE, lease.stop_signal().wait()).await.expect("received");
     assert!(lease.release(u64::MAX).await.expect("answered"));
 
-    // Neither another session nor a later owner is meant.
-    let later = held(&one, "ses_1").await;
+    // Neither another session nor a later owner is affected.
+    let later = acquire(&one, "ses_1").await;
     one.append(vec![message("ses_1", "msg_1", 5)]).await.expect("stored");
     for lease in [&later, &beside] {
-        let heard = tokio::time::timeout(Duration::from_millis(300), lease.stop_signal().asked()).await;
-        heard.expect_err("nobody asked");
+        let received = tokio::time::timeout(Duration::from_millis(300), lease.stop_signal().wait()).await;
+        received.expect_err("no request");
     }
 }

@@ -1,4 +1,4 @@
-//! The store at its face: real files, threads and restarts.
+//! Tests of the store's public interface, with real files, threads and restarts.
 
 mod conformance;
 mod damage;

@@ -1,4 +1,4 @@
-//! Files in every state that a machine may leave them in.
+//! Opening files in various states.
 
 use std::fs;
 use std::path::Path;
@@ -8,13 +8,13 @@ use codewright_store::{Error, Store};
 
 use crate::support::*;
 
-async fn refused(path: &Path) -> Error {
+async fn open_error(path: &Path) -> Error {
     let (ids, clock) = stamps();
     Store::open(path, ids, clock).await.expect_err("the store does not open")
 }
 
 #[test]
-fn many_may_open_a_new_file_at_once() {
+fn many_can_open_a_new_file_at_once() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("new/deep/store.db");
     std::thread::scope(|scope| {
@@ -30,7 +30,7 @@ fn many_may_open_a_new_file_at_once() {
                         .append(vec![created(&id), message(&id, &format!("msg_{at}"), 5)])
                         .await
                         .expect("stored");
-                    // Some close, some are dropped, while others are still opening.
+                    // Some are closed and some dropped, while others are still opening.
                     if at % 2 == 0 {
                         store.close().await.expect("closed");
                     }
@@ -51,7 +51,7 @@ fn many_may_open_a_new_file_at_once() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_is_created_is_for_the_user_alone() {
+async fn created_files_are_private() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("new/store.db");
@@ -66,7 +66,7 @@ async fn what_is_created_is_for_the_user_alone() {
 }
 
 #[tokio::test]
-async fn the_log_that_is_left_for_the_next_start_is_short() {
+async fn the_log_after_closing_is_short() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let log = || fs::metadata(path.with_file_name("store.db-wal")).map_or(0, |log| log.len());
@@ -84,7 +84,7 @@ async fn the_log_that_is_left_for_the_next_start_is_short() {
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_is_there_after_a_drop() {
+async fn acknowledged_events_survive_a_drop() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     for round in 0..5_u64 {
@@ -100,14 +100,14 @@ async fn what_was_acknowledged_is_there_after_a_drop() {
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_is_in_the_files_at_once() {
+async fn acknowledged_events_are_in_the_files_immediately() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let store = open(&path).await;
     for at in 0..50 {
         store.append(vec![created(&format!("ses_{at}"))]).await.expect("stored");
     }
-    // What a killed process leaves behind.
+    // The files of a killed process.
     let copy = directory.path().join("copy.db");
     fs::copy(&path, &copy).expect("copied");
     fs::copy(path.with_file_name("store.db-wal"), copy.with_file_name("copy.db-wal")).expect("copied");
@@ -117,7 +117,7 @@ async fn what_was_acknowledged_is_in_the_files_at_once() {
 }
 
 #[tokio::test]
-async fn a_closed_store_says_so() {
+async fn a_closed_store_returns_closed() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = open(&directory.path().join("store.db")).await;
     let other = store.clone();
@@ -132,21 +132,24 @@ async fn a_closed_store_says_so() {
 }
 
 #[tokio::test]
-async fn a_newer_schema_is_refused_with_both_versions() {
+async fn a_newer_schema_is_rejected_with_both_versions() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     open(&path).await.close().await.expect("closed");
     rusqlite::Connection::open(&path).expect("opens").pragma_update(None, "user_version", 70).expect("set");
-    let error = refused(&path).await;
+    let error = open_error(&path).await;
     assert!(matches!(error, Error::Newer { found: 70, known: 7, .. }), "{error}");
     assert_eq!(
         error.to_string(),
-        format!("the store `{}` has schema version 70, this program knows versions up to 7", path.display())
+        format!(
+            "the store `{}` has schema version 70; this program supports versions up to 7",
+            path.display()
+        )
     );
 }
 
 #[tokio::test]
-async fn the_place_of_a_message_from_before_places_were_kept_is_found_in_the_log() {
+async fn the_position_of_an_old_message_is_found_in_the_log() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let store = open(&path).await;
@@ -164,39 +167,39 @@ async fn the_place_of_a_message_from_before_places_were_kept_is_found_in_the_log
 }
 
 #[tokio::test]
-async fn a_database_of_another_program_is_refused() {
+async fn a_database_of_another_program_is_rejected() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let connection = rusqlite::Connection::open(&path).expect("opens");
     connection.execute_batch("CREATE TABLE session (id text)").expect("a table");
     drop(connection);
     let before = fs::read(&path).expect("readable");
-    let error = refused(&path).await;
+    let error = open_error(&path).await;
     assert!(matches!(error, Error::Foreign { .. }), "{error}");
     assert_eq!(fs::read(&path).expect("readable"), before);
 }
 
 #[tokio::test]
-async fn a_place_that_cannot_be_written_is_named() {
+async fn an_unwritable_path_is_reported() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("file");
     fs::write(&file, "").expect("written");
-    // Below a file, in place of a directory, and where not even root may create anything.
+    // Below a file, in place of a directory, and where not even root can create files.
     let mut places = vec![file.join("store.db"), directory.path().to_owned()];
     if cfg!(target_os = "linux") {
         places.push("/proc/self/store.db".into());
     }
     for path in places {
-        let error = refused(&path).await;
+        let error = open_error(&path).await;
         assert!(matches!(error, Error::Unwritable { .. }), "{error}");
         assert!(error.to_string().contains(&path.display().to_string()), "{error}");
     }
 }
 
-/// Root may write anywhere; the test above has a place for root.
+/// Root can write anywhere; the test above has a path for root.
 #[cfg(unix)]
 #[tokio::test]
-async fn a_read_only_directory_or_file_is_named() {
+async fn a_read_only_directory_or_file_is_reported() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().expect("a directory");
     let closed = directory.path().join("closed");

@@ -1,4 +1,4 @@
-//! Saved approvals: kept, bounded, removed, and seen by every process.
+//! Saved approvals are stored, bounded, removed, and visible to every process.
 
 use codewright_proto::ProjectId;
 use codewright_store::{Approvals, MAX_APPROVALS, SavedPermission, Store};
@@ -17,7 +17,7 @@ fn approval(id: &str, project: &str, directory: &str, resource: &str) -> SavedPe
     }
 }
 
-fn of(project: &str, directory: &str) -> Approvals {
+fn filter(project: &str, directory: &str) -> Approvals {
     Approvals { project: Some(ProjectId(project.into())), directory: Some(directory.to_owned()) }
 }
 
@@ -27,7 +27,7 @@ async fn ids(store: &Store, filter: Approvals) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn approvals_are_kept_apart_and_seen_by_others() {
+async fn approvals_are_separate_and_visible_to_other_processes() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let (one, other) = (open(&path).await, open(&path).await);
@@ -37,21 +37,21 @@ async fn approvals_are_kept_apart_and_seen_by_others() {
     let first = approval("1", "p", "/a", "ls *");
     let all = vec![first.clone(), approval("2", "p", "/b", "ls *"), approval("3", "q", "/a", "ls *")];
     one.save_permissions(all).await.expect("saved");
-    assert_eq!(other.saved_permissions(of("p", "/a")).await.expect("readable"), [first]);
+    assert_eq!(other.saved_permissions(filter("p", "/a")).await.expect("readable"), [first]);
     assert_eq!(ids(&other, Approvals::default()).await, ["1", "2", "3"]);
-    // The same again is one approval.
+    // Saving it twice gives one approval.
     one.save_permissions(vec![approval("4", "p", "/a", "ls *")]).await.expect("saved");
-    assert_eq!(ids(&one, of("p", "/a")).await, ["1"]);
+    assert_eq!(ids(&one, filter("p", "/a")).await, ["1"]);
     assert!(other.remove_permission("1").await.expect("removed"));
     assert!(!one.remove_permission("1").await.expect("nothing to remove"));
-    assert_eq!(ids(&one, of("p", "/a")).await, Vec::<String>::new());
-    // The projections are made from the log; approvals are not among them.
+    assert_eq!(ids(&one, filter("p", "/a")).await, Vec::<String>::new());
+    // Approvals are not projections of the log.
     one.replay().await.expect("replayed");
     assert_eq!(ids(&one, Approvals::default()).await, ["2", "3"]);
 }
 
 #[tokio::test]
-async fn the_oldest_approvals_of_a_directory_make_room() {
+async fn the_oldest_approvals_of_a_directory_are_removed() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = open(&directory.path().join("store.db")).await;
     store.save_project(project("p")).await.expect("saved");
@@ -61,14 +61,14 @@ async fn the_oldest_approvals_of_a_directory_make_room() {
     });
     store.save_permissions(vec![approval("x", "p", "/b", "ls")]).await.expect("saved");
     store.save_permissions(many.collect()).await.expect("saved");
-    let kept = ids(&store, of("p", "/a")).await;
+    let kept = ids(&store, filter("p", "/a")).await;
     assert_eq!(kept.len() as u64, MAX_APPROVALS);
     assert_eq!(kept[0], "00003");
-    assert_eq!(ids(&store, of("p", "/b")).await, ["x"]);
+    assert_eq!(ids(&store, filter("p", "/b")).await, ["x"]);
 }
 
 #[tokio::test]
-async fn an_approval_of_an_unknown_project_is_refused_whole() {
+async fn an_approval_of_an_unknown_project_changes_nothing() {
     let directory = tempfile::tempdir().expect("a directory");
     let store = open(&directory.path().join("store.db")).await;
     store.save_project(project("p")).await.expect("saved");

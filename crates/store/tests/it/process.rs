@@ -1,4 +1,4 @@
-//! Other processes: this test binary, started again to play a part.
+//! Runs this test binary as another process.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -9,7 +9,7 @@ use codewright_store::{Claim, Condition, Error, Store};
 
 use crate::support::*;
 
-/// A process that plays a part. It is killed when it is dropped.
+/// Another process. It is killed when dropped.
 pub(crate) struct Actor {
     child: Child,
     orders: ChildStdin,
@@ -17,11 +17,11 @@ pub(crate) struct Actor {
 }
 
 impl Actor {
-    /// Starts a process with a store of its own on the file.
+    /// Starts a process that opens the file.
     pub(crate) fn start(path: &Path) -> Self {
         let binary = std::env::current_exe().expect("this binary");
         let mut child = Command::new(binary)
-            .args(["process::plays_a_part", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
+            .args(["process::runs_commands", "--exact", "--ignored", "--nocapture", "--test-threads=1"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -34,16 +34,16 @@ impl Actor {
         actor
     }
 
-    /// Tells it what to do, without waiting.
+    /// Sends a command without waiting.
     pub(crate) fn order(&mut self, order: &str) {
         writeln!(self.orders, "{order}").expect("it listens");
     }
 
-    /// What it says next.
+    /// Returns its next output.
     pub(crate) fn answer(&mut self) -> String {
         let mut line = String::new();
         while self.answers.read_line(&mut line).expect("readable") > 0 {
-            // The test harness prints lines of its own, and may begin one before ours.
+            // The test harness prints other lines, and may start a line before our output.
             if let Some((_, answer)) = line.trim_end().split_once('>') {
                 return answer.to_owned();
             }
@@ -52,13 +52,13 @@ impl Actor {
         panic!("it went away");
     }
 
-    /// Does as told and says what came of it.
+    /// Sends a command and returns its output.
     pub(crate) fn ask(&mut self, order: &str) -> String {
         self.order(order);
         self.answer()
     }
 
-    /// Ends it as suddenly as can be.
+    /// Kills the process.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("killed");
         self.child.wait().expect("gone");
@@ -67,25 +67,25 @@ impl Actor {
 
 impl Drop for Actor {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-fn say(answer: &str) {
+fn print_answer(answer: &str) {
     writeln!(std::io::stdout(), ">{answer}").expect("somebody listens");
 }
 
-/// Not a test: what [`Actor::start`] starts.
+/// Not a test: the process that [`Actor::start`] starts.
 #[test]
 #[ignore = "played by other tests"]
-fn plays_a_part() {
+fn runs_commands() {
     let mut orders = std::io::stdin().lines();
     let Some(Ok(path)) = orders.next() else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let store = runtime.block_on(open(Path::new(&path)));
-    say("open");
+    print_answer("open");
     let mut leases = Vec::new();
     for order in orders {
         let order = order.expect("readable");
@@ -95,30 +95,30 @@ fn plays_a_part() {
                 ["lease", session] => match store.lease(&session_id(session)).await.expect("answered") {
                     Claim::Held(lease) => {
                         leases.push(lease);
-                        say("held");
+                        print_answer("held");
                     }
-                    Claim::HeldBy(holder) => say(&format!("held by {}", holder.pid)),
+                    Claim::HeldBy(holder) => print_answer(&format!("held by {}", holder.pid)),
                 },
                 ["release", seen] => {
                     let mut lease = leases.pop().expect("one is held");
                     let done = lease.release(seen.parse().expect("a number")).await.expect("answered");
-                    say(&done.to_string());
+                    print_answer(&done.to_string());
                     leases.extend((!done).then_some(lease));
                 }
                 ["draft", session, message, id, text] => {
                     let Event::PartUpdated { part, .. } = part(session, message, id, text) else { return };
                     store.draft(part).await.expect("kept");
-                    say("kept");
+                    print_answer("kept");
                 }
                 ["message", session, id] => {
                     store.append(vec![message(session, id, 5)]).await.expect("stored");
-                    say("stored");
+                    print_answer("stored");
                 }
                 ["count", session, times] => {
                     for _ in 0..times.parse().expect("a number") {
                         count_up(&store, session).await;
                     }
-                    say("counted");
+                    print_answer("counted");
                 }
                 _ => panic!("`{order}` is not a part to play"),
             }
@@ -126,7 +126,7 @@ fn plays_a_part() {
     }
 }
 
-/// Adds one to a session's cost, whoever else does so at the same time.
+/// Adds one to a session's cost, with retries if it changes in the meantime.
 pub(crate) async fn count_up(store: &Store, session: &str) {
     let id = session_id(session);
     for _ in 0..10_000 {

@@ -1,4 +1,4 @@
-//! The projections follow from the log, whatever happened.
+//! The projections can always be rebuilt from the log.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::support::*;
 
-/// Something that may be asked of a store; much of it does not make sense.
+/// A change of the store, often an invalid one.
 #[derive(Debug, Clone)]
 enum Step {
     Create(u8),
@@ -41,7 +41,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Ids repeat across sessions, so that clashes happen, but not always.
+/// Ids repeat across sessions, so that there are some conflicts.
 fn event(step: &Step) -> Event {
     let id = |session: u8| format!("ses_{session}");
     let msg = |session: u8, message: u8| format!("msg_{}_{message}", session / 2);
@@ -83,7 +83,7 @@ fn event(step: &Step) -> Event {
     }
 }
 
-/// What the accepted events say exists: each part's text below its message and session.
+/// The expected state after the accepted events: each part's text by message and session.
 #[derive(Default)]
 struct Model {
     sessions: BTreeMap<String, String>,
@@ -130,7 +130,7 @@ async fn live_and_replayed(steps: &[Vec<Step>]) {
     let mut accepted = 0;
     for append in steps {
         let events: Vec<_> = append.iter().map(event).collect();
-        // A refused append leaves no trace, which the comparisons below would show.
+        // A failed append changes nothing, which the comparisons below check.
         if store.append(events.clone()).await.is_ok() {
             accepted += events.len() as u64;
             events.iter().for_each(|event| model.apply(event));
@@ -168,14 +168,14 @@ proptest! {
         steps in proptest::collection::vec(proptest::collection::vec(step(), 1..4), 1..60)
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        // Most steps need sessions, so two are there from the beginning.
+        // Most steps need sessions, so two exist from the start.
         let steps: Vec<_> = [vec![Step::Create(0), Step::Create(1)]].into_iter().chain(steps).collect();
         runtime.block_on(live_and_replayed(&steps));
     }
 }
 
 #[tokio::test]
-async fn a_replay_that_fails_changes_nothing() {
+async fn a_failed_replay_changes_nothing() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("store.db");
     let store = open(&path).await;

@@ -1,4 +1,4 @@
-//! Values that the tests store.
+//! Values for the tests.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use codewright_store::{Published, Store, Subscription};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A moment in 2026, in milliseconds since 1970.
+/// A time in 2026, in milliseconds since 1970.
 pub(crate) const NOW_MS: u64 = 1_795_293_409_117;
 
 pub(crate) fn stamps() -> (Ids, Clock) {
@@ -105,7 +105,7 @@ pub(crate) fn replied(session: &str, id: &str) -> Event {
     serde_json::from_value(reply).expect("a reply")
 }
 
-/// A recorded session as its routes answered it.
+/// A recorded session from API responses.
 #[derive(Deserialize)]
 pub(crate) struct Recorded {
     pub(crate) session: Session,
@@ -113,7 +113,7 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// The events that make it.
+    /// The events that create it.
     pub(crate) fn events(self) -> Vec<Event> {
         let session_id = self.session.id.clone();
         let mut events = vec![Event::SessionCreated { session_id: session_id.clone(), info: self.session }];
@@ -127,7 +127,7 @@ impl Recorded {
     }
 }
 
-/// All rows of all projections, and nothing of the log.
+/// All rows of all projections, without the log.
 pub(crate) fn rows(path: &Path) -> Vec<String> {
     let connection = rusqlite::Connection::open(path).expect("the file opens");
     let mut found = Vec::new();
@@ -144,13 +144,13 @@ pub(crate) fn rows(path: &Path) -> Vec<String> {
     found
 }
 
-/// The next item of the feed, which has to come.
+/// The next item of the feed, with a time limit.
 pub(crate) async fn next(subscription: &mut Subscription) -> Published {
     let next = tokio::time::timeout(Duration::from_secs(30), subscription.next());
     next.await.expect("an item comes").expect("the feed is open")
 }
 
-/// What a text of JSON says, in the form of [`to_value`].
+/// Parses JSON into the form of [`to_value`].
 pub(crate) fn parsed(json: &[u8]) -> Value {
     to_value(&serde_json::from_slice::<Value>(json).expect("JSON"))
 }
@@ -159,7 +159,7 @@ pub(crate) fn to_value(value: &impl serde::Serialize) -> Value {
     plain(serde_json::to_value(value).expect("JSON"))
 }
 
-/// The value with `1.0` written as `1`: JSON does not tell them apart, `Value` does.
+/// Converts `1.0` to `1`, because JSON does not distinguish them and `Value` does.
 pub(crate) fn plain(mut value: Value) -> Value {
     match &mut value {
         Value::Number(number) => {

@@ -1,4 +1,4 @@
-//! Events that go from one store to another.
+//! The exchange of events between stores.
 
 use std::collections::HashMap;
 
@@ -14,8 +14,8 @@ async fn empty() -> Store {
     store
 }
 
-/// A session of some events, and what another store is told of it.
-async fn told() -> (Store, Vec<Incoming>) {
+/// A session with some events, and the events for another store.
+async fn session_and_events() -> (Store, Vec<Incoming>) {
     let store = empty().await;
     let events = vec![
         created("ses_1"),
@@ -47,8 +47,8 @@ async fn state(store: &Store) -> String {
 }
 
 #[tokio::test]
-async fn a_session_goes_over_whole_and_twice_is_once() {
-    let (from, events) = told().await;
+async fn a_session_is_transferred_completely_and_only_once() {
+    let (from, events) = session_and_events().await;
     let to = empty().await;
     let mut feed = to.subscribe();
     assert_eq!(to.replay_foreign(events.clone()).await.expect("taken").len(), 5);
@@ -60,7 +60,7 @@ async fn a_session_goes_over_whole_and_twice_is_once() {
         assert_eq!(heard.position(), Some(position));
         assert_eq!(heard.notice().id.as_str(), event.id, "an event keeps its id");
     }
-    // From the middle of what is known, too.
+    // Starting in the middle of the known events works too.
     from.append(vec![message("ses_1", "msg_3", 7)]).await.expect("stored");
     let more = foreign(&from, HashMap::from([("ses_1".to_owned(), 2)])).await;
     assert_eq!(more.len(), 3);
@@ -71,8 +71,8 @@ async fn a_session_goes_over_whole_and_twice_is_once() {
 }
 
 #[tokio::test]
-async fn gaps_disorder_and_contradictions_change_nothing() {
-    let (_, events) = told().await;
+async fn gaps_wrong_order_and_inconsistent_events_change_nothing() {
+    let (_, events) = session_and_events().await;
     let pick = |places: &[usize]| places.iter().map(|at| events[*at].clone()).collect::<Vec<_>>();
     let to = empty().await;
     for places in [&[1, 2][..], &[0, 2], &[0, 1, 3, 2], &[1, 0], &[0, 0]] {

@@ -1,4 +1,4 @@
-//! Which agent answers.
+//! The list of agents.
 
 use super::{Item, Kind, Layer, List, Pick};
 use crate::state::State;

@@ -7,7 +7,7 @@ pub(crate) fn open(state: &mut State) {
     let Some(id) = state.session_id() else { return };
     let children = state.mirror.children(id);
     let items = children.into_iter().map(|session| {
-        let busy = if state.mirror.is_busy(&session.id) { "at work" } else { "" };
+        let busy = if state.mirror.is_busy(&session.id) { "running" } else { "" };
         Item::new(&session.title, Pick::Session(session.id.clone())).note(busy)
     });
     let items = items.collect();

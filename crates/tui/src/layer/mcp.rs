@@ -1,4 +1,4 @@
-//! The tool servers: how they are, and on or off.
+//! The list of MCP servers, to turn them on and off.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
@@ -8,10 +8,10 @@ use crate::state::State;
 
 pub(crate) fn open(state: &mut State) {
     let list = List::new(Kind::Mcp, "MCP servers", items(state));
-    state.layers.push(Layer::List(list.hint("on or off space")));
+    state.layers.push(Layer::List(list.hint("turn on or off space")));
 }
 
-/// Shows what has become known meanwhile.
+/// Updates the open list.
 pub(crate) fn refresh(state: &mut State) {
     let items = items(state);
     if let Some(Layer::List(list)) = state.layers.last_mut()
@@ -23,11 +23,11 @@ pub(crate) fn refresh(state: &mut State) {
     }
 }
 
-pub(super) fn switches(key: KeyEvent) -> bool {
+pub(super) fn is_switch_key(key: KeyEvent) -> bool {
     matches!(key.code, KeyCode::Enter | KeyCode::Char(' '))
 }
 
-/// Connects to the selected server, or lets it go.
+/// Connects to the selected server, or disconnects from it.
 pub(super) fn switch(state: &mut State) -> Vec<Cmd> {
     let Some(Layer::List(list)) = state.layers.last_mut() else { return Vec::new() };
     let selected = list.found.get(list.selected).copied();
@@ -42,17 +42,17 @@ fn items(state: &State) -> Vec<Item> {
         let on = server.status == "connected";
         let note = if on { "✓ on" } else { "○ off" };
         let pick = Pick::Mcp { name: server.name.clone(), on };
-        Item::new(&server.name, pick).detail(told(&server.status, server.error.as_deref())).note(note)
+        Item::new(&server.name, pick).detail(status_text(&server.status, server.error.as_deref())).note(note)
     });
     items.collect()
 }
 
-/// How a server is, in words.
-pub(crate) fn told(status: &str, error: Option<&str>) -> String {
+/// Returns the status of a server as text.
+pub(crate) fn status_text(status: &str, error: Option<&str>) -> String {
     match (status, error) {
         ("connected", _) => "connected".to_owned(),
-        ("disabled", _) => "switched off".to_owned(),
-        ("needs_auth", _) => "wants a sign-in".to_owned(),
+        ("disabled", _) => "disabled".to_owned(),
+        ("needs_auth", _) => "needs sign-in".to_owned(),
         (_, Some(error)) => format!("failed: {error}"),
         (status, None) => status.replace('_', " "),
     }

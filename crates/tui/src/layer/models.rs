@@ -1,10 +1,10 @@
-//! Which model answers: favourites, those used last, then all by provider.
+//! The list of models: favourites, recent models, then all models by provider.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{Item, Kind, Layer, List, Pick};
 use crate::msg::Cmd;
-use crate::state::{State, named_model};
+use crate::state::{State, parse_model};
 
 pub(crate) fn open(state: &mut State) {
     if state.mirror.providers.is_empty() && state.mirror.ready {
@@ -30,7 +30,7 @@ fn items(state: &State) -> Vec<Item> {
         )
     };
     let listed = |names: &[String], group: &str| -> Vec<Item> {
-        let models = names.iter().filter_map(|name| named_model(Some(name)));
+        let models = names.iter().filter_map(|name| parse_model(Some(name)));
         models.filter_map(|(provider, model)| item(&provider, &model, group)).collect()
     };
     let mut items = listed(&state.local.favourites, "Favourites");
@@ -72,7 +72,7 @@ pub(super) fn key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
             if let Some(Layer::List(list)) = state.layers.last_mut() {
                 list.fill(items);
             }
-            Some(vec![Cmd::Save(state.saved())])
+            Some(vec![Cmd::Save(state.saved_choices())])
         }
         _ => None,
     }

@@ -1,8 +1,8 @@
-//! Pages to read: help, status, what to say in a bug report.
+//! Pages to read: help, status and bug report.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-/// What a page tells.
+/// The topic of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topic {
     Help,
@@ -10,7 +10,7 @@ pub(crate) enum Topic {
     Bug,
 }
 
-/// A page, and how far it is scrolled.
+/// A page with its scroll position.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) topic: Topic,
@@ -22,7 +22,7 @@ impl Page {
         Self { topic, scroll: 0 }
     }
 
-    /// Scrolls; true if the page is to be closed.
+    /// Handles a key. Returns whether it closes the page.
     pub(super) fn key(&mut self, key: KeyEvent) -> bool {
         match key.code {
             KeyCode::Up | KeyCode::Char('k') => self.scroll = self.scroll.saturating_sub(1),

@@ -1,10 +1,10 @@
-//! Everything that can be done, by name.
+//! The command palette: all actions and commands by name.
 
 use super::{Item, Kind, Layer, List, Pick};
 use crate::keys::{ACTIONS, Action, Group};
 use crate::state::State;
 
-/// What is wanted most often.
+/// The most common actions.
 const SUGGESTED: [Action; 4] =
     [Action::SessionList, Action::SessionNew, Action::ModelList, Action::AgentList];
 

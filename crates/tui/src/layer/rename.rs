@@ -1,8 +1,8 @@
-//! A new title for a session.
+//! Renaming a session.
 
 use codewright_proto::SessionId;
 
-use super::{Layer, Line, What};
+use super::{Layer, Line, Purpose};
 use crate::editor::Editor;
 use crate::state::State;
 
@@ -15,6 +15,6 @@ pub(crate) fn open(state: &mut State, id: &SessionId) {
         about: String::new(),
         editor,
         secret: false,
-        what: What::Title(id.clone()),
+        purpose: Purpose::Title(id.clone()),
     }));
 }

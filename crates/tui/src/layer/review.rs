@@ -1,29 +1,29 @@
-//! Looking through changes: keys, and where the changes come from.
+//! The keys of the changes viewer, and the sources of the changes.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 
 use super::Layer;
-use crate::asked;
 use crate::msg::Cmd;
+use crate::request;
 use crate::review::{Change, Drawn, Focus, Review, Source, merge_files, split_files};
 use crate::state::State;
 use crate::view::sidebar;
 
-/// How many changes are remembered as looked at.
+/// The maximum number of changes that are remembered as reviewed.
 const MAX_REVIEWED: usize = 2_000;
 
-/// Opens the viewer: with what git says, or outside of a repository with what the session did.
+/// Opens the viewer with the changes in git, or outside a repository with those of the session.
 pub(crate) fn open(state: &mut State) -> Vec<Cmd> {
     let session = state.session_id().cloned().filter(|_| state.mirror.branch.is_none());
     show(state, session.map_or(Source::WorkingTree, Source::Session))
 }
 
-/// Opens it with the diff that leave is asked for.
-pub(crate) fn open_asked(state: &mut State) {
-    if let Some(id) = asked::permission(state).map(|request| request.id.clone()) {
-        // What is asked for is on hand.
-        drop(show(state, Source::Asked(id)));
+/// Opens the viewer with the diff of the pending permission request.
+pub(crate) fn open_request(state: &mut State) {
+    if let Some(id) = request::permission(state).map(|request| request.id.clone()) {
+        // The diff is part of the request, so nothing is fetched.
+        drop(show(state, Source::Request(id)));
     }
 }
 
@@ -34,7 +34,7 @@ fn show(state: &mut State, source: Source) -> Vec<Cmd> {
     load(state)
 }
 
-/// Fills the viewer, or says what has to be fetched for it.
+/// Fills the viewer, or returns the command that fetches the changes.
 fn load(state: &mut State) -> Vec<Cmd> {
     let Some(Layer::Review(review)) = state.layers.last() else { return Vec::new() };
     let source = review.source.clone();
@@ -42,7 +42,7 @@ fn load(state: &mut State) -> Vec<Cmd> {
         Source::WorkingTree | Source::Branch => return vec![Cmd::LoadChanges(source)],
         Source::Session(_) => sidebar::diffs(state).map(Change::from).collect(),
         Source::LastTurn(_) => sidebar::last_diffs(state).iter().map(Change::from).collect(),
-        Source::Asked(_) => asked_for(state),
+        Source::Request(_) => request_changes(state),
     };
     if let Some(Layer::Review(review)) = state.layers.last_mut() {
         review.load(merge_files(changes));
@@ -50,23 +50,23 @@ fn load(state: &mut State) -> Vec<Cmd> {
     Vec::new()
 }
 
-fn asked_for(state: &State) -> Vec<Change> {
-    let Some(request) = asked::permission(state) else { return Vec::new() };
+fn request_changes(state: &State) -> Vec<Change> {
+    let Some(request) = request::permission(state) else { return Vec::new() };
     let text = |key: &str| request.metadata.get(key).and_then(Value::as_str).unwrap_or_default();
     let path = match text("filepath") {
         "" => request.patterns.join(", "),
-        path => crate::look::shown_path(path, &state.mirror.directory, &state.mirror.home),
+        path => crate::look::display_path(path, &state.mirror.directory, &state.mirror.home),
     };
     let mut changes = split_files(text("diff"), &path);
     if let [only] = changes.as_mut_slice() {
-        // The tool knows the file better than its diff does.
+        // The name of the file in the request is more precise than in the diff.
         only.file = path;
     }
     changes
 }
 
-/// Takes in what was fetched, if it is still what is looked at.
-pub(crate) fn loaded(state: &mut State, source: &Source, changes: Result<Vec<Change>, String>) {
+/// Displays fetched changes if the viewer still has their source.
+pub(crate) fn show_changes(state: &mut State, source: &Source, changes: Result<Vec<Change>, String>) {
     let shown = state.layers.iter_mut().find_map(|layer| match layer {
         Layer::Review(review) if review.source == *source => Some(review),
         _ => None,
@@ -78,15 +78,15 @@ pub(crate) fn loaded(state: &mut State, source: &Source, changes: Result<Vec<Cha
     }
 }
 
-/// Closes the viewer of what is no longer asked.
+/// Closes the viewer of a request that is no longer pending.
 pub(crate) fn refresh(state: &mut State) {
-    let asked = asked::permission(state).map(|request| request.id.clone());
+    let pending = request::permission(state).map(|request| request.id.clone());
     state.layers.retain(|layer| match layer {
         Layer::Review(review) => match &review.source {
-            Source::Asked(id) => Some(id) == asked.as_ref(),
-            _ => true,
+            Source::Request(id) => Some(id) == pending.as_ref(),
+            Source::WorkingTree | Source::Branch | Source::Session(_) | Source::LastTurn(_) => true,
         },
-        _ => true,
+        Layer::List(_) | Layer::Line(_) | Layer::Page(_) | Layer::Confirm(_) | Layer::Trust(_) => true,
     });
 }
 
@@ -104,7 +104,7 @@ fn next_source(state: &mut State) -> Vec<Cmd> {
     let session = state.session_id().cloned();
     let Some(Layer::Review(review)) = state.layers.last_mut() else { return Vec::new() };
     let next = match (&review.source, session) {
-        (Source::Asked(_), _) => return Vec::new(),
+        (Source::Request(_), _) => return Vec::new(),
         (Source::WorkingTree, _) => Source::Branch,
         (Source::Branch, Some(session)) => Source::Session(session),
         (Source::Session(session), _) => Source::LastTurn(session.clone()),
@@ -188,8 +188,8 @@ pub(crate) fn wheel(state: &mut State, lines: isize) -> Vec<Cmd> {
     Vec::new()
 }
 
-/// A click in the tree shows a file or folds a directory.
-pub(crate) fn clicked(state: &mut State, column: u16, row: u16) -> Vec<Cmd> {
+/// Handles a click in the tree: shows a file or folds a directory.
+pub(crate) fn click(state: &mut State, column: u16, row: u16) -> Vec<Cmd> {
     let size = state.size;
     if let Some(Layer::Review(review)) = state.layers.last_mut()
         && let Some(tree) = review.panes(size).tree.filter(|tree| tree.contains((column, row).into()))

@@ -1,4 +1,4 @@
-//! The sessions of the project: open, pin, rename, delete, search.
+//! The list of the project's sessions, to open, pin, rename, delete and search.
 
 use codewright_proto::{Session, SessionStatus};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -13,7 +13,7 @@ pub(crate) fn open(state: &mut State) -> Vec<Cmd> {
     vec![Cmd::ListSessions { search: String::new() }]
 }
 
-/// Shows what has become known meanwhile.
+/// Updates the open list.
 pub(crate) fn refresh(state: &mut State) {
     if !matches!(state.layers.last(), Some(Layer::List(list)) if list.kind == Kind::Sessions) {
         return;
@@ -25,15 +25,15 @@ pub(crate) fn refresh(state: &mut State) {
     let doomed = list.doomed.and_then(|at| pick_at(list, at));
     list.fill(items);
     if list.picked().map(|item| &item.pick) != before.as_ref() {
-        // It is gone, and its neighbour stands in its place.
+        // The selected session was removed, so its neighbour is selected.
         list.selected = selected.min(list.found.len().saturating_sub(1));
     }
-    // The items may stand elsewhere now, and a second key must not delete another.
+    // The items may have moved, and the second key must not delete another session.
     list.doomed = doomed.and_then(|pick| list.items.iter().position(|item| item.pick == pick));
 }
 
-/// The server knows sessions that are not here yet.
-pub(super) fn searched(state: &State) -> Vec<Cmd> {
+/// Searches on the server, because not all sessions are fetched.
+pub(super) fn search(state: &State) -> Vec<Cmd> {
     match state.layers.last() {
         Some(Layer::List(list)) if list.kind == Kind::Sessions && !list.query.is_empty() => {
             vec![Cmd::ListSessions { search: list.query.text().to_owned() }]
@@ -53,15 +53,15 @@ fn items(state: &State) -> Vec<Item> {
         let group =
             if is_pinned(session) { "Pinned".to_owned() } else { zone.day(session.time.updated, state.now) };
         let busy = match state.mirror.statuses.get(&session.id) {
-            Some(SessionStatus::Busy) => "at work",
-            Some(SessionStatus::Retry { .. }) => "waits for the provider",
+            Some(SessionStatus::Busy) => "running",
+            Some(SessionStatus::Retry { .. }) => "waiting for the provider",
             Some(SessionStatus::Idle) | None => "",
         };
         let waits = state.mirror.permissions.iter().any(|request| request.session_id == session.id)
             || state.mirror.questions.iter().any(|request| request.session_id == session.id);
         Item::new(&session.title, Pick::Session(session.id.clone()))
             .group(group)
-            .detail(if waits { "waits for you" } else { busy })
+            .detail(if waits { "waiting for you" } else { busy })
             .note(zone.clock(session.time.updated))
             .current(Some(&session.id) == state.session_id())
     });
@@ -94,7 +94,7 @@ pub(super) fn key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
                 None => state.local.pinned.push(id.to_string()),
             }
             refresh(state);
-            Some(vec![Cmd::Save(state.saved())])
+            Some(vec![Cmd::Save(state.saved_choices())])
         }
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! The skills there are.
+//! The list of skills.
 
 use super::{Item, Kind, Layer, List, Pick};
 use crate::state::State;

@@ -1,4 +1,4 @@
-//! Which colours; what is selected is tried out at once.
+//! The list of themes. The selected theme is previewed.
 
 use super::{Item, Kind, Layer, List, Pick};
 use crate::state::State;
@@ -13,7 +13,7 @@ pub(crate) fn open(state: &mut State) {
     state.layers.push(Layer::List(list));
 }
 
-/// Puts on what is selected; what cannot be put on is told when it is picked.
+/// Switches to the selected theme. An invalid theme is reported when it is picked.
 pub(super) fn preview(state: &mut State) {
     let Some(Layer::List(list)) = state.layers.last() else { return };
     if let Some(Item { pick: Pick::Theme(name), .. }) = list.picked() {

@@ -1,4 +1,4 @@
-//! The prompts of a session, to jump to or to fork from.
+//! The list of a session's prompts, to jump to or to fork from.
 
 use codewright_proto::Message;
 
@@ -15,7 +15,7 @@ pub(crate) fn open(state: &mut State) {
 }
 
 pub(crate) fn open_fork(state: &mut State) {
-    let mut items = vec![Item::new("All of the session", Pick::Fork(None))];
+    let mut items = vec![Item::new("The whole session", Pick::Fork(None))];
     items.extend(prompts(state).into_iter().rev().map(|(id, text, time)| {
         Item::new(text, Pick::Fork(Some(id))).group("Before a prompt").note(state.options.zone.clock(time))
     }));

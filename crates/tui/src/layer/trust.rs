@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::trust;
 
 /// How long the dialog ignores keys after it appeared, and after each ignored key, in milliseconds.
-const STARTLED_MILLIS: u64 = 300;
+const GUARD_MILLIS: u64 = 300;
 /// Lines that a page scrolls by.
 const PAGE: usize = 10;
 
@@ -41,7 +41,7 @@ impl Button {
 /// The dialog about one directory.
 #[derive(Debug)]
 pub(crate) struct Dialog {
-    /// The directory, as the server is asked about it.
+    /// The directory, as in requests to the server.
     pub(crate) directory: String,
     pub(crate) reply: TrustReply,
     /// The selected button.
@@ -49,24 +49,24 @@ pub(crate) struct Dialog {
     pub(crate) scroll: usize,
     /// Why the last decision was not stored.
     pub(crate) notice: Option<String>,
-    /// A decision is on its way.
+    /// Whether a decision is being sent.
     pub(crate) is_sending: bool,
-    /// Keys until then may have been meant for the prompt.
-    startled_until: u64,
+    /// Keys until this time may be meant for the prompt.
+    guard_until: u64,
 }
 
 impl Dialog {
     fn new(directory: String, reply: TrustReply) -> Self {
-        Self { directory, reply, selected: 0, scroll: 0, notice: None, is_sending: false, startled_until: 0 }
+        Self { directory, reply, selected: 0, scroll: 0, notice: None, is_sending: false, guard_until: 0 }
     }
 
-    fn startle(&mut self, now: u64) {
-        self.startled_until = now + STARTLED_MILLIS;
+    fn guard_keys(&mut self, now: u64) {
+        self.guard_until = now + GUARD_MILLIS;
     }
 
-    fn is_startled(&self, now: u64) -> bool {
-        // A clock that was set back must not keep the user out.
-        (1..=STARTLED_MILLIS).contains(&self.startled_until.saturating_sub(now))
+    fn ignores_keys(&self, now: u64) -> bool {
+        // If the clock was set back, the dialog must still accept keys.
+        (1..=GUARD_MILLIS).contains(&self.guard_until.saturating_sub(now))
     }
 
     /// The buttons, the harmless one first.
@@ -82,43 +82,43 @@ impl Dialog {
 }
 
 /// The open dialog about a directory.
-pub(crate) fn shown<'a>(state: &'a State, directory: &str) -> Option<&'a Dialog> {
+pub(crate) fn find<'a>(state: &'a State, directory: &str) -> Option<&'a Dialog> {
     state.layers.iter().find_map(|layer| match layer {
         Layer::Trust(dialog) if dialog.directory == directory => Some(dialog.as_ref()),
         _ => None,
     })
 }
 
-fn shown_mut<'a>(state: &'a mut State, directory: &str) -> Option<&'a mut Dialog> {
+fn find_mut<'a>(state: &'a mut State, directory: &str) -> Option<&'a mut Dialog> {
     state.layers.iter_mut().find_map(|layer| match layer {
         Layer::Trust(dialog) if dialog.directory == directory => Some(dialog.as_mut()),
         _ => None,
     })
 }
 
-/// Shows the dialog without having been called, so the user may be writing.
+/// Opens the dialog automatically. The user may be typing.
 pub(crate) fn open(state: &mut State, directory: String, reply: TrustReply) {
     let mut dialog = Dialog::new(directory, reply);
-    dialog.startle(state.now);
+    dialog.guard_keys(state.now);
     state.leader = None;
     state.layers.push(Layer::Trust(Box::new(dialog)));
 }
 
-/// Shows the dialog because the user called it.
+/// Opens the dialog for the user.
 pub(crate) fn call(state: &mut State, directory: String, reply: TrustReply) {
     close(state, &directory);
     state.layers.push(Layer::Trust(Box::new(Dialog::new(directory, reply))));
 }
 
-/// Takes the dialog away.
+/// Closes the dialog.
 pub(crate) fn close(state: &mut State, directory: &str) {
     state.layers.retain(|layer| !trust::is_dialog(layer, directory));
 }
 
-/// Shows a newer answer of the server.
+/// Displays a newer answer of the server.
 pub(crate) fn update(state: &mut State, directory: &str, reply: TrustReply) {
     let now = state.now;
-    let Some(dialog) = shown_mut(state, directory) else { return };
+    let Some(dialog) = find_mut(state, directory) else { return };
     if dialog.is_sending || dialog.reply == reply {
         return;
     }
@@ -128,13 +128,13 @@ pub(crate) fn update(state: &mut State, directory: &str, reply: TrustReply) {
         close(state, directory);
         return;
     }
-    dialog.startle(now);
+    dialog.guard_keys(now);
     (dialog.selected, dialog.scroll) = (0, 0);
     dialog.reply = reply;
 }
 
-/// Takes the answer to a decision; after an error the directory's present trust comes with it.
-pub(crate) fn decided(
+/// Applies the answer to a decision. An error comes with the current trust of the directory.
+pub(crate) fn apply_decision(
     state: &mut State,
     directory: &str,
     decision: TrustChoice,
@@ -142,23 +142,23 @@ pub(crate) fn decided(
 ) {
     state.trust.send(directory, false);
     let now = state.now;
-    if let Some(dialog) = shown_mut(state, directory) {
+    if let Some(dialog) = find_mut(state, directory) {
         dialog.is_sending = false;
-        dialog.startle(now);
+        dialog.guard_keys(now);
     }
     match answer {
         Ok(reply) => {
             close(state, directory);
             let (text, variant) = outcome(decision, reply.status);
-            trust::settled(state, directory);
-            trust::loaded(state, directory, Some(reply));
-            state.tell(text, variant);
+            trust::remove_questions(state, directory);
+            trust::store_reply(state, directory, Some(reply));
+            state.notify(text, variant);
         }
         Err((problem, present)) => {
             if let Some(reply) = present {
-                trust::loaded(state, directory, Some(reply));
+                trust::store_reply(state, directory, Some(reply));
             }
-            match shown_mut(state, directory) {
+            match find_mut(state, directory) {
                 Some(dialog) => {
                     (dialog.selected, dialog.scroll) = (0, 0);
                     dialog.notice = Some(problem);
@@ -169,11 +169,11 @@ pub(crate) fn decided(
     }
 }
 
-/// Takes the answer to "Not now". A server that did not understand it asks its question.
-pub(crate) fn dismissed(state: &mut State, directory: &str, is_noted: bool) {
+/// Applies the answer to "Not now". A server that did not record it asks its question again.
+pub(crate) fn apply_dismissal(state: &mut State, directory: &str, is_noted: bool) {
     state.trust.send(directory, false);
     if is_noted {
-        trust::settled(state, directory);
+        trust::remove_questions(state, directory);
     }
 }
 
@@ -193,23 +193,23 @@ fn outcome(decision: TrustChoice, status: TrustStatus) -> (&'static str, ToastVa
     }
 }
 
-/// A key while the dialog is shown.
+/// Handles a key in the dialog.
 pub(super) fn key(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
     let now = state.now;
     let last_line = crate::view::trust::last_scroll(state);
     let Some(Layer::Trust(dialog)) = state.layers.last_mut() else { return Vec::new() };
-    if dialog.is_startled(now) {
-        // Somebody who presses escape has seen the dialog; all other keys may belong to a text being written.
+    if dialog.ignores_keys(now) {
+        // Escape shows that the user has seen the dialog. All other keys may be meant for the prompt.
         if key.code != KeyCode::Esc {
-            dialog.startle(now);
+            dialog.guard_keys(now);
         }
         return crate::update::type_ahead(state, key);
     }
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let last = dialog.buttons().len().saturating_sub(1);
     match key.code {
-        KeyCode::Esc => return leave(state),
-        KeyCode::Char('c') if control => return leave(state),
+        KeyCode::Esc => return dismiss(state),
+        KeyCode::Char('c') if control => return dismiss(state),
         KeyCode::Enter => return press(state),
         // Backwards it stops at the first button: one key must not lead to the last one.
         KeyCode::Left | KeyCode::BackTab => dialog.selected = dialog.selected.saturating_sub(1),
@@ -227,11 +227,11 @@ pub(super) fn key(state: &mut State, key: KeyEvent) -> Vec<Cmd> {
 }
 
 /// Whether pasted text was meant for the prompt.
-pub(crate) fn is_startled(state: &State) -> bool {
-    matches!(state.layers.last(), Some(Layer::Trust(dialog)) if dialog.is_startled(state.now))
+pub(crate) fn ignores_keys(state: &State) -> bool {
+    matches!(state.layers.last(), Some(Layer::Trust(dialog)) if dialog.ignores_keys(state.now))
 }
 
-/// Does what the selected button says.
+/// Presses the selected button.
 fn press(state: &mut State) -> Vec<Cmd> {
     let Some(Layer::Trust(dialog)) = state.layers.last_mut() else { return Vec::new() };
     if dialog.is_sending {
@@ -240,7 +240,7 @@ fn press(state: &mut State) -> Vec<Cmd> {
     let decision = match dialog.buttons().get(dialog.selected) {
         Some(Button::Trust) => TrustChoice::Trust,
         Some(Button::Restrict) => TrustChoice::Restrict,
-        Some(Button::Later | Button::Close) | None => return leave(state),
+        Some(Button::Later | Button::Close) | None => return dismiss(state),
     };
     (dialog.is_sending, dialog.notice) = (true, None);
     let (directory, fingerprint) = (dialog.directory.clone(), dialog.reply.fingerprint.clone());
@@ -248,8 +248,8 @@ fn press(state: &mut State) -> Vec<Cmd> {
     vec![Cmd::DecideTrust { directory, input: TrustInput { decision, fingerprint } }]
 }
 
-/// Takes the dialog away; an open decision is postponed.
-fn leave(state: &mut State) -> Vec<Cmd> {
+/// Closes the dialog. An open decision is postponed.
+fn dismiss(state: &mut State) -> Vec<Cmd> {
     let Some(Layer::Trust(dialog)) = state.layers.pop() else { return Vec::new() };
     if dialog.reply.status != TrustStatus::Undecided || dialog.is_sending {
         return Vec::new();

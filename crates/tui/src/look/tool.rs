@@ -1,4 +1,4 @@
-//! Tool calls: most in a line, some with what they did below.
+//! Draws tool calls: most as one line, some with their results.
 
 use codewright_proto::{Map, ToolPart, ToolState};
 use ratatui::style::{Color, Modifier, Style};
@@ -9,29 +9,29 @@ use super::{INDENT, Look, duration};
 use crate::clean::{clean, clean_code, clean_line};
 use crate::diff::{self, View};
 use crate::highlight::{self, Inside};
-use crate::panel::{SIDES, indented, panel};
+use crate::panel::{SIDES, indent, panel};
 use crate::transcript::{Body, PartEntry};
 use crate::{markdown, wrap};
 
-/// How many lines of an output are shown.
+/// The number of lines of a folded output.
 const OUTPUT_LINES: usize = 10;
-/// How many lines of a diff are shown.
+/// The number of lines of a folded diff.
 const DIFF_LINES: usize = 60;
-/// How many lines are shown of what was asked for whole.
+/// The maximum number of lines of an unfolded output.
 const ALL_LINES: usize = 2_000;
-/// How many arguments of a call are named.
+/// The maximum number of arguments in a title.
 const MAX_ARGUMENTS: usize = 8;
-/// The pictures of something that goes on.
+/// The frames of the spinner.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-/// How long each of them stands, in milliseconds.
+/// The duration of a frame, in milliseconds.
 const SPINNER_STEP: u64 = 80;
 
-/// The picture of something that goes on, at a moment.
+/// Returns the frame of the spinner at a time.
 pub(crate) fn spinner(now: u64) -> &'static str {
     SPINNER[(now / SPINNER_STEP) as usize % SPINNER.len()]
 }
 
-/// A call, whatever its state.
+/// A call in any state.
 struct Call<'a> {
     name: &'a str,
     input: &'a Value,
@@ -85,16 +85,16 @@ impl<'a> Call<'a> {
 }
 
 impl Look<'_> {
-    /// Whether a call is shown at all.
+    /// Whether a call is displayed.
     pub(super) fn is_shown(&self, tool: &ToolPart) -> bool {
         self.show.details || tool.state.is_open() || matches!(tool.state, ToolState::Error { .. })
     }
 
-    /// Whether a part is a line among others of its kind.
+    /// Whether a part is a single line, which joins the lines before and after it.
     pub(super) fn is_slim(&self, part: &PartEntry) -> bool {
         let Body::Tool(tool) = &part.body else { return false };
         let call = Call::of(tool);
-        call.error.is_none() && self.below(part, &call).is_none()
+        call.error.is_none() && self.details(part, &call).is_none()
     }
 
     pub(super) fn tool(&self, part: &PartEntry, tool: &ToolPart) -> Vec<Line<'static>> {
@@ -102,7 +102,7 @@ impl Look<'_> {
         if call.name == "bash" && call.error.is_none() {
             return self.shell(part, &call);
         }
-        // The panel of a list says it all.
+        // The panel of a to-do list needs no title.
         let is_list = call.name == "todowrite" && call.error.is_none() && call.input.get("todos").is_some();
         let mut lines = if is_list { Vec::new() } else { self.heading(&call) };
         if let Some(error) = call.error {
@@ -111,18 +111,18 @@ impl Look<'_> {
             let text = clean(error);
             for line in text.lines().take(limit) {
                 let line =
-                    wrap::words(&[Span::styled(wrap::untabbed(line).into_owned(), style)], self.room());
-                lines.extend(indented(line, INDENT + 2));
+                    wrap::words(&[Span::styled(wrap::expand_tabs(line).into_owned(), style)], self.room());
+                lines.extend(indent(line, INDENT + 2));
             }
             return lines;
         }
-        lines.extend(self.below(part, &call).unwrap_or_default());
+        lines.extend(self.details(part, &call).unwrap_or_default());
         lines
     }
 
-    /// The line that names a call.
+    /// Returns the title line of a call.
     fn heading(&self, call: &Call<'_>) -> Vec<Line<'static>> {
-        let (glyph, text) = self.named(call);
+        let (glyph, text) = self.title(call);
         let colour = match call.error {
             Some(_) => self.theme.error,
             None if call.is_open => self.theme.text,
@@ -133,11 +133,11 @@ impl Look<'_> {
         let spans = [Span::styled(text, style)];
         let lines = wrap::words(&spans, self.room().saturating_sub(2));
         let first = Span::styled(format!("{:INDENT$}{glyph} ", ""), style);
-        wrap::prefixed(lines, &first, &Span::raw(" ".repeat(INDENT + 2)))
+        wrap::prefix_lines(lines, &first, &Span::raw(" ".repeat(INDENT + 2)))
     }
 
-    /// What a call is told as.
-    fn named(&self, call: &Call<'_>) -> (&'static str, String) {
+    /// Returns the symbol and the title of a call.
+    fn title(&self, call: &Call<'_>) -> (&'static str, String) {
         let path = |key| self.path(call.argument(key));
         let quoted = |key| clean_line(call.argument(key));
         let count = |key: &str, one: &str, many: &str| match call.meta(key).and_then(Value::as_u64) {
@@ -174,7 +174,7 @@ impl Look<'_> {
             "websearch" => ("◈", format!("Search \"{}\"", quoted("query"))),
             "skill" => ("→", format!("Skill \"{}\"", quoted("name"))),
             "task" => {
-                let agent = super::capitalised(&quoted("subagent_type"));
+                let agent = super::capitalize(&quoted("subagent_type"));
                 (
                     if call.error.is_some() { "✗" } else { "✓" },
                     format!("{agent} Task — {}", quoted("description")),
@@ -191,8 +191,8 @@ impl Look<'_> {
         }
     }
 
-    /// What a call did, below its line; none if the line says it all.
-    fn below(&self, part: &PartEntry, call: &Call<'_>) -> Option<Vec<Line<'static>>> {
+    /// Returns the lines below the title, or `None` if the title is enough.
+    fn details(&self, part: &PartEntry, call: &Call<'_>) -> Option<Vec<Line<'static>>> {
         let limit = if self.is_open(part) { ALL_LINES } else { DIFF_LINES };
         match call.name {
             "bash" => Some(Vec::new()),
@@ -204,7 +204,7 @@ impl Look<'_> {
             "write" => {
                 let content = clean_code(call.argument("content"));
                 let limit = if self.is_open(part) { ALL_LINES } else { OUTPUT_LINES };
-                (!content.is_empty()).then(|| self.written(&content, call.argument("filePath"), limit))
+                (!content.is_empty()).then(|| self.written_file(&content, call.argument("filePath"), limit))
             }
             "todowrite" => self.todos(call),
             "question" => self.answers(call),
@@ -228,7 +228,7 @@ impl Look<'_> {
             let (spans, _) = highlight::line("sh", Inside::Code, line, self.theme);
             let first = if at == 0 { mark.clone() } else { "  ".to_owned() };
             let wrapped = wrap::exact(&spans, room.saturating_sub(2));
-            lines.extend(wrap::prefixed(wrapped, &Span::styled(first, style), &Span::raw("  ")));
+            lines.extend(wrap::prefix_lines(wrapped, &Span::styled(first, style), &Span::raw("  ")));
         }
         if lines.is_empty() {
             lines.push(Line::from(Span::styled(format!("{mark}…"), style)));
@@ -239,9 +239,9 @@ impl Look<'_> {
         if !output.is_empty() {
             lines.push(Line::default());
             let limit = if self.is_open(part) { ALL_LINES } else { OUTPUT_LINES };
-            // Of what still goes on the newest is of interest.
-            let shown = if call.is_open { self.tail(output, limit) } else { self.output(output, limit) };
-            lines.extend(shown);
+            // While a command runs, its newest output matters.
+            let output = if call.is_open { self.tail(output, limit) } else { self.output(output, limit) };
+            lines.extend(output);
         } else if !call.is_open {
             lines.push(Line::default());
             lines.push(self.muted("(no output)".to_owned()));
@@ -256,7 +256,7 @@ impl Look<'_> {
         panel(lines, self.width, self.theme.border, self.theme)
     }
 
-    /// The beginning of an output.
+    /// Returns the first lines of an output.
     fn output(&self, text: &str, limit: usize) -> Vec<Line<'static>> {
         let room = self.width.saturating_sub(SIDES).max(8);
         let style = Style::new().fg(self.theme.text);
@@ -271,7 +271,7 @@ impl Look<'_> {
         lines
     }
 
-    /// The end of an output.
+    /// Returns the last lines of an output.
     fn tail(&self, text: &str, limit: usize) -> Vec<Line<'static>> {
         let count = text.lines().count();
         let skipped = count.saturating_sub(limit);
@@ -286,7 +286,7 @@ impl Look<'_> {
     fn diff(&self, patch: &str, path: &str, limit: usize) -> Vec<Line<'static>> {
         let width = self.width.saturating_sub(INDENT + 2).max(12);
         let view = View { theme: self.theme, width, limit };
-        indented(diff::lines(patch, highlight::of_file(path), view), INDENT)
+        indent(diff::lines(patch, highlight::of_file(path), view), INDENT)
     }
 
     fn patches(&self, call: &Call<'_>, limit: usize) -> Option<Vec<Line<'static>>> {
@@ -313,8 +313,8 @@ impl Look<'_> {
         (!lines.is_empty()).then_some(lines)
     }
 
-    /// What was written, with line numbers.
-    fn written(&self, content: &str, path: &str, limit: usize) -> Vec<Line<'static>> {
+    /// Returns the content of a written file, with line numbers.
+    fn written_file(&self, content: &str, path: &str, limit: usize) -> Vec<Line<'static>> {
         let count = content.lines().count();
         let digits = count.min(limit).to_string().len().max(2);
         let room = self.width.saturating_sub(INDENT + digits + 4).max(8);
@@ -327,12 +327,12 @@ impl Look<'_> {
             let number =
                 Span::styled(format!("{:>digits$}  ", at + 1), Style::new().fg(self.theme.diff_number));
             let blank = Span::raw(" ".repeat(digits + 2));
-            lines.extend(wrap::prefixed(wrap::exact(&spans, room), &number, &blank));
+            lines.extend(wrap::prefix_lines(wrap::exact(&spans, room), &number, &blank));
         }
         if count > limit {
             lines.push(self.muted(format!("… {} more lines", count - limit)));
         }
-        indented(lines, INDENT)
+        indent(lines, INDENT)
     }
 
     fn todos(&self, call: &Call<'_>) -> Option<Vec<Line<'static>>> {
@@ -347,7 +347,7 @@ impl Look<'_> {
         Some(panel(lines, self.width, self.theme.border, self.theme))
     }
 
-    /// One thing to do.
+    /// Returns the lines of a to-do entry.
     pub(crate) fn todo(&self, status: &str, content: &str, room: usize) -> Vec<Line<'static>> {
         let (mark, colour) = match status {
             "completed" => ("[✓] ", self.theme.muted),
@@ -360,7 +360,7 @@ impl Look<'_> {
             style = style.add_modifier(Modifier::CROSSED_OUT);
         }
         let lines = wrap::words(&[Span::styled(clean_line(content), style)], room);
-        wrap::prefixed(lines, &Span::styled(mark, Style::new().fg(colour)), &Span::raw("    "))
+        wrap::prefix_lines(lines, &Span::styled(mark, Style::new().fg(colour)), &Span::raw("    "))
     }
 
     fn answers(&self, call: &Call<'_>) -> Option<Vec<Line<'static>>> {
@@ -369,12 +369,12 @@ impl Look<'_> {
         let room = self.width.saturating_sub(SIDES).max(8);
         let mut lines = vec![Line::from(Span::styled("# Questions", Style::new().fg(self.theme.muted)))];
         for (question, answer) in questions.iter().zip(answers) {
-            let asked = clean_line(question.get("question").and_then(Value::as_str).unwrap_or_default());
+            let question = clean_line(question.get("question").and_then(Value::as_str).unwrap_or_default());
             let given: Vec<&str> =
                 answer.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
             let given = if given.is_empty() { "(no answer)".to_owned() } else { clean(&given.join(", ")) };
             lines.push(Line::default());
-            lines.extend(wrap::words(&[Span::styled(asked, Style::new().fg(self.theme.muted))], room));
+            lines.extend(wrap::words(&[Span::styled(question, Style::new().fg(self.theme.muted))], room));
             lines.extend(wrap::words(&[Span::styled(given, Style::new().fg(self.theme.text))], room));
         }
         Some(panel(lines, self.width, self.theme.border, self.theme))
@@ -398,7 +398,7 @@ impl Look<'_> {
             text = if text.is_empty() { took } else { format!("{text} · {took}") };
         }
         if text.is_empty() && call.is_open {
-            text = "at work".to_owned();
+            text = "running".to_owned();
         }
         let line = Line::from(Span::styled(format!("{:INDENT$}  ↳ {text}", ""), style));
         let hint = format!("{:INDENT$}  ctrl+x down shows the subagent", "");
@@ -409,28 +409,29 @@ impl Look<'_> {
         lines
     }
 
-    /// Text of a panel that asks something.
+    /// Returns the Markdown text of a question.
     pub(crate) fn markdown(&self, text: &str, width: usize) -> Vec<Line<'static>> {
         markdown::prose(&clean(text), width, self.theme)
     }
 
-    /// The numbered diff of a question for leave.
+    /// Returns the numbered diff of a permission request.
     pub(crate) fn question_diff(
         &self,
         patch: &str,
         path: &str,
-        (width, limit): (usize, usize),
+        width: usize,
+        limit: usize,
     ) -> Vec<Line<'static>> {
         diff::lines(patch, highlight::of_file(path), View { theme: self.theme, width, limit })
     }
 
-    /// The colour of what waits for the user.
+    /// Returns the colour of requests that wait for the user.
     pub(crate) fn waiting(&self) -> Color {
         self.theme.warning
     }
 }
 
-/// The arguments of a call, the simple ones by their values.
+/// Formats the arguments of a call. Only simple values are included.
 fn arguments(input: &Value) -> String {
     let Some(input) = input.as_object().filter(|input| !input.is_empty()) else { return String::new() };
     let shown = input.iter().take(MAX_ARGUMENTS).map(|(key, value)| {

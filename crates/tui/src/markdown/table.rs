@@ -1,4 +1,4 @@
-//! A table in a box.
+//! Draws tables.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use crate::theme::Theme;
 use crate::wrap;
 
-/// The fewest cells a column has.
+/// The minimum width of a column.
 const MIN_COLUMN: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Table {
         lines
     }
 
-    /// As wide as their texts, or as much narrower as the widest must be to fit.
+    /// Returns the widths of the columns. The widest columns are narrowed until the table fits.
     fn widths(&self, width: usize) -> Vec<usize> {
         let columns = self.aligns.len();
         let natural = |column: usize| {
@@ -73,7 +73,7 @@ impl Table {
         let room = width.saturating_sub(columns + 1).max(columns * MIN_COLUMN);
         let mut excess = widths.iter().sum::<usize>().saturating_sub(room);
         while excess > 0 {
-            // The widest gives up what it has more than the next, until all fits.
+            // The widest column is narrowed to the width of the next one.
             let Some(widest) = (0..columns).max_by_key(|column| widths[*column]) else { break };
             let top = widths[widest];
             let next = widths.iter().copied().filter(|width| *width < top).max().unwrap_or(MIN_COLUMN);
@@ -97,14 +97,14 @@ impl Table {
             for (column, lines) in wrapped.iter().enumerate() {
                 let line = lines.get(at).cloned().unwrap_or_default();
                 let blank = widths[column].saturating_sub(line.width());
-                let (before, behind) = match self.aligns[column] {
+                let (before, after) = match self.aligns[column] {
                     Align::Left => (0, blank),
                     Align::Center => (blank / 2, blank - blank / 2),
                     Align::Right => (blank, 0),
                 };
                 spans.push(Span::raw(" ".repeat(before)));
                 spans.extend(line.spans);
-                spans.push(Span::raw(" ".repeat(behind)));
+                spans.push(Span::raw(" ".repeat(after)));
                 spans.push(Span::styled("│", border));
             }
             Line::from(spans)

@@ -133,7 +133,7 @@ impl Review {
         let removed = format!(" -{} ", change.deletions);
         let mark = if self.is_reviewed(file) { " ✓" } else { "" };
         let used = added.len() + removed.len() + wrap::width(mark) + 1;
-        let name = wrap::shortened_front(&clean_name(&change.file), drawn.width.saturating_sub(used));
+        let name = wrap::shorten_front(&clean_name(&change.file), drawn.width.saturating_sub(used));
         let blank = drawn.width.saturating_sub(wrap::width(&name) + used);
         Line::from(vec![
             Span::styled(format!(" {name}"), Style::new().fg(theme.text).add_modifier(Modifier::BOLD)),

@@ -6,7 +6,7 @@ use codewright_proto::{FileDiff, VcsFile, VcsStatus};
 
 use crate::diff::{self, Side};
 
-/// A file with what changed in it.
+/// The changes of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) file: String,
@@ -47,7 +47,7 @@ impl From<&FileDiff> for Change {
 }
 
 impl Change {
-    /// A number that another change of the file would not have.
+    /// Returns a hash of the change, so that another change of the file has another mark.
     pub(super) fn mark(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         (&self.file, &self.patch).hash(&mut hasher);
@@ -55,7 +55,7 @@ impl Change {
     }
 }
 
-/// Changes of one file after another are one entry, in their order.
+/// Merges successive changes of the same file into one.
 pub(crate) fn merge_files(changes: impl IntoIterator<Item = Change>) -> Vec<Change> {
     let mut files: Vec<Change> = Vec::new();
     for change in changes {
@@ -75,8 +75,8 @@ pub(crate) fn merge_files(changes: impl IntoIterator<Item = Change>) -> Vec<Chan
     files
 }
 
-/// The files of one text with the changes of several.
-pub(crate) fn split_files(patch: &str, usual_name: &str) -> Vec<Change> {
+/// Splits a patch into the changes of its files. `default_name` is the file of hunks without a file name.
+pub(crate) fn split_files(patch: &str, default_name: &str) -> Vec<Change> {
     let mut changes: Vec<Change> = Vec::new();
     let mut in_hunk = false;
     let mut before = "";
@@ -100,7 +100,7 @@ pub(crate) fn split_files(patch: &str, usual_name: &str) -> Vec<Change> {
             changes.push(Change { file, status, ..Change::default() });
         } else if in_hunk {
             if changes.is_empty() {
-                changes.push(Change { file: usual_name.to_owned(), status: 'M', ..Change::default() });
+                changes.push(Change { file: default_name.to_owned(), status: 'M', ..Change::default() });
             }
             if let Some(last) = changes.last_mut() {
                 last.additions += u64::from(text.starts_with('+'));
@@ -112,7 +112,7 @@ pub(crate) fn split_files(patch: &str, usual_name: &str) -> Vec<Change> {
     changes
 }
 
-/// A line of a patch: where its text is, and its number.
+/// A line of a patch: its line numbers and the byte range of its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Code {
     pub(super) side: Side,
@@ -122,7 +122,7 @@ pub(super) struct Code {
     pub(super) end: u32,
 }
 
-/// The lines of a patch, with nothing between its hunks.
+/// Parses the lines of a patch. `None` marks the start of a hunk.
 pub(super) fn lines(patch: &str) -> Vec<Option<Code>> {
     let mut lines = Vec::new();
     let (mut old, mut new) = (0_u32, 0_u32);

@@ -1,33 +1,41 @@
-//! Files in their directories, drawn as a tree whose directories can be folded.
+//! A tree of files, whose directories can be folded.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use crate::clean::clean_name;
 
-/// How deep directories lie within each other before the rest is one name.
+/// The maximum depth of directories. Deeper paths are one name.
 const MAX_DEPTH: usize = 40;
 
 /// A row of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Node {
-    /// The lines that lead to it, and its name.
+    /// The lines that connect the node to its parent.
     pub(crate) branch: String,
     pub(crate) name: String,
-    /// The directory, by which it is folded.
+    /// The path of the directory.
     pub(crate) path: String,
     pub(crate) depth: usize,
     pub(crate) is_directory: bool,
     pub(crate) is_folded: bool,
-    /// The files in it, by their places in the order of the tree.
+    /// The files in the node, by their index in the order of the tree.
     pub(crate) files: Range<usize>,
 }
 
-/// A directory: others before files.
+/// The row of a directory, for its children.
+struct Parent<'a> {
+    path: &'a str,
+    /// The lines before the branches of its children.
+    lead: &'a str,
+    depth: usize,
+}
+
+/// A directory. Its directories are listed before its files.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     directories: BTreeMap<String, Self>,
-    /// The files by name, with their places: first those they came in, then those they have in the tree.
+    /// The files by name, with their indexes: in the input, and after `number` in the tree.
     files: BTreeMap<String, Vec<usize>>,
 }
 
@@ -47,7 +55,7 @@ impl Tree {
         root
     }
 
-    /// Gives the files the places that they have in the tree; the places that they came in, in that order.
+    /// Numbers the files in the order of the tree. Returns their input indexes in that order.
     pub(super) fn number(&mut self) -> Vec<usize> {
         let mut order = Vec::new();
         self.number_from(&mut order);
@@ -64,14 +72,15 @@ impl Tree {
         }
     }
 
-    /// The rows, without what is in folded directories.
+    /// Returns the rows, without the content of folded directories.
     pub(super) fn nodes(&self, folded: &HashSet<String>) -> Vec<Node> {
         let mut nodes = Vec::new();
-        self.add(("", ""), 0, folded, &mut nodes);
+        self.add(&Parent { path: "", lead: "", depth: 0 }, folded, &mut nodes);
         nodes
     }
 
-    fn add(&self, (path, lead): (&str, &str), depth: usize, folded: &HashSet<String>, nodes: &mut Vec<Node>) {
+    fn add(&self, parent: &Parent<'_>, folded: &HashSet<String>, nodes: &mut Vec<Node>) {
+        let Parent { path, lead, depth } = *parent;
         let count = self.directories.len() + self.files.values().map(Vec::len).sum::<usize>();
         let mut nth = 0;
         let mut branch = || {
@@ -84,7 +93,7 @@ impl Tree {
         };
         for (name, directory) in &self.directories {
             let (branch, below) = branch();
-            // Directories that hold nothing but another are one row.
+            // A directory that contains only another directory shares its row.
             let (mut name, mut directory) = (name.clone(), directory);
             while directory.files.is_empty()
                 && directory.directories.len() == 1
@@ -105,7 +114,7 @@ impl Tree {
                 files: directory.range(),
             });
             if !is_folded {
-                directory.add((&path, &below), depth + 1, folded, nodes);
+                directory.add(&Parent { path: &path, lead: &below, depth: depth + 1 }, folded, nodes);
             }
         }
         for (name, places) in &self.files {
@@ -123,7 +132,7 @@ impl Tree {
         }
     }
 
-    /// The places of the files within.
+    /// Returns the indexes of the files in the directory.
     fn range(&self) -> Range<usize> {
         let own = self.files.values().flatten().copied();
         let below = self.directories.values().map(Self::range);
@@ -165,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_paths_are_listed_too() {
+    fn unusual_paths_are_listed() {
         let deep = "d/".repeat(5_000) + "f";
         assert_eq!(drawn(&["", "/", "a//b", &deep], &[]).len(), 7);
     }

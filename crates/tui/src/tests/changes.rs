@@ -1,4 +1,4 @@
-//! Looking through changes.
+//! Tests of the changes viewer.
 
 use super::*;
 use crate::review::{Change, Review, Source};
@@ -25,7 +25,7 @@ fn opened(width: u16, height: u16) -> Stage {
     let mut stage = Stage::in_session(width, height);
     stage.write("/diff");
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), [Cmd::LoadChanges(Source::WorkingTree)]);
+    assert_eq!(stage.take_cmds(), [Cmd::LoadChanges(Source::WorkingTree)]);
     stage.shows("loading…");
     stage.reply(Reply::Changes { source: Source::WorkingTree, changes: Ok(changes()) });
     stage
@@ -49,12 +49,12 @@ fn changes_fill_a_wide_screen_side_by_side() {
 }
 
 #[test]
-fn changes_are_below_each_other_on_a_narrow_screen() {
+fn changes_are_unified_on_a_narrow_screen() {
     let mut stage = opened(60, 24);
     stage.check("diff-narrow");
     stage.press(KeyCode::Tab);
     stage.check("diff-narrow-tree");
-    // A file that is chosen in the tree is shown.
+    // A file that is selected in the tree is displayed.
     stage.press(KeyCode::End);
     stage.press(KeyCode::Enter);
     stage.shows("README.md");
@@ -63,7 +63,7 @@ fn changes_are_below_each_other_on_a_narrow_screen() {
 }
 
 #[test]
-fn keys_lead_from_file_to_file_and_from_hunk_to_hunk() {
+fn keys_move_between_files_and_hunks() {
     let mut stage = opened(100, 20);
     let file = |stage: &Stage| review(stage).file().map(|file| file.file.clone()).unwrap();
     assert_eq!(file(&stage), "crates/x/Cargo.toml");
@@ -75,33 +75,33 @@ fn keys_lead_from_file_to_file_and_from_hunk_to_hunk() {
     assert_eq!(file(&stage), "src/add.rs");
     stage.hides("a - b");
     stage.write("m");
-    stage.shows("1 looked at");
+    stage.shows("1 reviewed");
     stage.write("?");
     stage.shows("half a page");
     stage.press(KeyCode::Esc);
-    // What was looked at is known when the viewer is opened again.
+    // Reviewed files are known when the viewer is opened again.
     stage.press(KeyCode::Esc);
     assert!(stage.state.layers.is_empty());
     stage.write("/diff");
     stage.press(KeyCode::Enter);
     stage.reply(Reply::Changes { source: Source::WorkingTree, changes: Ok(changes()) });
-    stage.shows("1 looked at");
+    stage.shows("1 reviewed");
 }
 
 #[test]
-fn changes_come_from_the_tree_the_branch_the_session_and_the_last_turn() {
+fn the_sources_are_the_tree_the_branch_the_session_and_the_last_turn() {
     let mut stage = opened(100, 20);
-    let mut asked = user(1);
-    asked["summary"] = json!({"diffs": [{"file": "a.rs", "patch": "@@ -1 +1 @@\n-x\n+first turn\n", "additions": 1, "deletions": 1, "status": "modified"}]});
-    stage.message(asked);
+    let mut first = user(1);
+    first["summary"] = json!({"diffs": [{"file": "a.rs", "patch": "@@ -1 +1 @@\n-x\n+first turn\n", "additions": 1, "deletions": 1, "status": "modified"}]});
+    stage.message(first);
     let mut last = user(2);
     last["summary"] = json!({"diffs": [{"file": "a.rs", "patch": "@@ -1 +1 @@\n-x\n+second turn\n", "additions": 1, "deletions": 1, "status": "modified"}]});
     stage.message(last);
     stage.write("d");
-    assert_eq!(stage.taken(), [Cmd::LoadChanges(Source::Branch)]);
+    assert_eq!(stage.take_cmds(), [Cmd::LoadChanges(Source::Branch)]);
     stage
         .reply(Reply::Changes { source: Source::Branch, changes: Err("no branch \u{1b}[1mhere".to_owned()) });
-    stage.shows("the changes could not be read: no branch here");
+    stage.shows("cannot read the changes: no branch here");
     stage.write("d");
     stage.shows("this session");
     stage.shows("first turn");
@@ -110,16 +110,16 @@ fn changes_come_from_the_tree_the_branch_the_session_and_the_last_turn() {
     stage.hides("first turn");
     stage.shows("second turn");
     stage.write("d");
-    assert_eq!(stage.taken(), [Cmd::LoadChanges(Source::WorkingTree)]);
-    // An answer that comes too late is not taken for what is shown.
+    assert_eq!(stage.take_cmds(), [Cmd::LoadChanges(Source::WorkingTree)]);
+    // A late answer for another source is ignored.
     stage.reply(Reply::Changes { source: Source::Branch, changes: Ok(changes()) });
     stage.shows("loading…");
     stage.reply(Reply::Changes { source: Source::WorkingTree, changes: Ok(Vec::new()) });
-    stage.shows("nothing has changed");
+    stage.shows("no changes");
 }
 
 #[test]
-fn the_diff_that_leave_is_asked_for_fills_the_screen() {
+fn the_diff_of_a_permission_request_fills_the_screen() {
     let mut stage = Stage::in_session(120, 24);
     stage.event(
         "permission.asked",
@@ -130,11 +130,11 @@ fn the_diff_that_leave_is_asked_for_fills_the_screen() {
         }),
     );
     stage.control('f');
-    stage.shows("Diff asked for");
+    stage.shows("Diff permission request");
     stage.shows("a + b // 漢字");
     stage.control('f');
     stage.shows("Permission required");
-    // It goes with the question.
+    // The viewer closes with the request.
     stage.control('f');
     stage.event(
         "permission.replied",
@@ -144,7 +144,7 @@ fn the_diff_that_leave_is_asked_for_fills_the_screen() {
 }
 
 #[test]
-fn what_a_frame_costs_does_not_depend_on_how_much_has_changed() {
+fn the_cost_of_a_frame_does_not_depend_on_the_size_of_the_changes() {
     let mut patch = String::from("@@ -1,1 +1,1 @@\n");
     for line in 0..300_000 {
         patch.push_str(&format!("+let line = {line};\n"));
@@ -166,7 +166,7 @@ fn what_a_frame_costs_does_not_depend_on_how_much_has_changed() {
 }
 
 #[test]
-fn every_size_can_show_changes() {
+fn changes_can_be_drawn_at_every_size() {
     for (width, height) in [(20, 6), (21, 7), (79, 10), (80, 10), (130, 12), (300, 90)] {
         let mut stage = opened(width, height);
         for key in ['n', ']', '[', 'v', 't', '?', 'q', 'G', 'g', 'j', 'k'] {

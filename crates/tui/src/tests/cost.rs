@@ -1,4 +1,4 @@
-//! What a frame costs: the rows of the screen, and not what is above them.
+//! Tests of the cost of a frame, which depends on the rows of the screen and not on the rows above them.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use ratatui::text::Line;
 use super::*;
 use crate::transcript::{Draw, Place, Transcript};
 
-/// Counts what is rendered.
+/// Counts the rendered blocks.
 struct Counting<'a> {
     inner: &'a dyn Draw,
     rendered: &'a Cell<usize>,
@@ -34,7 +34,7 @@ impl Draw for Counting<'_> {
 
 const HEIGHT: usize = 30;
 
-/// How many blocks a frame renders.
+/// Returns the number of blocks that a frame renders.
 fn frame(stage: &mut Stage) -> usize {
     let rendered = Cell::new(0);
     let mut transcript = stage.state.mirror.transcripts.remove(&id(SESSION)).unwrap();
@@ -46,13 +46,13 @@ fn frame(stage: &mut Stage) -> usize {
 }
 
 #[test]
-fn a_frame_of_a_long_transcript_renders_what_is_visible() {
+fn a_frame_of_a_long_transcript_renders_only_visible_blocks() {
     let mut stage = Stage::in_session(80, 40);
     let message = |nth: u64| json!({"info": user(nth), "parts": [part(nth, nth, text("a prompt"))]});
     let messages = (1..20_000).map(|nth| serde_json::from_value(message(nth)).unwrap()).collect();
     stage.reply(Reply::Messages { session: id(SESSION), messages, older: None });
     assert!(frame(&mut stage) <= HEIGHT);
-    // What is kept is not rendered again, but for the end of the last message.
+    // Cached blocks are not rendered again, except the end of the last message.
     assert!(frame(&mut stage) <= 1);
     stage.control('g');
     assert!(frame(&mut stage) <= HEIGHT);

@@ -1,4 +1,4 @@
-//! Servers, places and sharing.
+//! Tests of the dialogs for servers, directories and sharing.
 
 use super::*;
 
@@ -21,63 +21,63 @@ fn servers() -> Reply {
 }
 
 #[test]
-fn tool_servers_are_listed_and_switched() {
+fn mcp_servers_are_listed_and_turned_on_and_off() {
     let mut stage = Stage::in_session(140, 40);
     stage.write("/mcps");
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), [Cmd::LoadServers]);
+    assert_eq!(stage.take_cmds(), [Cmd::LoadServers]);
     stage.shows("no MCP server is configured");
     stage.reply(servers());
     stage.check("mcp");
     stage.press(KeyCode::Down);
     stage.press(KeyCode::Char(' '));
-    assert_eq!(stage.taken(), [Cmd::SwitchMcp { name: "fs".to_owned(), on: false }]);
+    assert_eq!(stage.take_cmds(), [Cmd::SwitchMcp { name: "fs".to_owned(), on: false }]);
     stage.reply(Reply::Servers {
         mcp: Some(json!({"fs": {"status": "disabled"}})),
         lsp: None,
         formatters: None,
     });
-    stage.shows("switched off");
+    stage.shows("disabled");
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), [Cmd::SwitchMcp { name: "fs".to_owned(), on: true }]);
-    // What cannot be done is said, and the list stays.
-    stage.reply(Reply::Failed("the MCP server `fs` could not be switched: not offered".to_owned()));
-    stage.shows("could not be switched");
+    assert_eq!(stage.take_cmds(), [Cmd::SwitchMcp { name: "fs".to_owned(), on: true }]);
+    // An error is displayed, and the list stays open.
+    stage.reply(Reply::Failed("cannot connect or disconnect the MCP server `fs`: not offered".to_owned()));
+    stage.shows("cannot connect or disconnect");
     stage.shows("MCP servers");
 }
 
 #[test]
-fn what_helps_the_server_is_in_the_status_and_kept_up_to_date() {
+fn servers_and_formatters_are_in_the_status_and_up_to_date() {
     let mut stage = Stage::in_session(140, 50);
     stage.event("lsp.updated", json!({}));
     stage.event("mcp.tools.changed", json!({"server": "fs"}));
-    assert_eq!(stage.taken(), [Cmd::LoadServers, Cmd::LoadServers]);
+    assert_eq!(stage.take_cmds(), [Cmd::LoadServers, Cmd::LoadServers]);
     stage.reply(servers());
     stage.leader('s');
     stage.check("status-servers");
 }
 
 #[test]
-fn sharing_is_explained_before_it_is_done() {
+fn sharing_is_explained_before_it_starts() {
     let mut stage = Stage::in_session(100, 24);
     stage.write("/share");
     stage.press(KeyCode::Enter);
     stage.check("share");
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), []);
+    assert_eq!(stage.take_cmds(), []);
     stage.write("/share");
     stage.press(KeyCode::Enter);
     stage.press(KeyCode::Right);
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), [Cmd::Share(id(SESSION))]);
+    assert_eq!(stage.take_cmds(), [Cmd::Share(id(SESSION))]);
     let mut shared = session(SESSION, None);
     shared["share"] = json!({"url": "https://example.org/s/1"});
     stage.reply(Reply::Shared(Box::new(serde_json::from_value(shared).unwrap())));
     stage.shows("shared at https://example.org/s/1");
-    assert_eq!(stage.taken(), [Cmd::Copy("https://example.org/s/1".to_owned())]);
+    assert_eq!(stage.take_cmds(), [Cmd::Copy("https://example.org/s/1".to_owned())]);
     stage.write("/unshare");
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), [Cmd::Unshare(id(SESSION))]);
+    assert_eq!(stage.take_cmds(), [Cmd::Unshare(id(SESSION))]);
 }
 
 #[test]
@@ -85,15 +85,18 @@ fn a_session_is_moved_to_another_directory() {
     let mut stage = Stage::in_session(100, 24);
     stage.write("/move");
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), [Cmd::LoadPlaces]);
+    assert_eq!(stage.take_cmds(), [Cmd::LoadDirectories]);
     let here = json!([{"directory": "/home/me/project"}]);
-    stage.reply(Reply::Places { directories: here, workspaces: json!([]) });
+    stage.reply(Reply::Directories { directories: here, workspaces: json!([]) });
     stage.shows("there is no other directory");
     let two = json!([{"directory": "/home/me/other"}, {"directory": "/home/me/project"}]);
     let workspaces = json!([{"id": "wrk_1", "name": "cloud", "type": "remote", "directory": "/w"}]);
-    stage.reply(Reply::Places { directories: two, workspaces });
-    stage.check("places");
+    stage.reply(Reply::Directories { directories: two, workspaces });
+    stage.check("directories");
     stage.press(KeyCode::Down);
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), [Cmd::Move { session: id(SESSION), directory: "/home/me/other".to_owned() }]);
+    assert_eq!(
+        stage.take_cmds(),
+        [Cmd::Move { session: id(SESSION), directory: "/home/me/other".to_owned() }]
+    );
 }

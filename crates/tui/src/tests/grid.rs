@@ -1,4 +1,4 @@
-//! Letters of every kind in their cells: nothing moves a border or a neighbouring column.
+//! Tests with letters of every kind: no text moves a border or a neighbouring column.
 
 use super::*;
 
@@ -19,15 +19,15 @@ const TEXTS: [&str; 14] = [
     "\u{301}begins with a mark",
 ];
 
-/// A session in which a text stands wherever text can stand.
+/// Returns a session that contains a text in every place.
 fn filled(text: &str, width: u16) -> Stage {
     let mut stage = Stage::in_session(width, 80);
     let mut named = session(SESSION, None);
     named["title"] = json!(text);
     stage.event("session.updated", json!({"sessionID": SESSION, "info": named}));
-    let mut asked = user(1);
-    asked["summary"] = json!({"diffs": [{"file": text, "patch": "", "additions": 1, "deletions": 1}]});
-    stage.message(asked);
+    let mut prompt = user(1);
+    prompt["summary"] = json!({"diffs": [{"file": text, "patch": "", "additions": 1, "deletions": 1}]});
+    stage.message(prompt);
     stage.part(part(1, 1, super::text(text)));
     stage.message(assistant(2, Some("stop")));
     let table = format!(
@@ -44,7 +44,7 @@ fn filled(text: &str, width: u16) -> Stage {
 }
 
 #[test]
-fn no_text_moves_what_stands_beside_it() {
+fn no_text_moves_its_neighbours() {
     for text in TEXTS {
         for width in [140, 141] {
             let mut stage = filled(text, width);
@@ -52,12 +52,12 @@ fn no_text_moves_what_stands_beside_it() {
             let buffer = stage.buffer();
             let edge = width - 42;
             for y in 0..80 {
-                // The sidebar begins where it begins, and nothing reaches into it.
+                // The sidebar starts at its column, and no text reaches into it.
                 assert_eq!(buffer[(edge, y)].bg, panel, "{text:?} {y}");
                 assert_eq!(buffer[(edge, y)].symbol(), " ", "{text:?} {y}");
                 let before = buffer[(edge - 1, y)].symbol();
                 assert!(crate::wrap::width(before) <= 1, "{text:?} {y}: {before:?}");
-                // A cell holds what a cell can hold.
+                // A symbol is never wider than the rest of its row.
                 for x in 0..width {
                     let symbol = buffer[(x, y)].symbol();
                     let end = usize::from(x) + crate::wrap::width(symbol);
@@ -72,7 +72,7 @@ fn no_text_moves_what_stands_beside_it() {
 }
 
 #[test]
-fn a_small_screen_takes_any_letters() {
+fn a_small_screen_can_display_any_letters() {
     for text in TEXTS {
         for width in [20, 21, 33] {
             let mut stage = filled(text, width);
@@ -85,7 +85,7 @@ fn a_small_screen_takes_any_letters() {
 }
 
 #[test]
-fn text_from_right_to_left_is_shown_in_the_order_of_its_cells() {
+fn right_to_left_text_is_in_visual_order() {
     let mut stage = Stage::in_session(100, 34);
     stage.message(user(1));
     stage.part(part(1, 1, text("תקן את src/add.rs בבקשה (מהר)")));
@@ -100,7 +100,7 @@ fn text_from_right_to_left_is_shown_in_the_order_of_its_cells() {
 }
 
 #[test]
-fn what_would_turn_a_command_around_is_seen_before_it_is_allowed() {
+fn direction_marks_in_a_command_are_visible_before_it_is_allowed() {
     let mut stage = Stage::in_session(80, 20);
     stage.event(
         "permission.asked",
@@ -113,7 +113,7 @@ fn what_would_turn_a_command_around_is_seen_before_it_is_allowed() {
 }
 
 #[test]
-fn words_from_right_to_left_are_turned_once_in_what_is_wrapped() {
+fn wrapped_right_to_left_words_are_reordered_once() {
     let mut stage = Stage::in_session(80, 20);
     let input = json!({"greeting": "שלום"});
     stage.message(user(1));

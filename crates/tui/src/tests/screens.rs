@@ -1,11 +1,11 @@
-//! What a person sees.
+//! Tests of the screens.
 
 use super::*;
 
 const PATCH: &str =
     "--- add.rs\n+++ add.rs\n@@ -1,3 +1,3 @@\n fn add(a: i32, b: i32) -> i32 {\n-    a - b\n+    a + b\n }\n";
 
-/// A turn with most of what a turn can have.
+/// Adds a turn with most kinds of parts.
 fn turn(stage: &mut Stage) {
     stage.message(user(1));
     stage.part(part(1, 1, text("fix add.rs please")));
@@ -57,7 +57,7 @@ fn home() {
 }
 
 #[test]
-fn home_without_a_model_says_what_to_do() {
+fn home_without_a_model_explains_what_to_do() {
     let mut stage = Stage::new(90, 30);
     stage.start(json!({"providers": [], "default": {}}));
     stage.check("home-first-run");
@@ -107,7 +107,7 @@ fn ask(stage: &mut Stage, permission: &str, metadata: Value, always: Value) {
 }
 
 #[test]
-fn leave_for_a_command() {
+fn permission_for_a_command() {
     let mut stage = Stage::in_session(80, 20);
     ask(&mut stage, "bash", json!({"command": "echo one &&\nrm -rf two"}), json!(["echo *", "rm *"]));
     stage.check("permission-bash");
@@ -117,7 +117,7 @@ fn leave_for_a_command() {
 }
 
 #[test]
-fn a_control_file_is_asked_about_with_the_reason() {
+fn permission_for_a_control_file_includes_the_reason() {
     let mut stage = Stage::in_session(80, 20);
     let metadata = json!({"filepath": ".git/hooks/x", "diff": "", "controlFile": "it holds hooks"});
     ask(&mut stage, "edit", metadata, json!([".git/hooks/x"]));
@@ -129,7 +129,7 @@ fn a_control_file_is_asked_about_with_the_reason() {
 }
 
 #[test]
-fn leave_for_an_edit_shows_its_diff() {
+fn permission_for_an_edit_includes_its_diff() {
     let mut stage = Stage::in_session(80, 22);
     ask(&mut stage, "edit", json!({"filepath": "/home/me/project/add.rs", "diff": PATCH}), json!(["*"]));
     stage.check("permission-edit");
@@ -162,10 +162,10 @@ fn questions_one_after_another() {
     stage.check("question-many");
     stage.press(KeyCode::Tab);
     stage.check("question-review");
-    stage.taken();
+    stage.take_cmds();
     stage.press(KeyCode::Enter);
     assert!(
-        matches!(&stage.taken()[..], [Cmd::Question { answers, .. }] if *answers == [vec!["Red"], vec!["A", "B"]])
+        matches!(&stage.take_cmds()[..], [Cmd::Question { answers, .. }] if *answers == [vec!["Red"], vec!["A", "B"]])
     );
 }
 
@@ -200,7 +200,7 @@ fn pages_over_the_view() {
 }
 
 #[test]
-fn what_was_taken_back_is_told() {
+fn undone_messages_are_counted() {
     let mut stage = Stage::in_session(80, 20);
     turn(&mut stage);
     let mut reverted = session(SESSION, None);
@@ -211,7 +211,7 @@ fn what_was_taken_back_is_told() {
 }
 
 #[test]
-fn a_failed_turn_says_why() {
+fn a_failed_turn_has_its_error() {
     let mut stage = Stage::in_session(80, 18);
     stage.message(user(1));
     stage.part(part(1, 1, text("hi")));
@@ -224,7 +224,7 @@ fn a_failed_turn_says_why() {
 }
 
 #[test]
-fn a_subagent_is_looked_at() {
+fn a_subagent_can_be_viewed() {
     let mut stage = Stage::in_session(80, 16);
     let child = session(CHILD, Some(SESSION));
     stage.event("session.created", json!({"sessionID": CHILD, "info": child}));
@@ -268,7 +268,7 @@ fn every_size_can_be_drawn() {
 }
 
 #[test]
-fn nothing_that_comes_from_elsewhere_can_command_the_terminal() {
+fn no_text_from_outside_can_control_the_terminal() {
     let evil = "x\u{1b}]0;t\u{7}\u{1b}[2J\u{9b}1m\u{202e}\u{8}\ry";
     let mut stage = Stage::in_session(140, 60);
     let mut named = session(SESSION, None);

@@ -1,4 +1,4 @@
-//! The small client, as a terminal shows it.
+//! Tests of the small client on a terminal.
 
 use super::*;
 use crate::mini::Mini;
@@ -35,7 +35,7 @@ impl Small {
         self.terminal.process(&written);
     }
 
-    /// What is on the screen and above it.
+    /// Returns the screen and the scrollback.
     fn all(&mut self) -> String {
         let screen = self.terminal.screen_mut();
         let mut rows = Vec::new();
@@ -49,7 +49,7 @@ impl Small {
         rows.iter().map(|row| row.trim_end()).collect::<Vec<_>>().join("\n").trim_end().to_owned()
     }
 
-    /// The messages are fetched anew, as after a broken connection.
+    /// Fetches the messages again, as after a broken connection.
     fn fetched(&mut self, messages: Vec<codewright_proto::MessageWithParts>, older: Option<&str>) {
         self.stage.state.mirror.transcripts.get_mut(&id(SESSION)).unwrap().begin_fetch();
         self.stage.reply(Reply::Messages { session: id(SESSION), messages, older: older.map(str::to_owned) });
@@ -60,10 +60,10 @@ impl Small {
         let shown = format!("{}\n", self.all());
         let path = format!("{}/snapshots/{name}.txt", env!("CARGO_MANIFEST_DIR"));
         match std::fs::read_to_string(&path) {
-            Ok(expected) => assert_eq!(shown, expected, "{name}: delete {path} to take the new one"),
+            Ok(expected) => assert_eq!(shown, expected, "{name}: delete {path} to accept the new screen"),
             Err(_) => {
                 std::fs::write(&path, &shown).unwrap();
-                panic!("{path} was written, look at it:\n{shown}");
+                panic!("{path} was written, review it:\n{shown}");
             }
         }
     }
@@ -79,7 +79,7 @@ impl Small {
 }
 
 #[test]
-fn what_is_said_goes_into_the_scrollback_once() {
+fn messages_are_printed_into_the_scrollback_once() {
     let mut small = Small::in_session(60, 12);
     small.stage.message(user(1));
     small.stage.part(part(1, 1, text("count for me")));
@@ -114,7 +114,7 @@ fn what_is_said_goes_into_the_scrollback_once() {
 }
 
 #[test]
-fn the_bottom_is_a_prompt_and_a_line_about_it() {
+fn the_bottom_is_a_prompt_and_a_status_line() {
     let mut small = Small::in_session(80, 24);
     small.stage.message(user(1));
     small.stage.part(part(1, 1, text("fix it")));
@@ -135,7 +135,7 @@ fn the_bottom_is_a_prompt_and_a_line_about_it() {
 }
 
 #[test]
-fn leave_is_asked_for_in_the_prompts_place() {
+fn a_permission_request_replaces_the_prompt() {
     let mut small = Small::in_session(80, 20);
     small.stage.event(
         "permission.asked",
@@ -147,7 +147,7 @@ fn leave_is_asked_for_in_the_prompts_place() {
     small.draw();
     small.check("mini-permission");
     small.stage.press(KeyCode::Enter);
-    assert!(matches!(small.stage.taken().last(), Some(Cmd::Permission { .. })));
+    assert!(matches!(small.stage.take_cmds().last(), Some(Cmd::Permission { .. })));
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn nothing_is_written_while_nothing_changes() {
 }
 
 #[test]
-fn another_session_and_prompts_that_were_taken_back_are_told() {
+fn another_session_and_undone_prompts_are_announced() {
     let mut small = Small::in_session(80, 40);
     small.stage.message(user(1));
     small.stage.part(part(1, 1, text("do it")));
@@ -171,14 +171,14 @@ fn another_session_and_prompts_that_were_taken_back_are_told() {
     small.stage.event("session.updated", json!({"sessionID": SESSION, "info": reverted}));
     small.draw();
     let all = small.all();
-    assert!(all.contains("── Fix the adder ──") && all.contains("taken back what came last"), "{all}");
+    assert!(all.contains("── Fix the adder ──") && all.contains("the last prompts were undone"), "{all}");
     small.stage.event("session.updated", json!({"sessionID": SESSION, "info": session(SESSION, None)}));
     small.draw();
     assert_eq!(small.all().matches("do it").count(), 2);
 }
 
 #[test]
-fn only_so_many_messages_are_printed_as_were_asked_for() {
+fn the_number_of_printed_messages_is_limited() {
     let options = Options { mini: Some(1), ..options() };
     let mut stage = Stage::with(options, (80, 30));
     stage.start(providers());
@@ -195,14 +195,14 @@ fn only_so_many_messages_are_printed_as_were_asked_for() {
 }
 
 #[test]
-fn messages_that_are_fetched_anew_are_not_printed_again() {
+fn messages_that_are_fetched_again_are_not_printed_again() {
     let mut small = Small::in_session(80, 40);
     for nth in 1..=6 {
         small.stage.message(user(nth));
         small.stage.part(part(nth, nth, text(&format!("prompt {nth}"))));
     }
     small.draw();
-    // After a broken connection only the newest are fetched.
+    // After a broken connection only the newest messages are fetched.
     let message = |nth: u64| {
         let said = part(nth, nth, text(&format!("prompt {nth}")));
         serde_json::from_value(json!({"info": user(nth), "parts": [said]})).unwrap()
@@ -217,17 +217,17 @@ fn messages_that_are_fetched_anew_are_not_printed_again() {
     }
 }
 
-/// What a server has of a message.
+/// Returns a message as the server has it.
 fn fetched(info: &Value, parts: &[Value]) -> codewright_proto::MessageWithParts {
     serde_json::from_value(json!({"info": info, "parts": parts})).unwrap()
 }
 
-fn said(nth: u64) -> codewright_proto::MessageWithParts {
+fn prompt(nth: u64) -> codewright_proto::MessageWithParts {
     fetched(&user(nth), &[part(nth, nth, text(&format!("prompt {nth}.")))])
 }
 
 #[test]
-fn an_unfinished_answer_goes_on_where_it_was_when_messages_are_fetched_anew() {
+fn an_unfinished_answer_continues_when_messages_are_fetched_again() {
     let mut small = Small::in_session(80, 40);
     for nth in [10, 11] {
         small.stage.message(user(nth));
@@ -238,7 +238,7 @@ fn an_unfinished_answer_goes_on_where_it_was_when_messages_are_fetched_anew() {
     small.stage.part(part(12, 12, text("First paragraph.\n\nSecond paragraph.\n\nThi")));
     small.draw();
     let more = part(12, 12, text("First paragraph.\n\nSecond paragraph.\n\nThird paragraph."));
-    let messages = vec![said(11), fetched(&assistant(12, Some("stop")), &[more])];
+    let messages = vec![prompt(11), fetched(&assistant(12, Some("stop")), &[more])];
     small.fetched(messages, Some("x"));
     small.status("idle");
     small.draw();
@@ -246,11 +246,11 @@ fn an_unfinished_answer_goes_on_where_it_was_when_messages_are_fetched_anew() {
     for once in ["prompt 10.", "prompt 11.", "First paragraph.", "Second paragraph.", "Third paragraph."] {
         assert_eq!(all.matches(once).count(), 1, "{once}\n{all}");
     }
-    assert!(!all.contains("taken back") && !all.contains("not printed"), "{all}");
+    assert!(!all.contains("were undone") && !all.contains("not printed"), "{all}");
 }
 
 #[test]
-fn messages_with_ids_of_clients_are_printed_once_when_they_are_fetched_anew() {
+fn messages_with_client_ids_are_printed_once_when_they_are_fetched_again() {
     let mut small = Small::in_session(80, 40);
     let named = |id: &str, nth: u64| {
         let (mut info, mut said) = (user(nth), part(nth, nth, text(&format!("prompt {nth}."))));
@@ -274,14 +274,14 @@ fn messages_with_ids_of_clients_are_printed_once_when_they_are_fetched_anew() {
 }
 
 #[test]
-fn messages_that_nobody_fetched_are_told_to_be_missing() {
+fn messages_that_were_not_fetched_are_announced() {
     let mut small = Small::in_session(80, 40);
     for nth in 1..=3 {
         small.stage.message(user(nth));
         small.stage.part(part(nth, nth, text(&format!("prompt {nth}."))));
     }
     small.draw();
-    let messages = vec![said(8), said(9)];
+    let messages = vec![prompt(8), prompt(9)];
     small.fetched(messages, Some("x"));
     small.draw();
     small.draw();
@@ -289,29 +289,29 @@ fn messages_that_nobody_fetched_are_told_to_be_missing() {
     for once in ["prompt 3.", "not printed", "prompt 8.", "prompt 9."] {
         assert_eq!(all.matches(once).count(), 1, "{once}\n{all}");
     }
-    assert!(!all.contains("taken back"), "{all}");
+    assert!(!all.contains("were undone"), "{all}");
 }
 
 #[test]
-fn messages_that_were_taken_away_meanwhile_hide_none_that_came() {
+fn removed_messages_do_not_hide_new_ones() {
     let mut small = Small::in_session(80, 40);
     for nth in 1..=3 {
         small.stage.message(user(nth));
         small.stage.part(part(nth, nth, text(&format!("prompt {nth}."))));
     }
     small.draw();
-    let messages = vec![said(1), said(8)];
+    let messages = vec![prompt(1), prompt(8)];
     small.fetched(messages, None);
     small.draw();
     let all = small.all();
     for nth in [1, 2, 3, 8] {
         assert_eq!(all.matches(&format!("prompt {nth}.")).count(), 1, "{nth}\n{all}");
     }
-    assert!(!all.contains("taken back") && !all.contains("not printed"), "{all}");
+    assert!(!all.contains("were undone") && !all.contains("not printed"), "{all}");
 }
 
 #[test]
-fn an_answer_below_a_prompt_with_an_id_of_a_client_is_printed() {
+fn an_answer_to_a_prompt_with_a_client_id_is_printed() {
     let mut small = Small::in_session(80, 40);
     let (mut info, mut said) = (user(1), part(1, 1, text("prompt 1.")));
     (info["id"], said["messageID"]) = (json!("msg_zzz"), json!("msg_zzz"));
@@ -330,7 +330,7 @@ fn an_answer_below_a_prompt_with_an_id_of_a_client_is_printed() {
     let transcript = &small.stage.state.mirror.transcripts[&id(SESSION)];
     let ids: Vec<&str> = transcript.entries.iter().map(|entry| entry.info.id().as_str()).collect();
     assert_eq!(ids, ["msg_zzz", &message_id(2), &message_id(3)]);
-    // Of those that were taken back it is the first, whatever its id.
+    // It is the first undone message, whatever its id.
     let mut reverted = session(SESSION, None);
     reverted["revert"] = json!({"messageID": message_id(2)});
     small.stage.event("session.updated", json!({"sessionID": SESSION, "info": reverted}));
@@ -338,7 +338,7 @@ fn an_answer_below_a_prompt_with_an_id_of_a_client_is_printed() {
 }
 
 #[test]
-fn every_size_can_be_drawn_in_the_small_way() {
+fn the_small_client_can_be_drawn_at_every_size() {
     for (width, height) in [(5, 3), (12, 4), (20, 6), (300, 90)] {
         let mut small = Small::in_session(width, height);
         small.stage.write("words that are longer than a line of this terminal, by far");
@@ -352,7 +352,7 @@ fn every_size_can_be_drawn_in_the_small_way() {
 }
 
 #[test]
-fn a_terminal_of_ascii_gets_nothing_else() {
+fn an_ascii_terminal_receives_only_ascii() {
     let mut stage = Stage::with(Options { ascii: true, ..options() }, (130, 30));
     stage.start(providers());
     stage.reply(Reply::Opened(Box::new(serde_json::from_value(session(SESSION, None)).unwrap())));

@@ -1,33 +1,33 @@
-//! What keys and events lead to.
+//! Tests of the effects of keys and events.
 
 use super::*;
 use crate::msg::Edited;
 use codewright_proto::{PartInput, PermissionReply};
 
 #[test]
-fn enter_sends_the_prompt_and_remembers_it() {
+fn enter_sends_the_prompt_and_stores_it() {
     let mut stage = Stage::started(80, 24);
     stage.write("do it");
     stage.press(KeyCode::Enter);
-    let cmds = stage.taken();
+    let cmds = stage.take_cmds();
     let Cmd::Send { session: to, input, draft } = &cmds[0] else { panic!("{cmds:?}") };
     assert_eq!((to, draft.text.as_str()), (&None, "do it"));
     assert_eq!(input.parts, [PartInput::text("do it")]);
     assert_eq!(input.agent.as_deref(), Some("build"));
     assert_eq!(input.model.as_ref().map(|model| model.model_id.as_str()), Some("clever"));
     assert!(cmds.contains(&Cmd::Remember("do it".into())));
-    // Until the session is there a second prompt would make another one.
+    // Until the session is created, a second prompt would create another one.
     stage.write("more");
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), []);
-    stage.shows("just being opened");
+    assert_eq!(stage.take_cmds(), []);
+    stage.shows("being created");
     stage.reply(Reply::Opened(Box::new(serde_json::from_value(session(SESSION, None)).unwrap())));
     stage.press(KeyCode::Enter);
-    assert!(stage.taken().iter().any(|cmd| matches!(cmd, Cmd::Send { session: Some(_), .. })));
+    assert!(stage.take_cmds().iter().any(|cmd| matches!(cmd, Cmd::Send { session: Some(_), .. })));
 }
 
 #[test]
-fn a_session_without_an_agent_goes_on_with_that_of_its_last_prompt() {
+fn a_session_without_an_agent_uses_the_agent_of_its_last_prompt() {
     let mut stage = Stage::in_session(80, 24);
     let mut fork = session(SESSION, None);
     fork.as_object_mut().unwrap().remove("agent");
@@ -37,7 +37,7 @@ fn a_session_without_an_agent_goes_on_with_that_of_its_last_prompt() {
     stage.message(planned);
     stage.write("more");
     stage.press(KeyCode::Enter);
-    let cmds = stage.taken();
+    let cmds = stage.take_cmds();
     let sent = cmds.iter().find_map(|cmd| if let Cmd::Send { input, .. } = cmd { Some(input) } else { None });
     let Some(input) = sent else { panic!("{cmds:?}") };
     assert_eq!(input.agent.as_deref(), Some("plan"));
@@ -45,7 +45,7 @@ fn a_session_without_an_agent_goes_on_with_that_of_its_last_prompt() {
 }
 
 #[test]
-fn what_was_not_taken_in_comes_back_into_the_prompt() {
+fn a_prompt_that_could_not_be_sent_is_restored() {
     let mut stage = Stage::started(80, 24);
     stage.write("do it");
     stage.press(KeyCode::Enter);
@@ -54,7 +54,7 @@ fn what_was_not_taken_in_comes_back_into_the_prompt() {
     stage.shows("the disk is full");
 }
 
-/// What was written in the prompt that is being sent.
+/// Returns the draft of the prompt that is being sent.
 fn draft_of(stage: &Stage) -> crate::prompt::Draft {
     let sent = stage.cmds.iter().rev().find_map(|cmd| match cmd {
         Cmd::Send { draft, .. } | Cmd::Command { draft, .. } | Cmd::Shell { draft, .. } => {
@@ -66,52 +66,52 @@ fn draft_of(stage: &Stage) -> crate::prompt::Draft {
 }
 
 #[test]
-fn what_was_not_taken_in_comes_back_with_its_files_and_as_what_it_was() {
+fn a_restored_prompt_keeps_its_files_and_shell_mode() {
     let mut stage = Stage::in_session(80, 24);
     stage.msg(Msg::Paste("/tmp/picture.png".to_owned()));
     stage.press(KeyCode::Enter);
     let draft = draft_of(&stage);
     stage.reply(Reply::Unsent { draft, error: "the disk is full".to_owned() });
-    stage.taken();
+    stage.take_cmds();
     stage.press(KeyCode::Enter);
-    let cmds = stage.taken();
+    let cmds = stage.take_cmds();
     let Cmd::Send { input, .. } = &cmds[0] else { panic!("{cmds:?}") };
     assert!(matches!(&input.parts[1], PartInput::File { url, .. } if url == "file:///tmp/picture.png"));
-    // A command line must not be sent to the model.
+    // A shell command must not be sent to the model.
     stage.write("!git status");
     stage.press(KeyCode::Enter);
     let draft = draft_of(&stage);
     stage.reply(Reply::Unsent { draft, error: "the disk is full".to_owned() });
-    stage.taken();
+    stage.take_cmds();
     stage.press(KeyCode::Enter);
-    assert!(matches!(&stage.taken()[0], Cmd::Shell { input, .. } if input.command == "git status"));
+    assert!(matches!(&stage.take_cmds()[0], Cmd::Shell { input, .. } if input.command == "git status"));
 }
 
 #[test]
-fn two_escapes_stop_the_turn() {
+fn two_escapes_interrupt_the_turn() {
     let mut stage = Stage::in_session(80, 24);
     stage.press(KeyCode::Esc);
-    assert_eq!(stage.taken(), []);
+    assert_eq!(stage.take_cmds(), []);
     stage.event("session.status", json!({"sessionID": SESSION, "status": {"type": "busy"}}));
     stage.press(KeyCode::Esc);
-    assert_eq!(stage.taken(), []);
-    // One that comes much later is a first one again.
+    assert_eq!(stage.take_cmds(), []);
+    // A much later escape counts as the first one.
     stage.now += 6_000;
     stage.press(KeyCode::Esc);
-    assert_eq!(stage.taken(), []);
+    assert_eq!(stage.take_cmds(), []);
     stage.press(KeyCode::Esc);
-    assert_eq!(stage.taken(), [Cmd::Abort(id(SESSION))]);
+    assert_eq!(stage.take_cmds(), [Cmd::Abort(id(SESSION))]);
 }
 
 #[test]
-fn leave_is_given_once_always_or_not() {
-    let asked = json!({
+fn a_permission_request_is_allowed_once_always_or_rejected() {
+    let request = json!({
         "id": "per_000000000001aaaaaaaaaaaaaa", "sessionID": SESSION, "permission": "bash",
         "patterns": ["ls"], "metadata": {"command": "ls"}, "always": ["ls *"],
     });
     let answer = |keys: &[KeyCode], text: &str| {
         let mut stage = Stage::in_session(80, 24);
-        stage.event("permission.asked", asked.clone());
+        stage.event("permission.asked", request.clone());
         for key in keys {
             stage.press(*key);
         }
@@ -119,7 +119,7 @@ fn leave_is_given_once_always_or_not() {
         if !text.is_empty() {
             stage.press(KeyCode::Enter);
         }
-        match stage.taken().pop() {
+        match stage.take_cmds().pop() {
             Some(Cmd::Permission { answer, .. }) => Some((answer.reply, answer.message)),
             _ => None,
         }
@@ -142,7 +142,7 @@ fn leave_is_given_once_always_or_not() {
 }
 
 #[test]
-fn a_question_of_a_subagent_is_asked_in_its_parent() {
+fn a_request_of_a_subagent_appears_in_its_parent() {
     let mut stage = Stage::in_session(80, 24);
     stage.event("session.created", json!({"sessionID": CHILD, "info": session(CHILD, Some(SESSION))}));
     stage.event(
@@ -170,23 +170,23 @@ fn permission(id: &str, session: &str) -> Value {
 }
 
 #[test]
-fn with_auto_leave_is_given_to_what_was_prompted_here_and_to_nobody_else() {
+fn auto_allows_only_calls_of_sessions_that_were_prompted_here() {
     let mut stage = Stage::with(Options { auto: true, ..options() }, (80, 24));
     stage.start(providers());
     let other = "ses_000000000003aaaaaaaaaaaaaa";
     stage.event("session.created", json!({"sessionID": other, "info": session(other, None)}));
     stage.event("permission.asked", permission("000000000001", other));
-    // A session that is only looked at is another's too.
+    // A session that is only viewed was not prompted here.
     stage.reply(Reply::Opened(Box::new(serde_json::from_value(session(SESSION, None)).unwrap())));
     stage.event("permission.asked", permission("000000000002", SESSION));
-    assert!(!stage.taken().iter().any(|cmd| matches!(cmd, Cmd::Permission { .. })));
+    assert!(!stage.take_cmds().iter().any(|cmd| matches!(cmd, Cmd::Permission { .. })));
     stage.press(KeyCode::Enter);
     let replied =
         json!({"sessionID": SESSION, "requestID": "per_000000000002aaaaaaaaaaaaaa", "reply": "once"});
     stage.event("permission.replied", replied);
     stage.write("go on");
     stage.press(KeyCode::Enter);
-    stage.taken();
+    stage.take_cmds();
     stage.event("permission.asked", permission("000000000003", SESSION));
     stage.event("session.created", json!({"sessionID": CHILD, "info": session(CHILD, Some(SESSION))}));
     stage.event("permission.asked", permission("000000000004", CHILD));
@@ -198,42 +198,42 @@ fn with_auto_leave_is_given_to_what_was_prompted_here_and_to_nobody_else() {
         });
         given.map(|id| id[4..16].to_owned()).collect()
     };
-    assert_eq!(given(stage.taken()), ["000000000003", "000000000004"]);
-    // What was asked while nothing was heard is answered by the same rule.
+    assert_eq!(given(stage.take_cmds()), ["000000000003", "000000000004"]);
+    // The same rule applies to requests that were made while the connection was lost.
     let pending = [permission("000000000006", other), permission("000000000007", CHILD)];
     let permissions = pending.map(|request| serde_json::from_value(request).unwrap()).to_vec();
     let permissions = Some(permissions);
     stage.reply(Reply::Started(Box::new(Started { permissions, ..Started::default() })));
-    assert_eq!(given(stage.taken()), ["000000000007"]);
+    assert_eq!(given(stage.take_cmds()), ["000000000007"]);
 }
 
 #[test]
-fn with_auto_leave_is_given_in_the_session_that_the_first_prompt_makes() {
+fn auto_allows_calls_of_the_session_that_the_first_prompt_creates() {
     let mut stage = Stage::with(Options { auto: true, ..options() }, (80, 24));
     stage.start(providers());
     stage.write("do it");
     stage.press(KeyCode::Enter);
     stage.reply(Reply::Opened(Box::new(serde_json::from_value(session(SESSION, None)).unwrap())));
-    stage.taken();
+    stage.take_cmds();
     stage.event("permission.asked", permission("000000000001", SESSION));
-    assert!(matches!(&stage.taken()[..], [Cmd::Permission { .. }]));
+    assert!(matches!(&stage.take_cmds()[..], [Cmd::Permission { .. }]));
 }
 
 #[test]
-fn ctrl_c_clears_first_and_leaves_then() {
+fn ctrl_c_clears_first_and_then_exits() {
     let mut stage = Stage::in_session(80, 24);
     stage.write("text");
     stage.control('c');
-    assert_eq!((stage.taken(), stage.state.prompt.editor.text()), (vec![], ""));
+    assert_eq!((stage.take_cmds(), stage.state.prompt.editor.text()), (vec![], ""));
     stage.control('c');
-    assert_eq!(stage.taken(), [Cmd::Quit]);
+    assert_eq!(stage.take_cmds(), [Cmd::Quit]);
     stage.write("/exit");
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), [Cmd::Quit]);
+    assert_eq!(stage.take_cmds(), [Cmd::Quit]);
 }
 
 #[test]
-fn tab_goes_through_the_agents_that_are_not_hidden() {
+fn tab_cycles_through_the_visible_agents() {
     let mut stage = Stage::started(80, 24);
     let agent = |stage: &Stage| stage.state.agent().map(|agent| agent.name.clone()).unwrap();
     assert_eq!(agent(&stage), "build");
@@ -244,17 +244,19 @@ fn tab_goes_through_the_agents_that_are_not_hidden() {
     stage.key(KeyCode::BackTab, KeyModifiers::SHIFT);
     stage.write("x");
     stage.press(KeyCode::Enter);
-    assert!(matches!(&stage.taken()[0], Cmd::Send { input, .. } if input.agent.as_deref() == Some("plan")));
+    assert!(
+        matches!(&stage.take_cmds()[0], Cmd::Send { input, .. } if input.agent.as_deref() == Some("plan"))
+    );
 }
 
 #[test]
-fn a_chosen_model_and_variant_answer_next() {
+fn the_next_prompt_uses_the_chosen_model_and_variant() {
     let mut stage = Stage::started(80, 24);
     stage.leader('m');
     stage.write("plain");
     stage.press(KeyCode::Enter);
     assert_eq!(stage.state.model(), Some(("other".to_owned(), "plain".to_owned())));
-    assert!(matches!(&stage.taken()[..], [Cmd::Save(saved)] if saved["recent"][0] == "other/plain"));
+    assert!(matches!(&stage.take_cmds()[..], [Cmd::Save(saved)] if saved["recent"][0] == "other/plain"));
     stage.state.choose_model("mock", "clever");
     for expected in [Some("low"), Some("high"), None] {
         stage.control('t');
@@ -270,19 +272,19 @@ fn commands_of_the_server_run_with_their_arguments() {
     assert_eq!(stage.state.prompt.editor.text(), "/review ");
     stage.write("the diff");
     stage.press(KeyCode::Enter);
-    let cmds = stage.taken();
+    let cmds = stage.take_cmds();
     assert!(
         matches!(&cmds[0], Cmd::Command { input, .. } if input.command == "review" && input.arguments == "the diff")
     );
 }
 
 #[test]
-fn an_exclamation_mark_runs_a_command_of_the_users() {
+fn an_exclamation_mark_runs_a_shell_command() {
     let mut stage = Stage::in_session(80, 24);
     stage.write("!git status");
     stage.shows("Shell");
     stage.press(KeyCode::Enter);
-    assert!(matches!(&stage.taken()[0], Cmd::Shell { input, .. } if input.command == "git status"));
+    assert!(matches!(&stage.take_cmds()[0], Cmd::Shell { input, .. } if input.command == "git status"));
     assert!(!stage.state.prompt.shell);
 }
 
@@ -290,7 +292,7 @@ fn an_exclamation_mark_runs_a_command_of_the_users() {
 fn files_and_agents_are_mentioned() {
     let mut stage = Stage::in_session(80, 24);
     stage.write("see @ad");
-    assert_eq!(stage.taken().last(), Some(&Cmd::FindFiles("ad".to_owned())));
+    assert_eq!(stage.take_cmds().last(), Some(&Cmd::FindFiles("ad".to_owned())));
     stage.reply(Reply::Files { query: "a".to_owned(), files: vec!["old.rs".to_owned()] });
     stage.hides("old.rs");
     stage.reply(Reply::Files {
@@ -302,9 +304,9 @@ fn files_and_agents_are_mentioned() {
     stage.write("and @expl");
     stage.press(KeyCode::Enter);
     assert_eq!(stage.state.prompt.editor.text(), "see @src/add.rs and @explore ");
-    stage.taken();
+    stage.take_cmds();
     stage.press(KeyCode::Enter);
-    let cmds = stage.taken();
+    let cmds = stage.take_cmds();
     let Cmd::Send { input, .. } = &cmds[0] else { panic!("{cmds:?}") };
     assert!(
         matches!(&input.parts[1], PartInput::File { url, .. } if url == "file:///home/me/project/src/add.rs")
@@ -313,7 +315,7 @@ fn files_and_agents_are_mentioned() {
 }
 
 #[test]
-fn a_prompt_is_taken_back_and_forth() {
+fn a_prompt_is_undone_and_redone() {
     let mut stage = Stage::in_session(80, 24);
     stage.message(user(1));
     stage.part(part(1, 1, text("first")));
@@ -321,18 +323,20 @@ fn a_prompt_is_taken_back_and_forth() {
     stage.message(user(3));
     stage.part(part(3, 3, text("second")));
     stage.leader('u');
-    assert!(matches!(&stage.taken()[..], [Cmd::Revert { message, .. }] if message.as_str() == message_id(3)));
+    assert!(
+        matches!(&stage.take_cmds()[..], [Cmd::Revert { message, .. }] if message.as_str() == message_id(3))
+    );
     assert_eq!(stage.state.prompt.editor.text(), "second");
     let mut reverted = session(SESSION, None);
     reverted["revert"] = json!({"messageID": message_id(3)});
     stage.event("session.updated", json!({"sessionID": SESSION, "info": reverted}));
     stage.shows("1 message reverted");
     stage.leader('r');
-    assert_eq!(stage.taken().last(), Some(&Cmd::Unrevert(id(SESSION))));
+    assert_eq!(stage.take_cmds().last(), Some(&Cmd::Unrevert(id(SESSION))));
 }
 
 #[test]
-fn a_session_that_another_client_deletes_is_left() {
+fn a_session_that_another_client_deletes_is_closed() {
     let mut stage = Stage::in_session(80, 24);
     stage.write("unsent");
     stage.event("session.deleted", json!({"sessionID": SESSION, "info": session(SESSION, None)}));
@@ -342,29 +346,29 @@ fn a_session_that_another_client_deletes_is_left() {
 }
 
 #[test]
-fn a_lost_connection_is_told_and_everything_is_fetched_anew() {
+fn a_lost_connection_is_displayed_and_everything_is_fetched_again() {
     let mut stage = Stage::in_session(80, 24);
     stage.msg(Msg::Lost("it went away".to_owned()));
     stage.shows("no connection to the server: it went away");
     stage.msg(Msg::Connected);
-    let cmds = stage.taken();
+    let cmds = stage.take_cmds();
     assert!(cmds.contains(&Cmd::Start) && cmds.contains(&Cmd::LoadMessages(id(SESSION))), "{cmds:?}");
     stage.hides("no connection");
 }
 
 #[test]
-fn a_server_can_ask_for_what_the_palette_offers() {
+fn a_server_can_perform_the_actions_of_the_palette() {
     let mut stage = Stage::started(80, 24);
     stage.event("tui.prompt.append", json!({"text": "appended"}));
     stage.event("tui.command.execute", json!({"command": "help.show"}));
     stage.shows("Help");
     stage.press(KeyCode::Esc);
     stage.event("tui.command.execute", json!({"command": "prompt.submit"}));
-    assert!(matches!(&stage.taken()[0], Cmd::Send { draft, .. } if draft.text == "appended"));
+    assert!(matches!(&stage.take_cmds()[0], Cmd::Send { draft, .. } if draft.text == "appended"));
 }
 
 #[test]
-fn a_provider_for_everybody_is_never_chosen_by_itself() {
+fn a_public_provider_is_never_chosen_automatically() {
     let mut stage = Stage::new(100, 36);
     let model = json!({"id": "free", "name": "Free", "cost": {"input": 0.0, "output": 0.0}});
     let everybody = json!({
@@ -372,15 +376,15 @@ fn a_provider_for_everybody_is_never_chosen_by_itself() {
         "models": {"free": model},
     });
     stage.start(json!({"providers": [everybody], "default": {"everybody": "free"}}));
-    stage.shows("No model can be used yet.");
-    stage.shows("/models has free ones of Everybody: what you ask goes there.");
+    stage.shows("No model is available yet.");
+    stage.shows("/models lists free models of Everybody, which receives your prompts.");
     stage.write("hello");
     stage.press(KeyCode::Enter);
-    assert!(!stage.taken().iter().any(|cmd| matches!(cmd, Cmd::Send { .. })));
+    assert!(!stage.take_cmds().iter().any(|cmd| matches!(cmd, Cmd::Send { .. })));
 }
 
 #[test]
-fn configured_keys_hold() {
+fn configured_keys_are_used() {
     let config = json!({"keybinds": {"leader": "ctrl+a", "theme_list": "f9", "model_list": "<leader>k", "app_exit": "f10"}});
     let mut stage = Stage::with(Options { config, ..options() }, (80, 24));
     stage.start(providers());
@@ -392,23 +396,23 @@ fn configured_keys_hold() {
     stage.shows("Select model");
     stage.press(KeyCode::Esc);
     stage.control('c');
-    assert_eq!(stage.taken(), []);
+    assert_eq!(stage.take_cmds(), []);
     stage.press(KeyCode::F(10));
-    assert_eq!(stage.taken(), [Cmd::Quit]);
+    assert_eq!(stage.take_cmds(), [Cmd::Quit]);
 }
 
 #[test]
-fn a_wrong_theme_or_key_is_named_and_the_usual_holds() {
-    let config = json!({"theme": "nobody", "keybinds": {"app_exit": "hyper+q"}});
+fn an_invalid_theme_or_key_causes_a_warning_and_the_default_is_used() {
+    let config = json!({"theme": "unknown", "keybinds": {"app_exit": "hyper+q"}});
     let mut stage = Stage::with(Options { config, ..options() }, (100, 24));
-    stage.shows("there is no theme `nobody`");
-    stage.shows("`keybinds.app_exit` names `hyper+q`");
+    stage.shows("no theme named `unknown`");
+    stage.shows("`keybinds.app_exit`: `hyper+q` is not a key");
     stage.control('c');
-    assert_eq!(stage.taken(), [Cmd::Quit]);
+    assert_eq!(stage.take_cmds(), [Cmd::Quit]);
 }
 
 #[test]
-fn a_theme_is_tried_out_and_given_up() {
+fn a_theme_is_previewed_and_reverted() {
     let mut stage = Stage::started(80, 24);
     let before = stage.state.theme.clone();
     stage.leader('t');
@@ -420,7 +424,7 @@ fn a_theme_is_tried_out_and_given_up() {
     stage.write("nord");
     stage.press(KeyCode::Enter);
     assert_eq!(stage.state.local.theme.as_deref(), Some("nord"));
-    assert!(matches!(&stage.taken()[..], [Cmd::Save(saved)] if saved["theme"] == "nord"));
+    assert!(matches!(&stage.take_cmds()[..], [Cmd::Save(saved)] if saved["theme"] == "nord"));
 }
 
 #[test]
@@ -440,7 +444,7 @@ fn a_click_unfolds_an_output() {
 }
 
 #[test]
-fn whoever_reads_further_up_is_not_moved_by_what_comes() {
+fn new_messages_do_not_move_a_scrolled_transcript() {
     let mut stage = Stage::in_session(80, 20);
     for nth in 1..60 {
         stage.message(user(nth));
@@ -459,7 +463,7 @@ fn whoever_reads_further_up_is_not_moved_by_what_comes() {
 }
 
 #[test]
-fn older_messages_are_fetched_at_the_beginning() {
+fn older_messages_are_fetched_at_the_start() {
     let mut stage = Stage::in_session(80, 20);
     let messages = |from: u64, to: u64| -> Vec<codewright_proto::MessageWithParts> {
         let message = |nth| json!({"info": user(nth), "parts": [part(nth, nth, text(&format!("prompt number {nth}")))]});
@@ -474,18 +478,18 @@ fn older_messages_are_fetched_at_the_beginning() {
         stage.press(KeyCode::PageUp);
     }
     let fetch = Cmd::LoadOlder { session: id(SESSION), before: "cursor".to_owned() };
-    assert_eq!(stage.taken(), [fetch]);
+    assert_eq!(stage.take_cmds(), [fetch]);
     stage.shows("prompt number 50");
     let before = stage.screen();
     stage.reply(Reply::Older { session: id(SESSION), messages: messages(1, 50), older: None });
-    // What is shown stays where it is.
+    // The visible rows do not move.
     assert_eq!(stage.screen().lines().nth(1), before.lines().nth(1));
     stage.press(KeyCode::PageUp);
     stage.shows("prompt number 47");
 }
 
 #[test]
-fn a_note_goes_after_a_while() {
+fn a_note_disappears_after_a_while() {
     let mut stage = Stage::started(80, 24);
     stage.event("tui.toast.show", json!({"message": "something", "variant": "info"}));
     stage.shows("something");
@@ -494,54 +498,54 @@ fn a_note_goes_after_a_while() {
     stage.now = until + 1;
     stage.msg(Msg::Tick);
     stage.hides("something");
-    // Then nothing wakes the client.
+    // Then no timer runs.
     assert_eq!(stage.state.next_change(), None);
 }
 
 #[test]
-fn a_renamed_or_deleted_session_is_asked_of_the_server() {
+fn renaming_and_deleting_a_session_send_requests() {
     let mut stage = Stage::in_session(90, 30);
     stage.control('r');
     stage.shows("Rename session");
     stage.control('u');
     stage.write("New title");
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), [Cmd::Rename { session: id(SESSION), title: "New title".to_owned() }]);
+    assert_eq!(stage.take_cmds(), [Cmd::Rename { session: id(SESSION), title: "New title".to_owned() }]);
     stage.leader('l');
-    stage.taken();
+    stage.take_cmds();
     stage.control('d');
-    assert_eq!(stage.taken(), []);
+    assert_eq!(stage.take_cmds(), []);
     stage.control('d');
-    assert_eq!(stage.taken(), [Cmd::Delete(id(SESSION))]);
+    assert_eq!(stage.take_cmds(), [Cmd::Delete(id(SESSION))]);
 }
 
 #[test]
-fn a_session_that_moves_in_the_list_is_not_deleted_in_anothers_place() {
+fn a_session_that_moves_in_the_list_does_not_cause_another_to_be_deleted() {
     let mut stage = Stage::in_session(90, 30);
     let other = "ses_000000000003aaaaaaaaaaaaaa";
     let mut moved = session(other, None);
     moved["time"]["updated"] = json!(NOW - 5_000);
     stage.event("session.created", json!({"sessionID": other, "info": moved.clone()}));
     stage.leader('l');
-    stage.taken();
+    stage.take_cmds();
     stage.control('d');
-    // The other goes to the top between the two keys.
+    // The other session moves to the top between the two keys.
     moved["time"]["updated"] = json!(NOW + 5_000);
     stage.event("session.updated", json!({"sessionID": other, "info": moved}));
     stage.control('d');
-    assert_eq!(stage.taken(), [Cmd::Delete(id(SESSION))]);
-    // One that is gone leaves nothing behind that a single key deletes.
+    assert_eq!(stage.take_cmds(), [Cmd::Delete(id(SESSION))]);
+    // After a session is removed, a single key does not delete its neighbour.
     stage.control('d');
     stage.event("session.deleted", json!({"sessionID": SESSION, "info": session(SESSION, None)}));
-    stage.taken();
+    stage.take_cmds();
     stage.control('d');
-    assert_eq!(stage.taken(), []);
+    assert_eq!(stage.take_cmds(), []);
     stage.control('d');
-    assert_eq!(stage.taken(), [Cmd::Delete(id(other))]);
+    assert_eq!(stage.take_cmds(), [Cmd::Delete(id(other))]);
 }
 
 #[test]
-fn a_key_for_a_provider_is_never_shown() {
+fn a_key_for_a_provider_is_never_displayed() {
     let mut stage = Stage::started(90, 30);
     stage.write("/connect");
     stage.press(KeyCode::Enter);
@@ -551,19 +555,19 @@ fn a_key_for_a_provider_is_never_shown() {
     stage.write("sk-secret");
     stage.hides("sk-secret");
     stage.shows("•••••••••");
-    stage.taken();
+    stage.take_cmds();
     stage.press(KeyCode::Enter);
     assert_eq!(
-        stage.taken(),
+        stage.take_cmds(),
         [Cmd::PutKey { provider: "anthropic".to_owned(), key: "sk-secret".to_owned() }]
     );
 }
 
 #[test]
-fn what_events_tell_is_not_undone_by_an_older_answer() {
+fn an_older_answer_does_not_overwrite_events() {
     let mut stage = Stage::started(80, 24);
     stage.reply(Reply::Opened(Box::new(serde_json::from_value(session(SESSION, None)).unwrap())));
-    // The server took the answer down before the text began, and it comes after it.
+    // The server created the answer before the text began, and it arrives after the text.
     stage.message(user(1));
     stage.part(part(1, 1, text("hi")));
     stage.message(assistant(2, None));
@@ -586,7 +590,7 @@ fn what_events_tell_is_not_undone_by_an_older_answer() {
 }
 
 #[test]
-fn a_sign_in_elsewhere_is_begun_and_ended() {
+fn a_sign_in_in_the_browser_starts_and_finishes() {
     let mut stage = Stage::started(100, 30);
     stage.write("/connect");
     stage.press(KeyCode::Enter);
@@ -601,63 +605,63 @@ fn a_sign_in_elsewhere_is_begun_and_ended() {
     stage.reply(Reply::AllProviders { providers, methods });
     stage.press(KeyCode::Enter);
     stage.shows("In the browser");
-    stage.taken();
+    stage.take_cmds();
     stage.press(KeyCode::Enter);
     let inputs = BTreeMap::from([("kind".to_owned(), "a".to_owned())]);
-    assert_eq!(stage.taken(), [Cmd::BeginSignIn { provider: "openai".to_owned(), method: 0, inputs }]);
-    let told = json!({"url": "https://sign.in/x", "instructions": "Enter 1234.", "method": "auto"});
-    stage.reply(Reply::SignIn { provider: "openai".to_owned(), method: 0, told });
+    assert_eq!(stage.take_cmds(), [Cmd::BeginSignIn { provider: "openai".to_owned(), method: 0, inputs }]);
+    let authorization = json!({"url": "https://sign.in/x", "instructions": "Enter 1234.", "method": "auto"});
+    stage.reply(Reply::SignIn { provider: "openai".to_owned(), method: 0, authorization });
     stage.shows("https://sign.in/x");
     let finish = Cmd::FinishSignIn { provider: "openai".to_owned(), method: 0, code: None };
-    assert_eq!(stage.taken(), [Cmd::Copy("https://sign.in/x".to_owned()), finish]);
+    assert_eq!(stage.take_cmds(), [Cmd::Copy("https://sign.in/x".to_owned()), finish]);
     stage.reply(Reply::Providers(super::providers()));
     stage.hides("https://sign.in/x");
-    stage.shows("the provider can be used now");
+    stage.shows("the provider is connected");
 }
 
 #[test]
-fn keys_that_were_meant_for_the_prompt_allow_nothing() {
+fn keys_that_were_meant_for_the_prompt_do_not_allow_a_call() {
     let mut stage = Stage::in_session(80, 24);
     stage.write("I am just writ");
     stage.event("permission.asked", permission("000000000001", SESSION));
-    stage.taken();
-    // Every key begins the wait anew, however long the user writes on.
+    stage.take_cmds();
+    // Every key restarts the wait, however long the user types.
     for c in "ing all of this, h and l too".chars() {
         stage.now += 300;
         stage.press(KeyCode::Char(c));
     }
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), []);
+    assert_eq!(stage.take_cmds(), []);
     stage.now += 1_000;
     stage.press(KeyCode::Enter);
     assert!(
-        matches!(&stage.taken()[..], [Cmd::Permission { answer, .. }] if answer.reply == PermissionReply::Once)
+        matches!(&stage.take_cmds()[..], [Cmd::Permission { answer, .. }] if answer.reply == PermissionReply::Once)
     );
     assert_eq!(stage.state.prompt.editor.text(), "I am just writ");
 }
 
 #[test]
-fn keys_that_were_meant_for_the_prompt_answer_no_question() {
-    let asked = json!({"id": "que_000000000001aaaaaaaaaaaaaa", "sessionID": SESSION, "questions": [
+fn keys_that_were_meant_for_the_prompt_do_not_answer_a_question() {
+    let request = json!({"id": "que_000000000001aaaaaaaaaaaaaa", "sessionID": SESSION, "questions": [
         {"question": "Which?", "header": "Which", "options": [
             {"label": "One", "description": "1"}, {"label": "Two", "description": "2"},
         ]},
     ]});
     let mut stage = Stage::in_session(80, 24);
     stage.write("there are");
-    stage.event("question.asked", asked);
-    stage.taken();
+    stage.event("question.asked", request);
+    stage.take_cmds();
     for c in " 2 ways".chars() {
         stage.now += 500;
         stage.press(KeyCode::Char(c));
     }
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), []);
-    // A clock that was set back keeps nobody out.
+    assert_eq!(stage.take_cmds(), []);
+    // If the clock was set back, keys are accepted.
     stage.now -= 60_000;
     stage.press(KeyCode::Char('2'));
     let answers = vec![vec!["Two".to_owned()]];
-    assert!(matches!(&stage.taken()[..], [Cmd::Question { answers: given, .. }] if *given == answers));
+    assert!(matches!(&stage.take_cmds()[..], [Cmd::Question { answers: given, .. }] if *given == answers));
 }
 
 #[test]
@@ -668,21 +672,21 @@ fn a_transcript_in_the_editor_does_not_become_the_prompt() {
     stage.write("/export");
     stage.press(KeyCode::Enter);
     assert!(
-        matches!(&stage.taken()[..], [Cmd::Edit { text, then: Edited::Dropped }] if text.contains("first"))
+        matches!(&stage.take_cmds()[..], [Cmd::Edit { text, then: Edited::Dropped }] if text.contains("first"))
     );
     stage.write("draft");
     stage.leader('e');
-    assert_eq!(stage.taken(), [Cmd::Edit { text: "draft".to_owned(), then: Edited::Prompt }]);
+    assert_eq!(stage.take_cmds(), [Cmd::Edit { text: "draft".to_owned(), then: Edited::Prompt }]);
 }
 
 #[test]
-fn what_is_told_while_everything_is_fetched_is_not_undone_by_the_answer() {
+fn the_result_of_a_fetch_does_not_overwrite_newer_events() {
     let mut stage = Stage::in_session(80, 24);
     stage.event("permission.asked", permission("000000000001", SESSION));
     stage.event("session.status", json!({"sessionID": SESSION, "status": {"type": "busy"}}));
     stage.msg(Msg::Lost("it went away".to_owned()));
     stage.msg(Msg::Connected);
-    // The server took its answer down before this.
+    // The server created its answer before this event.
     let replied =
         json!({"sessionID": SESSION, "requestID": "per_000000000001aaaaaaaaaaaaaa", "reply": "once"});
     stage.event("permission.replied", replied);
@@ -702,7 +706,7 @@ fn what_is_told_while_everything_is_fetched_is_not_undone_by_the_answer() {
 }
 
 #[test]
-fn what_cannot_be_fetched_stays_as_it_was_known() {
+fn data_that_cannot_be_fetched_does_not_change() {
     let mut stage = Stage::in_session(80, 24);
     stage.event("permission.asked", permission("000000000001", SESSION));
     stage.event("session.status", json!({"sessionID": SESSION, "status": {"type": "busy"}}));
@@ -715,7 +719,7 @@ fn what_cannot_be_fetched_stays_as_it_was_known() {
 }
 
 #[test]
-fn after_a_reconnect_every_session_is_fetched_anew() {
+fn after_a_reconnect_every_session_is_fetched_again() {
     let mut stage = Stage::in_session(80, 24);
     stage.message(user(1));
     stage.part(part(1, 1, text("first")));
@@ -723,13 +727,13 @@ fn after_a_reconnect_every_session_is_fetched_anew() {
     stage.reply(Reply::Opened(Box::new(serde_json::from_value(session(other, None)).unwrap())));
     stage.msg(Msg::Lost("it went away".to_owned()));
     stage.msg(Msg::Connected);
-    stage.taken();
+    stage.take_cmds();
     stage.event("tui.session.select", json!({"sessionID": SESSION}));
-    assert!(stage.taken().contains(&Cmd::LoadMessages(id(SESSION))));
+    assert!(stage.take_cmds().contains(&Cmd::LoadMessages(id(SESSION))));
 }
 
 #[test]
-fn a_part_that_comes_before_its_message_is_fetched_is_shown() {
+fn a_part_that_arrives_before_its_message_is_displayed() {
     let mut stage = Stage::started(80, 24);
     stage.reply(Reply::Opened(Box::new(serde_json::from_value(session(SESSION, None)).unwrap())));
     stage.part(part(2, 3, text("Begun")));
@@ -748,7 +752,7 @@ fn a_part_that_comes_before_its_message_is_fetched_is_shown() {
 }
 
 #[test]
-fn a_server_that_is_reached_at_the_second_attempt_opens_what_was_named() {
+fn the_first_session_is_opened_also_after_a_failed_first_connection() {
     let mut state = State::new(options(), Local::default(), BTreeMap::new(), NOW);
     update(&mut state, Msg::Lost("not there yet".to_owned()), NOW);
     let cmds = update(&mut state, Msg::Connected, NOW);
@@ -768,22 +772,22 @@ fn an_escape_in_one_session_does_not_count_in_another() {
     }
     stage.press(KeyCode::Esc);
     stage.event("tui.session.select", json!({"sessionID": other}));
-    stage.taken();
+    stage.take_cmds();
     stage.press(KeyCode::Esc);
-    assert_eq!(stage.taken(), []);
+    assert_eq!(stage.take_cmds(), []);
     stage.press(KeyCode::Esc);
-    assert_eq!(stage.taken(), [Cmd::Abort(id(other))]);
+    assert_eq!(stage.take_cmds(), [Cmd::Abort(id(other))]);
 }
 
 #[test]
-fn the_selected_answer_is_on_a_small_screen_too() {
+fn the_selected_answer_is_visible_on_a_small_screen() {
     let options: Vec<Value> =
         (1..=15).map(|at| json!({"label": format!("Answer {at}"), "description": "what it means"})).collect();
-    let asked = json!({"id": "que_000000000001aaaaaaaaaaaaaa", "sessionID": SESSION, "questions": [
+    let request = json!({"id": "que_000000000001aaaaaaaaaaaaaa", "sessionID": SESSION, "questions": [
         {"question": "Which?", "header": "Which", "options": options},
     ]});
     let mut stage = Stage::in_session(80, 24);
-    stage.event("question.asked", asked);
+    stage.event("question.asked", request);
     stage.shows("› 1. Answer 1");
     for at in 2..=15 {
         stage.press(KeyCode::Down);
@@ -798,7 +802,7 @@ fn the_selected_answer_is_on_a_small_screen_too() {
 }
 
 #[test]
-fn the_end_of_a_turn_is_told_once_it_has_ended() {
+fn the_end_of_a_turn_is_displayed_when_it_has_ended() {
     let mut stage = Stage::in_session(80, 30);
     let status = |stage: &mut Stage, kind: &str| {
         stage.event("session.status", json!({"sessionID": SESSION, "status": {"type": kind}}));
@@ -809,14 +813,14 @@ fn the_end_of_a_turn_is_told_once_it_has_ended() {
     stage.message(assistant(2, None));
     stage.part(part(2, 2, text("Working on it.")));
     stage.hides("▣");
-    // Between two steps nothing ends.
+    // Between two steps the turn has not ended.
     stage.message(assistant(2, Some("tool-calls")));
     stage.hides("▣");
     stage.message(assistant(3, Some("stop")));
     stage.part(part(3, 3, text("Done.")));
     stage.shows("▣  Build · clever · 3.6s");
     assert_eq!(stage.screen().matches('▣').count(), 1);
-    // A turn that broke off after its calls has ended, too.
+    // A turn that was aborted after its calls has ended, too.
     stage.message(user(4));
     stage.part(part(4, 4, text("again")));
     stage.message(assistant(5, Some("tool-calls")));
@@ -826,7 +830,7 @@ fn the_end_of_a_turn_is_told_once_it_has_ended() {
 }
 
 #[test]
-fn a_theme_that_is_wrong_is_named_with_the_one_that_is_used() {
+fn the_warning_about_an_invalid_theme_names_the_used_theme() {
     let mut wrong = options();
     wrong.config = json!({"theme": "mine", "keybinds": {"session_new": "hyper+q"}});
     let themes = BTreeMap::from([("mine".to_owned(), json!({"theme": {"primary": "#zz"}}))]);
@@ -835,23 +839,23 @@ fn a_theme_that_is_wrong_is_named_with_the_one_that_is_used() {
     assert_eq!(
         told,
         [
-            "theme `mine`: `primary` is `#zz`, which is no colour; `codewright` is used",
-            "`keybinds.session_new` names `hyper+q`, which is no key; the usual keys hold",
+            "theme `mine`: `primary`: `#zz` is not a colour; using `codewright`",
+            "`keybinds.session_new`: `hyper+q` is not a key; using the default keys",
         ]
     );
     let state = State::new(wrong, Local::default(), BTreeMap::new(), NOW);
-    assert_eq!(state.notes[0].text, "there is no theme `mine`; `codewright` is used");
+    assert_eq!(state.notes[0].text, "no theme named `mine`; using `codewright`");
 }
 
 #[test]
-fn a_session_that_others_delete_leaves_what_was_being_written() {
+fn deleting_the_session_keeps_the_draft() {
     let mut stage = Stage::in_session(80, 24);
     stage.write("half a prompt");
     stage.event("session.deleted", json!({"sessionID": SESSION, "info": session(SESSION, None)}));
     assert_eq!(stage.state.route, Route::Home);
     stage.shows("this session was deleted");
     stage.shows("half a prompt");
-    // What is sent now begins another one.
+    // The next prompt creates another session.
     stage.press(KeyCode::Enter);
-    assert!(stage.taken().iter().any(|cmd| matches!(cmd, Cmd::Send { session: None, .. })));
+    assert!(stage.take_cmds().iter().any(|cmd| matches!(cmd, Cmd::Send { session: None, .. })));
 }

@@ -1,4 +1,4 @@
-//! The trust dialog.
+//! Tests of the trust dialog.
 
 use codewright_proto::{TrustChoice, TrustDismissal, TrustInput, TrustReply};
 
@@ -31,7 +31,7 @@ impl Stage {
         self.reply(Reply::Trust { directory: DIRECTORY.to_owned(), reply: Some(reply(value)) });
     }
 
-    /// Lets the time pass in which keys may have been meant for the prompt.
+    /// Waits until keys are no longer ignored.
     fn pause(&mut self) {
         self.now += 1_000;
         self.msg(Msg::Tick);
@@ -73,27 +73,27 @@ fn the_trust_of_the_directory_is_requested_once_and_again_when_it_may_have_chang
     let load = Cmd::LoadTrust(DIRECTORY.to_owned());
     stage.msg(Msg::Connected);
     let count = |cmds: Vec<Cmd>| cmds.iter().filter(|cmd| **cmd == load).count();
-    assert_eq!(count(stage.taken()), 0, "the first request is still on its way");
+    assert_eq!(count(stage.take_cmds()), 0, "the first request is still running");
     stage.trust(with(undecided(), "status", json!("trusted")));
-    assert_eq!(count(stage.taken()), 1);
+    assert_eq!(count(stage.take_cmds()), 1);
     stage.trust(with(undecided(), "status", json!("trusted")));
     stage.write("hello");
-    assert_eq!(count(stage.taken()), 0);
+    assert_eq!(count(stage.take_cmds()), 0);
     stage.event("server.instance.disposed", json!({"directory": DIRECTORY}));
-    assert_eq!(count(stage.taken()), 1);
+    assert_eq!(count(stage.take_cmds()), 1);
 }
 
 #[test]
-fn an_undecided_directory_shows_what_it_wants_and_not_now_is_selected() {
+fn an_undecided_directory_lists_its_requests_and_not_now_is_selected() {
     let mut stage = Stage::started(100, 30);
     stage.trust(undecided());
     stage.check("trust");
     stage.pause();
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), [dismiss("one")]);
+    assert_eq!(stage.take_cmds(), [dismiss("one")]);
     stage.hides("Workspace trust");
     stage.shows("~/project:main · untrusted");
-    // It does not come again for the same files, and does for others.
+    // The dialog does not appear again for the same files, but for other files.
     stage.reply(Reply::TrustDismissed { directory: DIRECTORY.to_owned(), is_noted: true });
     stage.trust(undecided());
     stage.hides("Workspace trust");
@@ -110,11 +110,11 @@ fn escape_means_not_now() {
     stage.press(KeyCode::Right);
     stage.press(KeyCode::Right);
     stage.press(KeyCode::Esc);
-    assert_eq!(stage.taken(), [dismiss("one")]);
+    assert_eq!(stage.take_cmds(), [dismiss("one")]);
 }
 
 #[test]
-fn trust_takes_two_moves_and_enter_and_is_about_what_was_shown() {
+fn trusting_needs_two_moves_and_enter_and_applies_to_the_displayed_files() {
     let mut stage = Stage::started(100, 30);
     stage.trust(undecided());
     stage.pause();
@@ -125,10 +125,10 @@ fn trust_takes_two_moves_and_enter_and_is_about_what_was_shown() {
     stage.press(KeyCode::Right);
     stage.shows("[Trust this repository]");
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), [decide(TrustChoice::Trust, "one")]);
+    assert_eq!(stage.take_cmds(), [decide(TrustChoice::Trust, "one")]);
     stage.shows("Storing the decision…");
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), [], "it is decided once");
+    assert_eq!(stage.take_cmds(), [], "the decision is sent once");
     stage.decided(TrustChoice::Trust, Ok(with(undecided(), "status", json!("trusted"))));
     stage.hides("Workspace trust");
     stage.hides("untrusted");
@@ -153,13 +153,13 @@ fn no_single_key_trusts() {
         stage.pause();
         stage.press(key);
         stage.press(KeyCode::Enter);
-        let trusts = stage.taken().contains(&decide(TrustChoice::Trust, "one"));
+        let trusts = stage.take_cmds().contains(&decide(TrustChoice::Trust, "one"));
         assert!(!trusts, "{key:?}");
     }
 }
 
 #[test]
-fn what_is_being_written_goes_on_into_the_prompt_and_decides_nothing() {
+fn typed_text_continues_in_the_prompt_and_decides_nothing() {
     let mut stage = Stage::started(100, 30);
     stage.write("hel");
     stage.trust(undecided());
@@ -172,25 +172,25 @@ fn what_is_being_written_goes_on_into_the_prompt_and_decides_nothing() {
         stage.now += 100;
         stage.press(key);
     }
-    assert_eq!(stage.taken(), []);
+    assert_eq!(stage.take_cmds(), []);
     stage.shows("[Not now]");
     assert_eq!(stage.state.prompt.editor.text(), "hello there pasted");
     stage.pause();
     stage.press(KeyCode::Char('x'));
     stage.press(KeyCode::Esc);
-    assert_eq!(stage.taken(), [dismiss("one")]);
+    assert_eq!(stage.take_cmds(), [dismiss("one")]);
     stage.shows("hello there pasted");
 }
 
 #[test]
-fn files_that_changed_meanwhile_are_shown_anew_and_nothing_is_selected() {
+fn changed_files_are_displayed_again_and_the_selection_is_reset() {
     let mut stage = Stage::started(100, 30);
     stage.trust(undecided());
     stage.pause();
     stage.press(KeyCode::Tab);
     stage.press(KeyCode::Tab);
     stage.press(KeyCode::Enter);
-    stage.taken();
+    stage.take_cmds();
     let other = with(undecided(), "fingerprint", json!("two"));
     let other = with(
         other,
@@ -202,18 +202,18 @@ fn files_that_changed_meanwhile_are_shown_anew_and_nothing_is_selected() {
     stage.shows("use the shell `/tmp/x`");
     stage.shows("[Not now]");
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), [], "the same key again decides nothing");
+    assert_eq!(stage.take_cmds(), [], "repeating the key decides nothing");
     stage.pause();
     stage.press(KeyCode::Right);
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), [decide(TrustChoice::Restrict, "two")]);
+    assert_eq!(stage.take_cmds(), [decide(TrustChoice::Restrict, "two")]);
     stage.decided(TrustChoice::Restrict, Ok(with(undecided(), "status", json!("restricted"))));
     stage.shows("the repository is not trusted");
     stage.shows("untrusted");
 }
 
 #[test]
-fn all_requests_can_be_reached_and_none_can_pose_as_another() {
+fn all_requests_can_be_scrolled_to_and_none_can_look_like_another() {
     let mut stage = Stage::started(60, 20);
     let requests: Vec<Value> = (1..=40)
         .map(|nth| json!({"source": "opencode.json", "key": "mcp", "text": format!("request number {nth}")}))
@@ -239,7 +239,7 @@ fn all_requests_can_be_reached_and_none_can_pose_as_another() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_trusted_says_why() {
+fn a_directory_that_cannot_be_trusted_has_a_reason() {
     let mut stage = Stage::started(100, 30);
     let limited =
         with(with(undecided(), "status", json!("restricted")), "limit", json!("it has 4001 control files"));
@@ -251,18 +251,18 @@ fn a_directory_that_cannot_be_trusted_says_why() {
     stage.shows("It cannot be trusted: it has 4001 control files");
     stage.shows("[Not now]  Do not trust it");
     stage.hides("Trust this repository");
-    assert_eq!(stage.taken(), [Cmd::LoadTrust(DIRECTORY.to_owned())]);
+    assert_eq!(stage.take_cmds(), [Cmd::LoadTrust(DIRECTORY.to_owned())]);
     stage.press(KeyCode::Right);
     stage.press(KeyCode::Right);
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), [decide(TrustChoice::Restrict, "one")]);
+    assert_eq!(stage.take_cmds(), [decide(TrustChoice::Restrict, "one")]);
 }
 
 #[test]
-fn a_decision_can_be_looked_at_and_changed() {
+fn a_decision_can_be_viewed_and_changed() {
     let mut stage = Stage::started(100, 30);
     stage.trust(with(undecided(), "status", json!("trusted")));
-    stage.taken();
+    stage.take_cmds();
     stage.control('p');
     stage.write("workspace trust");
     stage.press(KeyCode::Enter);
@@ -271,24 +271,24 @@ fn a_decision_can_be_looked_at_and_changed() {
     stage.press(KeyCode::Right);
     stage.press(KeyCode::Enter);
     let load = Cmd::LoadTrust(DIRECTORY.to_owned());
-    assert_eq!(stage.taken(), [load.clone(), decide(TrustChoice::Restrict, "one")]);
+    assert_eq!(stage.take_cmds(), [load.clone(), decide(TrustChoice::Restrict, "one")]);
     stage.decided(TrustChoice::Restrict, Ok(with(undecided(), "status", json!("trusted"))));
     stage.shows("CODEWRIGHT_TRUST decides");
     stage.trust(
         json!({"root": DIRECTORY, "status": "unneeded", "fingerprint": "", "requests": [], "changes": []}),
     );
-    stage.taken();
+    stage.take_cmds();
     stage.write("/trust");
     stage.press(KeyCode::Enter);
     stage.shows("asks for nothing");
     stage.press(KeyCode::Right);
     stage.press(KeyCode::Enter);
-    assert_eq!(stage.taken(), [load]);
+    assert_eq!(stage.take_cmds(), [load]);
     stage.hides("Workspace trust");
 }
 
 #[test]
-fn a_server_without_trust_shows_no_dialog_and_no_error() {
+fn a_server_without_trust_causes_no_dialog_and_no_error() {
     let mut stage = Stage::started(100, 30);
     let before = stage.screen();
     let nothing = || Reply::Trust { directory: DIRECTORY.to_owned(), reply: None };
@@ -302,7 +302,7 @@ fn a_server_without_trust_shows_no_dialog_and_no_error() {
 }
 
 #[test]
-fn the_dialog_waits_until_nothing_else_lies_over_the_view() {
+fn the_dialog_waits_until_no_other_layer_is_open() {
     let mut stage = Stage::started(100, 30);
     stage.control('p');
     stage.trust(undecided());
@@ -316,18 +316,18 @@ fn the_dialog_waits_until_nothing_else_lies_over_the_view() {
 }
 
 #[test]
-fn the_servers_question_is_not_shown_beside_the_dialog() {
+fn the_servers_question_is_not_displayed_with_the_dialog() {
     let mut stage = Stage::in_session(100, 30);
     stage.trust(undecided());
-    stage.taken();
+    stage.take_cmds();
     stage.event("question.asked", trust_question(false));
-    assert_eq!(stage.taken(), [Cmd::LoadTrust(DIRECTORY.to_owned())], "it may have changed meanwhile");
+    assert_eq!(stage.take_cmds(), [Cmd::LoadTrust(DIRECTORY.to_owned())], "the trust may have changed");
     stage.trust(undecided());
     stage.shows("2 requests:");
     stage.hides("Do you trust the project?");
     stage.pause();
     stage.press(KeyCode::Esc);
-    assert_eq!(stage.taken(), [dismiss("one")]);
+    assert_eq!(stage.take_cmds(), [dismiss("one")]);
     stage.hides("Do you trust the project?");
     stage.reply(Reply::TrustDismissed { directory: DIRECTORY.to_owned(), is_noted: true });
     stage.hides("Do you trust the project?");
@@ -340,7 +340,7 @@ fn the_servers_question_is_not_shown_beside_the_dialog() {
 }
 
 #[test]
-fn a_question_is_shown_where_the_dialog_cannot_take_its_place() {
+fn a_question_is_displayed_if_the_dialog_cannot_replace_it() {
     for (tool, answer) in [(false, None), (true, Some(undecided()))] {
         let mut stage = Stage::in_session(100, 30);
         stage.reply(Reply::Trust { directory: DIRECTORY.to_owned(), reply: answer.map(reply) });
@@ -357,11 +357,11 @@ fn a_question_is_shown_where_the_dialog_cannot_take_its_place() {
 fn a_session_of_another_directory_has_its_own_trust() {
     let mut stage = Stage::in_session(100, 30);
     stage.trust(with(undecided(), "status", json!("trusted")));
-    stage.taken();
+    stage.take_cmds();
     let mut moved = session(SESSION, None);
     moved["directory"] = json!("/home/me/other");
     stage.event("session.updated", json!({"sessionID": SESSION, "info": moved}));
-    assert!(stage.taken().contains(&Cmd::LoadTrust("/home/me/other".to_owned())));
+    assert!(stage.take_cmds().contains(&Cmd::LoadTrust("/home/me/other".to_owned())));
     let other = with(undecided(), "root", json!("/home/me/other"));
     stage.reply(Reply::Trust { directory: "/home/me/other".to_owned(), reply: Some(reply(other)) });
     stage.shows("/home/me/other");
@@ -385,7 +385,7 @@ fn a_theme_from_a_file_does_not_colour_the_dialog() {
 }
 
 #[test]
-fn the_small_client_and_small_terminals_show_it_too() {
+fn the_small_client_and_small_terminals_can_display_it() {
     for size in [(20, 6), (30, 10), (60, 16)] {
         let mut stage = Stage::started(size.0, size.1);
         stage.trust(undecided());
@@ -394,7 +394,7 @@ fn the_small_client_and_small_terminals_show_it_too() {
         stage.press(KeyCode::End);
         stage.press(KeyCode::Home);
         stage.press(KeyCode::Esc);
-        assert_eq!(stage.taken(), [dismiss("one")]);
+        assert_eq!(stage.take_cmds(), [dismiss("one")]);
     }
     let mut stage = Stage::with(Options { mini: Some(0), ..options() }, (80, 24));
     stage.trust(undecided());

@@ -1,8 +1,8 @@
-//! The themes that need no file.
+//! The built-in themes.
 
 use serde_json::{Value, json};
 
-/// One palette for dark and one for light backgrounds.
+/// A theme with a palette for dark and one for light backgrounds.
 struct Row {
     name: &'static str,
     dark: Palette,
@@ -12,7 +12,7 @@ struct Row {
 /// Background, panel, element, border, muted text, text, and then red, orange, yellow, green, cyan, blue and purple.
 type Palette = [&'static str; 13];
 
-/// The theme that holds unless another is chosen.
+/// The default theme.
 pub(crate) const DEFAULT: &str = "codewright";
 /// The theme in the terminal's own colours.
 pub(crate) const SYSTEM: &str = "system";
@@ -163,17 +163,17 @@ const ROWS: &[Row] = &[
     },
 ];
 
-/// The names of all of them.
+/// Returns the names of the built-in themes.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| row.name).chain([SYSTEM])
 }
 
-/// A theme by its name, in the form of a file.
+/// Returns a theme by name, in the format of a theme file.
 pub(crate) fn file(name: &str) -> Option<Value> {
     if name == SYSTEM {
         return Some(system());
     }
-    // What the original calls its own theme is what ours is called.
+    // OpenCode's default theme is called `opencode`; here it is an alias of the default theme.
     let name = if name == "opencode" { DEFAULT } else { name };
     let row = ROWS.iter().find(|row| row.name == name)?;
     let both = |at: usize| json!({ "dark": row.dark[at], "light": row.light[at] });
@@ -187,7 +187,7 @@ pub(crate) fn file(name: &str) -> Option<Value> {
     } }))
 }
 
-/// A fifth of a colour over the background, for what lies behind changed lines.
+/// Mixes a fifth of a colour into the background, for the background of changed lines.
 fn blend(palette: Palette, at: usize) -> String {
     let channel = |text: &str, at: usize| {
         text.get(1 + 2 * at..3 + 2 * at).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or(0)
@@ -196,7 +196,7 @@ fn blend(palette: Palette, at: usize) -> String {
     format!("#{:02x}{:02x}{:02x}", mix(0), mix(1), mix(2))
 }
 
-/// Only the sixteen colours that every terminal has, as its user set them; the background stays as it is.
+/// Returns the theme with the sixteen colours of the terminal. The background does not change.
 fn system() -> Value {
     json!({ "theme": {
         "background": "none", "backgroundPanel": "none", "backgroundElement": { "dark": 8, "light": 7 },

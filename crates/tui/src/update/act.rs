@@ -1,4 +1,4 @@
-//! What each action does, and when it can be done.
+//! Performs the actions, and decides when they apply.
 
 use codewright_proto::{Message, SessionId, ToastVariant, ToolPart, ToolState};
 
@@ -7,16 +7,16 @@ use crate::keys::Action;
 use crate::layer::page::{Page, Topic};
 use crate::layer::{self, Layer};
 use crate::msg::{Cmd, Edited};
-use crate::state::{Route, State};
+use crate::state::{Local, Route, State};
 use crate::theme::Mode;
 use crate::transcript::{Body, Scroll};
 
-/// Whether an action means something at the moment.
+/// Whether an action applies in the current state.
 pub(crate) fn applies(state: &State, action: Action) -> bool {
     let in_session = state.session_id().is_some();
     let child = is_child(state);
-    let asks = state.asked.leave.is_some() || state.asked.question.is_some();
-    let writes = !child && !asks;
+    let has_request = state.requests.permission.is_some() || state.requests.question.is_some();
+    let writes = !child && !has_request;
     let written = !state.prompt.is_empty();
     match action {
         Action::SessionRename
@@ -39,15 +39,18 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
         | Action::HalfUp
         | Action::HalfDown
         | Action::MessageNext
-        | Action::MessagePrevious => in_session,
-        Action::Move | Action::Share => in_session,
+        | Action::MessagePrevious
+        | Action::Move
+        | Action::Share
+        | Action::ChildFirst => in_session,
         Action::Unshare => state.session().is_some_and(|session| session.share.is_some()),
         Action::Redo => state.session().is_some_and(|session| session.revert.is_some()),
         Action::First | Action::Last => in_session && !(writes && written),
-        Action::ChildFirst => in_session,
         Action::ChildNext | Action::ChildPrevious | Action::Parent => child,
         Action::Interrupt => state.prompt.shell || in_session && state.is_busy(),
-        Action::Exit | Action::Delete | Action::Clear => exits(state, action, writes, written),
+        // The same keys delete in a prompt and exit with an empty prompt.
+        Action::Exit => !(writes && (written || state.prompt.shell)),
+        Action::Clear => writes && (written || state.prompt.shell),
         Action::HistoryPrevious => writes && !state.prompt.editor.clone().up(write::width(state)),
         Action::HistoryNext => writes && !state.prompt.editor.clone().down(write::width(state)),
         Action::Submit
@@ -62,15 +65,15 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
         | Action::WordRight
         | Action::Backspace
         | Action::DeleteWordBefore
-        | Action::DeleteWordBehind
+        | Action::DeleteWordAfter
         | Action::DeleteToStart
         | Action::InputPaste
         | Action::InputUndo
         | Action::AgentCycle
         | Action::AgentCycleBack
         | Action::Editor => writes,
-        Action::DeleteToEnd => writes && written,
-        // With nothing to delete the key is the palette's.
+        // With an empty prompt the key of `DeleteToEnd` opens the palette.
+        Action::Delete | Action::DeleteToEnd => writes && written,
         Action::Palette => true,
         Action::SessionList
         | Action::SessionNew
@@ -94,23 +97,31 @@ pub(crate) fn applies(state: &State, action: Action) -> bool {
     }
 }
 
-/// The same keys delete while there is something, and leave when there is nothing.
-fn exits(state: &State, action: Action, writes: bool, written: bool) -> bool {
-    match action {
-        Action::Exit => !(writes && (written || state.prompt.shell)),
-        Action::Clear => writes && (written || state.prompt.shell),
-        _ => writes && written,
+/// The direction of a move through a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Forward,
+    Back,
+}
+
+impl Step {
+    /// Returns the index after or before `at` in a list of `count` entries, which is a circle.
+    fn from(self, at: usize, count: usize) -> usize {
+        match self {
+            Self::Forward => (at + 1) % count,
+            Self::Back => (at + count - 1) % count,
+        }
     }
 }
 
-/// Does it.
+/// Performs an action.
 pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
     match action {
         Action::SessionList => layer::sessions::open(state),
         Action::SessionNew => new_session(state),
-        Action::SessionRename => over(state, rename),
-        Action::SessionTimeline => over(state, layer::timeline::open),
-        Action::SessionFork => over(state, layer::timeline::open_fork),
+        Action::SessionRename => no_command(state, rename),
+        Action::SessionTimeline => no_command(state, layer::timeline::open),
+        Action::SessionFork => no_command(state, layer::timeline::open_fork),
         Action::SessionCompact => compact(state),
         Action::Undo => undo(state),
         Action::Redo => redo(state),
@@ -118,118 +129,86 @@ pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
         Action::CopyTranscript => copy_transcript(state),
         Action::Export => vec![Cmd::Edit { text: transcript_text(state), then: Edited::Dropped }],
         Action::Interrupt => interrupt(state),
-        Action::Sidebar
-        | Action::Details
-        | Action::Expand
-        | Action::Thinking
-        | Action::Timestamps
-        | Action::ThemeMode
-        | Action::Mouse => toggle(state, action),
-        Action::ChildFirst | Action::ChildNext | Action::ChildPrevious | Action::Parent => {
-            family(state, action)
-        }
-        Action::PageUp
-        | Action::PageDown
-        | Action::LineUp
-        | Action::LineDown
-        | Action::HalfUp
-        | Action::HalfDown
-        | Action::First
-        | Action::Last
-        | Action::MessageNext
-        | Action::MessagePrevious => scrolled(state, action),
+        Action::Sidebar => toggle_sidebar(state),
+        Action::Details => change_choices(state, |local| local.hide_details = !local.hide_details),
+        Action::Expand => no_command(state, toggle_outputs),
+        Action::Thinking => change_choices(state, |local| local.thinking = !local.thinking),
+        Action::Timestamps => change_choices(state, |local| local.times = !local.times),
+        Action::ThemeMode => toggle_mode(state),
+        Action::Mouse => toggle_mouse(state),
+        Action::ChildFirst => open_child(state),
+        Action::ChildNext => open_sibling(state, Step::Forward),
+        Action::ChildPrevious => open_sibling(state, Step::Back),
+        Action::Parent => open_parent(state),
+        Action::PageUp => scroll(state, -page(state)),
+        Action::PageDown => scroll(state, page(state)),
+        Action::LineUp => scroll(state, -1),
+        Action::LineDown => scroll(state, 1),
+        Action::HalfUp => scroll(state, -half_page(state)),
+        Action::HalfDown => scroll(state, half_page(state)),
+        Action::First => scroll_to_start(state),
+        Action::Last => no_command(state, scroll_to_end),
+        Action::MessageNext => no_command(state, |state| scroll_to_prompt(state, Step::Forward)),
+        Action::MessagePrevious => no_command(state, |state| scroll_to_prompt(state, Step::Back)),
         Action::Submit => send::submit(state),
         Action::Editor => vec![Cmd::Edit { text: state.prompt.whole_text(), then: Edited::Prompt }],
-        Action::Clear => over(state, |state| state.prompt.clear()),
-        Action::Newline
-        | Action::HistoryPrevious
-        | Action::HistoryNext
-        | Action::Left
-        | Action::Right
-        | Action::Up
-        | Action::Down
-        | Action::LineStart
-        | Action::LineEnd
-        | Action::WordLeft
-        | Action::WordRight
-        | Action::Backspace
-        | Action::Delete
-        | Action::DeleteWordBefore
-        | Action::DeleteWordBehind
-        | Action::DeleteToStart
-        | Action::DeleteToEnd
-        | Action::InputUndo => {
-            write::edit(state, action);
-            complete::refresh(state)
+        Action::Clear => no_command(state, |state| state.prompt.clear()),
+        Action::Newline | Action::HistoryPrevious | Action::HistoryNext => edit(state, action),
+        Action::Left | Action::Right | Action::Up | Action::Down => edit(state, action),
+        Action::LineStart | Action::LineEnd | Action::WordLeft | Action::WordRight => edit(state, action),
+        Action::Backspace | Action::Delete | Action::DeleteToStart | Action::DeleteToEnd => {
+            edit(state, action)
         }
-        Action::ModelRecent | Action::ModelRecentBack => recent_model(state, action == Action::ModelRecent),
+        Action::DeleteWordBefore | Action::DeleteWordAfter | Action::InputUndo => edit(state, action),
+        Action::ModelRecent => recent_model(state, Step::Forward),
+        Action::ModelRecentBack => recent_model(state, Step::Back),
         Action::VariantCycle => cycle_variant(state),
-        Action::AgentCycle | Action::AgentCycleBack => cycle_agent(state, action == Action::AgentCycle),
-        Action::InputPaste => vec![Cmd::PasteFromDesk(state.options.desks.clone())],
+        Action::AgentCycle => cycle_agent(state, Step::Forward),
+        Action::AgentCycleBack => cycle_agent(state, Step::Back),
+        Action::InputPaste => vec![Cmd::PasteFromDesktop(state.options.desktops.clone())],
         Action::Suspend => vec![Cmd::Suspend],
         Action::Exit => vec![Cmd::Quit],
-        Action::Diff
-        | Action::Move
-        | Action::Share
-        | Action::Unshare
-        | Action::McpList
-        | Action::Skills
-        | Action::ModelList
-        | Action::AgentList
-        | Action::Connect
-        | Action::Palette
-        | Action::Status
-        | Action::Trust
-        | Action::ThemeList
-        | Action::Help
-        | Action::Bug => dialog(state, action),
-    }
-}
-
-fn dialog(state: &mut State, action: Action) -> Vec<Cmd> {
-    let page = |topic| Layer::Page(Page::new(topic));
-    match action {
-        Action::Palette => over(state, layer::palette::open),
-        Action::ModelList => {
-            let without = state.mirror.providers.is_empty();
-            layer::models::open(state);
-            if without { vec![Cmd::LoadAllProviders] } else { Vec::new() }
-        }
-        Action::AgentList => over(state, layer::agents::open),
-        Action::ThemeList => over(state, layer::themes::open),
-        Action::Connect => {
-            layer::providers::open(state);
-            vec![Cmd::LoadAllProviders]
-        }
-        Action::Skills => {
-            layer::skills::open(state);
-            vec![Cmd::LoadSkills]
-        }
+        Action::Palette => no_command(state, layer::palette::open),
+        Action::ModelList => open_models(state),
+        Action::AgentList => no_command(state, layer::agents::open),
+        Action::ThemeList => no_command(state, layer::themes::open),
+        Action::Connect => open_and(state, layer::providers::open, Cmd::LoadAllProviders),
+        Action::Skills => open_and(state, layer::skills::open, Cmd::LoadSkills),
+        Action::McpList => open_and(state, layer::mcp::open, Cmd::LoadServers),
+        Action::Status => open_and(state, |state| open_page(state, Topic::Status), Cmd::LoadServers),
+        Action::Help => no_command(state, |state| open_page(state, Topic::Help)),
+        Action::Bug => no_command(state, |state| open_page(state, Topic::Bug)),
         Action::Diff => layer::review::open(state),
-        Action::Move => layer::places::open(state),
+        Action::Move => layer::directories::open(state),
         Action::Trust => crate::trust::call(state),
         Action::Share => layer::share::open(state),
         Action::Unshare => state.session_id().cloned().map(Cmd::Unshare).into_iter().collect(),
-        Action::McpList => {
-            layer::mcp::open(state);
-            vec![Cmd::LoadServers]
-        }
-        Action::Status => {
-            state.layers.push(page(Topic::Status));
-            vec![Cmd::LoadServers]
-        }
-        Action::Bug => {
-            state.layers.push(page(Topic::Bug));
-            Vec::new()
-        }
-        _ => {
-            state.layers.push(page(Topic::Help));
-            Vec::new()
-        }
     }
 }
 
-fn over(state: &mut State, open: impl FnOnce(&mut State)) -> Vec<Cmd> {
+fn edit(state: &mut State, action: Action) -> Vec<Cmd> {
+    write::edit(state, action);
+    complete::refresh(state)
+}
+
+fn open_page(state: &mut State, topic: Topic) {
+    state.layers.push(Layer::Page(Page::new(topic)));
+}
+
+fn open_models(state: &mut State) -> Vec<Cmd> {
+    let has_no_models = state.mirror.providers.is_empty();
+    layer::models::open(state);
+    if has_no_models { vec![Cmd::LoadAllProviders] } else { Vec::new() }
+}
+
+/// Opens a layer and returns the command that fetches its data.
+fn open_and(state: &mut State, open: impl FnOnce(&mut State), fetch: Cmd) -> Vec<Cmd> {
+    open(state);
+    vec![fetch]
+}
+
+/// Changes the state without a command.
+fn no_command(state: &mut State, open: impl FnOnce(&mut State)) -> Vec<Cmd> {
     open(state);
     Vec::new()
 }
@@ -249,20 +228,20 @@ fn new_session(state: &mut State) -> Vec<Cmd> {
 fn compact(state: &mut State) -> Vec<Cmd> {
     let Some(session) = state.session_id().cloned() else { return Vec::new() };
     let Some((provider, model)) = state.model() else {
-        state.warn("there is no model to summarise with: sign in to a provider first");
+        state.warn("no model is available to summarize with: sign in to a provider first");
         return Vec::new();
     };
     vec![Cmd::Compact { session, provider, model }]
 }
 
-/// Takes the last prompt back that still counts, and puts its text into the prompt.
+/// Undoes the last prompt and puts its text into the prompt.
 fn undo(state: &mut State) -> Vec<Cmd> {
     let Some(session) = state.session_id().cloned() else { return Vec::new() };
     let Some(transcript) = state.mirror.transcripts.get(&session) else { return Vec::new() };
-    let counted = transcript.entries.iter().take(transcript.end);
-    let last = counted.rev().find(|entry| matches!(entry.info, Message::User(_)));
+    let visible = transcript.entries.iter().take(transcript.end);
+    let last = visible.rev().find(|entry| matches!(entry.info, Message::User(_)));
     let Some((message, text)) = last.map(|entry| (entry.info.id().clone(), entry.prompt_text())) else {
-        state.warn("there is no prompt to take back");
+        state.warn("there is no prompt to undo");
         return Vec::new();
     };
     let mut cmds = Vec::new();
@@ -274,7 +253,7 @@ fn undo(state: &mut State) -> Vec<Cmd> {
     cmds
 }
 
-/// Takes forth the next prompt that was taken back, or all if it is the last.
+/// Redoes the next undone prompt. The last one redoes everything.
 fn redo(state: &mut State) -> Vec<Cmd> {
     let Some(session) = state.session_id().cloned() else { return Vec::new() };
     let Some(transcript) = state.mirror.transcripts.get(&session) else { return Vec::new() };
@@ -309,7 +288,7 @@ fn copy_transcript(state: &State) -> Vec<Cmd> {
     vec![Cmd::Copy(transcript_text(state))]
 }
 
-/// The transcript as Markdown.
+/// Returns the transcript as Markdown.
 fn transcript_text(state: &State) -> String {
     let title = state.session().map(|session| session.title.clone()).unwrap_or_default();
     let mut text = format!("# {title}\n");
@@ -340,7 +319,7 @@ fn tool_text(tool: &ToolPart) -> String {
         ToolState::Error { input, error, .. } => (input, error.as_str()),
         ToolState::Pending { .. } | ToolState::Running { .. } => return String::new(),
     };
-    // A fence longer than any within keeps the output together.
+    // The fence must be longer than any fence in the output.
     let longest = output.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat((longest + 1).max(3));
     format!("\n**{}** `{input}`\n\n{fence}\n{}\n{fence}\n", tool.tool, output.trim_end())
@@ -359,75 +338,76 @@ fn interrupt(state: &mut State) -> Vec<Cmd> {
     Vec::new()
 }
 
-fn toggle(state: &mut State, action: Action) -> Vec<Cmd> {
-    match action {
-        Action::Sidebar => {
-            let shown = state.screen.layout.sidebar.is_some();
-            state.local.sidebar = Some(!shown);
-            if !shown && state.size.0 < crate::view::SIDEBAR_FROM {
-                state.warn("the sidebar needs a wider terminal");
-            }
-        }
-        Action::Details => state.local.hide_details = !state.local.hide_details,
-        Action::Expand => {
-            state.show_outputs = !state.show_outputs;
-            state.expanded.clear();
-            return Vec::new();
-        }
-        Action::Thinking => state.local.thinking = !state.local.thinking,
-        Action::Timestamps => state.local.times = !state.local.times,
-        Action::Mouse => {
-            let on = !state.local.mouse.unwrap_or(true);
-            state.local.mouse = Some(on);
-            let text = if on { "the mouse scrolls and folds" } else { "the mouse is the terminal's own" };
-            state.tell(text, ToastVariant::Info);
-            return vec![Cmd::Mouse(on), Cmd::Save(state.saved())];
-        }
-        _ => {
-            state.mode = if state.mode == Mode::Dark { Mode::Light } else { Mode::Dark };
-            state.local.light = Some(state.mode == Mode::Light);
-            let name = state.theme_name.clone();
-            if let Err(wrong) = state.choose_theme(&name) {
-                state.fail(wrong);
-            }
-        }
+/// Changes the user's choices and stores them.
+fn change_choices(state: &mut State, change: impl FnOnce(&mut Local)) -> Vec<Cmd> {
+    change(&mut state.local);
+    vec![Cmd::Save(state.saved_choices())]
+}
+
+fn toggle_sidebar(state: &mut State) -> Vec<Cmd> {
+    let is_visible = state.screen.layout.sidebar.is_some();
+    if !is_visible && state.size.0 < crate::view::SIDEBAR_FROM {
+        state.warn("the sidebar needs a wider terminal");
     }
-    vec![Cmd::Save(state.saved())]
+    change_choices(state, |local| local.sidebar = Some(!is_visible))
 }
 
-/// From a session to those that it began, between them, and back.
-fn family(state: &mut State, action: Action) -> Vec<Cmd> {
+fn toggle_outputs(state: &mut State) {
+    state.show_outputs = !state.show_outputs;
+    state.expanded.clear();
+}
+
+fn toggle_mode(state: &mut State) -> Vec<Cmd> {
+    state.mode = if state.mode == Mode::Dark { Mode::Light } else { Mode::Dark };
+    let name = state.theme_name.clone();
+    if let Err(error) = state.choose_theme(&name) {
+        state.fail(error);
+    }
+    let is_light = state.mode == Mode::Light;
+    change_choices(state, |local| local.light = Some(is_light))
+}
+
+fn toggle_mouse(state: &mut State) -> Vec<Cmd> {
+    let on = !state.local.mouse.unwrap_or(true);
+    state.local.mouse = Some(on);
+    let text = if on { "mouse on: it scrolls and folds" } else { "mouse off: the terminal handles it" };
+    state.notify(text, ToastVariant::Info);
+    vec![Cmd::Mouse(on), Cmd::Save(state.saved_choices())]
+}
+
+/// Opens the subagent of a session, or the list of its subagents.
+fn open_child(state: &mut State) -> Vec<Cmd> {
     let Some(id) = state.session_id().cloned() else { return Vec::new() };
-    let parent = state.session().and_then(|session| session.parent_id.clone());
-    let target = match action {
-        Action::ChildFirst => {
-            let children = state.mirror.children(&id);
-            match children.as_slice() {
-                [] => {
-                    state.warn("this session has no subagents");
-                    None
-                }
-                [only] => Some(only.id.clone()),
-                _ => {
-                    layer::children::open(state);
-                    None
-                }
-            }
+    let children = state.mirror.children(&id);
+    match children.as_slice() {
+        [] => {
+            state.warn("this session has no subagents");
+            Vec::new()
         }
-        Action::Parent => parent,
-        _ => parent.and_then(|parent| {
-            let siblings: Vec<SessionId> =
-                state.mirror.children(&parent).into_iter().map(|session| session.id.clone()).collect();
-            let at = siblings.iter().position(|sibling| *sibling == id)?;
-            let count = siblings.len();
-            let next = if action == Action::ChildNext { at + 1 } else { at + count - 1 };
-            siblings.get(next % count).cloned()
-        }),
-    };
-    target.map(|target| open(state, target)).unwrap_or_default()
+        [only] => {
+            let child = only.id.clone();
+            open(state, child)
+        }
+        _ => no_command(state, layer::children::open),
+    }
 }
 
-/// The session that a task call began.
+/// Opens the next or previous subagent of the same parent.
+fn open_sibling(state: &mut State, step: Step) -> Vec<Cmd> {
+    let Some(session) = state.session() else { return Vec::new() };
+    let Some(parent) = &session.parent_id else { return Vec::new() };
+    let siblings = state.mirror.children(parent);
+    let at = siblings.iter().position(|sibling| sibling.id == session.id);
+    let sibling = at.map(|at| siblings[step.from(at, siblings.len())].id.clone());
+    sibling.map(|sibling| open(state, sibling)).unwrap_or_default()
+}
+
+fn open_parent(state: &mut State) -> Vec<Cmd> {
+    let parent = state.session().and_then(|session| session.parent_id.clone());
+    parent.map(|parent| open(state, parent)).unwrap_or_default()
+}
+
+/// Returns the session that a `task` call started.
 pub(super) fn child_of(tool: &ToolPart) -> Option<SessionId> {
     let metadata = match &tool.state {
         ToolState::Running { metadata, .. } | ToolState::Error { metadata, .. } => metadata.as_ref()?,
@@ -437,49 +417,46 @@ pub(super) fn child_of(tool: &ToolPart) -> Option<SessionId> {
     SessionId::parse(metadata.get("sessionId")?.as_str()?).ok()
 }
 
-fn scrolled(state: &mut State, action: Action) -> Vec<Cmd> {
-    let height = isize::try_from(state.screen.layout.transcript.height).unwrap_or(1).max(1);
-    match action {
-        Action::PageUp => scroll(state, -height),
-        Action::PageDown => scroll(state, height),
-        Action::LineUp => scroll(state, -1),
-        Action::LineDown => scroll(state, 1),
-        Action::HalfUp => scroll(state, -(height / 2).max(1)),
-        Action::HalfDown => scroll(state, (height / 2).max(1)),
-        Action::Last => {
-            with_transcript(state, |transcript, _, _| transcript.scroll = Scroll::End);
-            Vec::new()
-        }
-        Action::First => {
-            with_transcript(state, |transcript, look, _| transcript.scroll_to(look, 0));
-            super::older(state)
-        }
-        _ => {
-            let forward = action == Action::MessageNext;
-            with_transcript(state, |transcript, look, height| {
-                let top = transcript.top_entry(look, height);
-                let is_prompt = |at: &usize| matches!(transcript.entries[*at].info, Message::User(_));
-                let next = if forward {
-                    (top + 1..transcript.end).find(is_prompt)
-                } else {
-                    (0..top).rev().find(is_prompt)
-                };
-                if let Some(next) = next {
-                    transcript.scroll_to(look, next);
-                }
-            });
-            Vec::new()
-        }
-    }
+/// Returns the height of the transcript.
+fn page(state: &State) -> isize {
+    isize::try_from(state.screen.layout.transcript.height).unwrap_or(1).max(1)
 }
 
-fn recent_model(state: &mut State, forward: bool) -> Vec<Cmd> {
+fn half_page(state: &State) -> isize {
+    (page(state) / 2).max(1)
+}
+
+fn scroll_to_start(state: &mut State) -> Vec<Cmd> {
+    with_transcript(state, |transcript, look, _| transcript.scroll_to(look, 0));
+    super::older(state)
+}
+
+fn scroll_to_end(state: &mut State) {
+    with_transcript(state, |transcript, _, _| transcript.scroll = Scroll::End);
+}
+
+/// Scrolls to the next or previous prompt.
+fn scroll_to_prompt(state: &mut State, step: Step) {
+    with_transcript(state, |transcript, look, height| {
+        let top = transcript.top_entry(look, height);
+        let is_prompt = |at: &usize| matches!(transcript.entries[*at].info, Message::User(_));
+        let prompt = match step {
+            Step::Forward => (top + 1..transcript.end).find(is_prompt),
+            Step::Back => (0..top).rev().find(is_prompt),
+        };
+        if let Some(prompt) = prompt {
+            transcript.scroll_to(look, prompt);
+        }
+    });
+}
+
+fn recent_model(state: &mut State, step: Step) -> Vec<Cmd> {
     let current = state.model().map(|(provider, model)| format!("{provider}/{model}"));
     let recent = state.local.recent.clone();
     let Some(count) = Some(recent.len()).filter(|count| *count > 1) else { return Vec::new() };
     let at = recent.iter().position(|name| Some(name) == current.as_ref()).unwrap_or(0);
-    let next = if forward { at + 1 } else { at + count - 1 } % count;
-    state.choice.model = crate::state::named_model(recent.get(next).map(String::as_str));
+    let next = step.from(at, count);
+    state.choice.model = crate::state::parse_model(recent.get(next).map(String::as_str));
     state.choice.variant = None;
     Vec::new()
 }
@@ -505,10 +482,10 @@ fn cycle_variant(state: &mut State) -> Vec<Cmd> {
         Some(next) => drop(state.local.variants.insert(name, next.clone())),
         None => drop(state.local.variants.remove(&name)),
     }
-    vec![Cmd::Save(state.saved())]
+    vec![Cmd::Save(state.saved_choices())]
 }
 
-fn cycle_agent(state: &mut State, forward: bool) -> Vec<Cmd> {
+fn cycle_agent(state: &mut State, step: Step) -> Vec<Cmd> {
     let names: Vec<String> = state.primary_agents().into_iter().map(|agent| agent.name.clone()).collect();
     let current = state.agent().map(|agent| agent.name.clone());
     let count = names.len();
@@ -516,7 +493,7 @@ fn cycle_agent(state: &mut State, forward: bool) -> Vec<Cmd> {
         return Vec::new();
     }
     let at = names.iter().position(|name| Some(name) == current.as_ref()).unwrap_or(0);
-    let next = if forward { at + 1 } else { at + count - 1 } % count;
+    let next = step.from(at, count);
     state.choice.agent = names.get(next).cloned();
     Vec::new()
 }

@@ -1,4 +1,4 @@
-//! Completing what is written: commands behind `/`, files and agents behind `@`.
+//! Completion in the prompt: commands after `/`, files and agents after `@`.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -9,12 +9,12 @@ use crate::msg::Cmd;
 use crate::prompt::{Body, Completion, Offer, Pick};
 use crate::state::State;
 
-/// How many completions are offered.
+/// The maximum number of completions.
 const MAX_OFFERS: usize = 50;
-/// How much a file gains by each time it was mentioned.
+/// How much each earlier mention adds to the score of a file.
 const MENTION_SCORE: i64 = 20;
 
-/// Looks again at what could complete the text.
+/// Updates the completions for the text at the cursor.
 pub(super) fn refresh(state: &mut State) -> Vec<Cmd> {
     if let Some(name) = state.prompt.slash().map(str::to_owned) {
         let offers = commands(state, &name);
@@ -23,7 +23,7 @@ pub(super) fn refresh(state: &mut State) -> Vec<Cmd> {
     }
     if let Some((from, word)) = state.prompt.mention().map(|(from, word)| (from, word.to_owned())) {
         let offers = agents(state, &word);
-        let kept = known_files(state, from);
+        let kept = offered_files(state, from);
         offer(state, from, word.clone(), offers.into_iter().chain(kept).collect());
         return vec![Cmd::FindFiles(word)];
     }
@@ -31,12 +31,12 @@ pub(super) fn refresh(state: &mut State) -> Vec<Cmd> {
     Vec::new()
 }
 
-/// Takes in the files that were found for a word.
-pub(super) fn found(state: &mut State, query: &str, files: Vec<String>) {
+/// Adds the files that were found for a word.
+pub(super) fn add_files(state: &mut State, query: &str, files: Vec<String>) {
     let Some((from, word)) = state.prompt.mention().map(|(from, word)| (from, word.to_owned())) else {
         return;
     };
-    // The user has written on meanwhile; another answer is on its way.
+    // The user has typed more meanwhile, and another search is running.
     if word != query {
         return;
     }
@@ -60,8 +60,8 @@ fn offer(state: &mut State, from: usize, query: String, mut offers: Vec<Offer>) 
     state.prompt.completion = (!offers.is_empty()).then_some(Completion { from, query, offers, selected });
 }
 
-/// Files that are offered already stay until others are found.
-fn known_files(state: &State, from: usize) -> Vec<Offer> {
+/// Returns the files that are offered already. They stay until others are found.
+fn offered_files(state: &State, from: usize) -> Vec<Offer> {
     let known = state.prompt.completion.as_ref().filter(|known| known.from == from);
     let offers = known.into_iter().flat_map(|known| &known.offers);
     offers.filter(|offer| matches!(offer.pick, Pick::File(_))).cloned().collect()
@@ -105,7 +105,7 @@ fn agents(state: &State, word: &str) -> Vec<Offer> {
     scored.collect()
 }
 
-/// A key while completions are offered; none if it means something else.
+/// Handles a key while completions are offered. Returns `None` if they do not use the key.
 pub(super) fn key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
     let completion = state.prompt.completion.as_mut()?;
     let count = completion.offers.len();
@@ -120,14 +120,15 @@ pub(super) fn key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
             let from = completion.from;
             let offer = completion.offers.get(completion.selected)?.clone();
             state.prompt.completion = None;
-            return Some(take(state, from, offer, key.code == KeyCode::Enter));
+            return Some(accept(state, from, offer, key.code == KeyCode::Enter));
         }
         _ => return None,
     }
     Some(Vec::new())
 }
 
-fn take(state: &mut State, from: usize, offer: Offer, entered: bool) -> Vec<Cmd> {
+/// Accepts a completion.
+fn accept(state: &mut State, from: usize, offer: Offer, entered: bool) -> Vec<Cmd> {
     let range = from..state.prompt.editor.cursor();
     match offer.pick {
         Pick::Action(action) => {
@@ -154,12 +155,12 @@ fn take(state: &mut State, from: usize, offer: Offer, entered: bool) -> Vec<Cmd>
         Pick::File(path) => {
             state.prompt.editor.delete(range);
             *state.local.mentioned.entry(path.clone()).or_default() += 1;
-            // What was mentioned once makes room first.
+            // Files that were mentioned once are forgotten first.
             if state.local.mentioned.len() > 500 {
                 state.local.mentioned.retain(|_, count| *count > 1);
             }
             state.prompt.attach(format!("@{path}"), Body::File(path));
-            vec![Cmd::Save(state.saved())]
+            vec![Cmd::Save(state.saved_choices())]
         }
     }
 }

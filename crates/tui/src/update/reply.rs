@@ -1,4 +1,4 @@
-//! What came of commands.
+//! Applies the results of commands.
 
 use codewright_proto::ToastVariant;
 use serde_json::Value;
@@ -9,14 +9,14 @@ use crate::layer::{self, Layer};
 use crate::msg::{Cmd, Reply, Started};
 use crate::state::{Route, State};
 
-pub(super) fn replied(state: &mut State, reply: Reply) -> Vec<Cmd> {
+pub(super) fn apply(state: &mut State, reply: Reply) -> Vec<Cmd> {
     match reply {
-        Reply::Started(started) => return begun(state, *started),
+        Reply::Started(started) => return apply_start(state, *started),
         Reply::Opened(session) => {
             let id = session.id.clone();
             if std::mem::take(&mut state.opening) {
-                // It was made for what was written here.
-                state.drive(&id);
+                // The session was created for the prompt that was sent here.
+                state.mark_prompted(&id);
             }
             state.mirror.put_session(*session);
             return open(state, id);
@@ -41,19 +41,19 @@ pub(super) fn replied(state: &mut State, reply: Reply) -> Vec<Cmd> {
             }
         }
         Reply::Todos { session, todos } => drop(state.mirror.todos.insert(session, todos)),
-        Reply::Files { query, files } => complete::found(state, &query, files),
+        Reply::Files { query, files } => complete::add_files(state, &query, files),
         Reply::Providers(value) => {
             state.mirror.put_providers(&value);
-            layer::providers::ended(state);
-            state.tell("the provider can be used now", ToastVariant::Success);
+            layer::providers::sign_in_finished(state);
+            state.notify("the provider is connected", ToastVariant::Success);
         }
         Reply::AllProviders { providers, methods } => {
-            state.known_providers = named(&providers["all"]);
+            state.all_providers = provider_names(&providers["all"]);
             state.sign_ins = methods;
             layer::providers::refresh(state);
         }
-        Reply::SignIn { provider, method, told } => {
-            return layer::providers::begun(state, provider, method, &told);
+        Reply::SignIn { provider, method, authorization } => {
+            return layer::providers::sign_in_started(state, provider, method, &authorization);
         }
         Reply::Skills(value) => {
             let skills = value.as_array().into_iter().flatten();
@@ -64,7 +64,7 @@ pub(super) fn replied(state: &mut State, reply: Reply) -> Vec<Cmd> {
                 layer::skills::open(state);
             }
         }
-        Reply::Changes { source, changes } => layer::review::loaded(state, &source, changes),
+        Reply::Changes { source, changes } => layer::review::show_changes(state, &source, changes),
         Reply::Edited(text) => state.prompt.editor.set(text.trim_end()),
         Reply::Unsent { draft, error } => {
             state.opening = false;
@@ -80,36 +80,38 @@ pub(super) fn replied(state: &mut State, reply: Reply) -> Vec<Cmd> {
             state.fail(error);
         }
         Reply::Failed(text) => state.fail(text),
-        Reply::Done(text) => state.tell(text, ToastVariant::Success),
-        other => return beside(state, other),
+        Reply::Done(text) => state.notify(text, ToastVariant::Success),
+        other => return apply_other(state, other),
     }
     Vec::new()
 }
 
-/// What concerns neither sessions nor what can answer.
-fn beside(state: &mut State, reply: Reply) -> Vec<Cmd> {
+/// Applies the results that concern neither sessions nor providers.
+fn apply_other(state: &mut State, reply: Reply) -> Vec<Cmd> {
     match reply {
         Reply::Servers { mcp, lsp, formatters } => {
             state.mirror.put_servers(mcp, lsp, formatters);
             layer::mcp::refresh(state);
         }
-        Reply::Places { directories, workspaces } => layer::places::fill(state, &directories, &workspaces),
+        Reply::Directories { directories, workspaces } => {
+            layer::directories::fill(state, &directories, &workspaces);
+        }
         Reply::Shared(session) => {
-            let address = session.share.as_ref().map(|share| share.url.clone()).unwrap_or_default();
+            let url = session.share.as_ref().map(|share| share.url.clone()).unwrap_or_default();
             state.mirror.put_session(*session);
-            state.tell(format!("shared at {address}"), ToastVariant::Success);
-            return vec![Cmd::Copy(address)];
+            state.notify(format!("shared at {url}"), ToastVariant::Success);
+            return vec![Cmd::Copy(url)];
         }
-        Reply::Copied { told, done } => {
-            let variant = if done { ToastVariant::Success } else { ToastVariant::Warning };
-            state.tell(told, variant);
+        Reply::Copied { note, is_copied } => {
+            let variant = if is_copied { ToastVariant::Success } else { ToastVariant::Warning };
+            state.notify(note, variant);
         }
-        Reply::Trust { directory, reply } => crate::trust::loaded(state, &directory, reply),
+        Reply::Trust { directory, reply } => crate::trust::store_reply(state, &directory, reply),
         Reply::TrustDecided { directory, decision, answer } => {
-            layer::trust::decided(state, &directory, decision, answer);
+            layer::trust::apply_decision(state, &directory, decision, answer);
         }
         Reply::TrustDismissed { directory, is_noted } => {
-            layer::trust::dismissed(state, &directory, is_noted);
+            layer::trust::apply_dismissal(state, &directory, is_noted);
         }
         Reply::Pasted(Ok(Clip::Text(text))) => return super::paste(state, &text),
         Reply::Pasted(Ok(Clip::Picture(picture))) => state.prompt.attach_picture(&picture),
@@ -119,7 +121,7 @@ fn beside(state: &mut State, reply: Reply) -> Vec<Cmd> {
     Vec::new()
 }
 
-fn named(value: &Value) -> Vec<(String, String)> {
+fn provider_names(value: &Value) -> Vec<(String, String)> {
     let providers = value.as_array().into_iter().flatten();
     let named = providers.filter_map(|provider| {
         let id = provider["id"].as_str()?.to_owned();
@@ -131,7 +133,7 @@ fn named(value: &Value) -> Vec<(String, String)> {
     named
 }
 
-fn begun(state: &mut State, started: Started) -> Vec<Cmd> {
+fn apply_start(state: &mut State, started: Started) -> Vec<Cmd> {
     for failed in &started.failed {
         state.fail(failed.clone());
     }
@@ -141,7 +143,7 @@ fn begun(state: &mut State, started: Started) -> Vec<Cmd> {
         state.mirror.home = path.home;
     }
     let mirror = &mut state.mirror;
-    // What could not be fetched stays as it was known.
+    // Data that could not be fetched does not change.
     if let Some(agents) = started.agents {
         mirror.agents = serde_json::from_value(agents).unwrap_or_default();
     }
@@ -160,9 +162,9 @@ fn begun(state: &mut State, started: Started) -> Vec<Cmd> {
     for session in started.sessions.into_iter().flatten() {
         mirror.put_session(session);
     }
-    mirror.fetched();
+    mirror.end_fetch();
     if let Some(config) = started.config {
-        configured(state, config);
+        apply_config(state, config);
     }
     if !state.mirror.ready {
         state.mirror.ready = true;
@@ -173,40 +175,40 @@ fn begun(state: &mut State, started: Started) -> Vec<Cmd> {
     {
         state.route = Route::Home;
     }
-    state.unasked(&state.mirror.permissions)
+    state.auto_approvals(&state.mirror.permissions)
 }
 
-/// What the server's configuration says of colours and keys, unless `tui.json` says otherwise.
-fn configured(state: &mut State, config: Value) {
-    let wants = |key: &str| state.options.config[key].is_null().then(|| config[key].clone());
-    let keybinds = wants("keybinds").filter(Value::is_object);
-    let theme = wants("theme").and_then(|theme| theme.as_str().map(str::to_owned));
+/// Applies the theme and the keys of the server's configuration, unless `tui.json` sets them.
+fn apply_config(state: &mut State, config: Value) {
+    let setting = |key: &str| state.options.config[key].is_null().then(|| config[key].clone());
+    let keybinds = setting("keybinds").filter(Value::is_object);
+    let theme = setting("theme").and_then(|theme| theme.as_str().map(str::to_owned));
     if let Some(keybinds) = keybinds {
-        for wrong in state.keys.configure(&keybinds) {
-            state.warn(wrong);
+        for warning in state.keys.configure(&keybinds) {
+            state.warn(warning);
         }
     }
     if let Some(theme) = theme.filter(|theme| state.local.theme.is_none() && *theme != state.theme_name)
-        && let Err(wrong) = state.choose_theme(&theme)
+        && let Err(error) = state.choose_theme(&theme)
     {
-        state.warn(format!("{wrong}; `{}` is used", state.theme_name));
+        state.warn(format!("{error}; using `{}`", state.theme_name));
     }
     state.mirror.config = config;
 }
 
-/// What the command line names has to exist.
+/// Warns if the agent or the model of the command line does not exist.
 fn unknown_choice(state: &mut State) {
     if let Some(name) = state.choice.agent.clone()
         && !state.primary_agents().iter().any(|agent| agent.name == name)
     {
-        state.warn(format!("there is no agent `{name}`; the usual one answers"));
+        state.warn(format!("no agent named `{name}`; using the default agent"));
         state.choice.agent = None;
     }
-    if let Some(wanted) = state.options.model.clone() {
+    if let Some(name) = state.options.model.clone() {
         let model = state.choice.model.clone();
         let known = model.is_some_and(|(provider, model)| state.mirror.model(&provider, &model).is_some());
         if !known {
-            state.warn(format!("there is no model `{wanted}`; the usual one answers"));
+            state.warn(format!("no model named `{name}`; using the default model"));
             state.choice.model = None;
         }
     }

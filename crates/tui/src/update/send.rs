@@ -1,4 +1,4 @@
-//! Sending what was written.
+//! Sends the prompt.
 
 use codewright_proto::{CommandInput, PartInput, PromptInput, PromptModel, ShellInput};
 
@@ -28,17 +28,17 @@ pub(super) fn submit(state: &mut State) -> Vec<Cmd> {
         return act(state, row.action);
     }
     if state.model().is_none() && state.mirror.ready {
-        state.warn("no model can be used yet: /connect stores a provider's key");
+        state.warn("no model is available yet: /connect stores the key of a provider");
         return Vec::new();
     }
     if state.opening {
-        state.warn("the session is just being opened");
+        state.warn("the session is being created");
         return Vec::new();
     }
     let session = state.session_id().cloned();
     let draft = state.prompt.draft();
     let parts = state.prompt.parts(&state.mirror.directory);
-    let (agent, model, variant) = who(state);
+    let (agent, model, variant) = responder(state);
     if let Some((name, arguments)) = command(state, &trimmed) {
         let input = CommandInput {
             command: name,
@@ -49,14 +49,14 @@ pub(super) fn submit(state: &mut State) -> Vec<Cmd> {
             parts: parts.into_iter().filter(|part| matches!(part, PartInput::File { .. })).collect(),
             message_id: None,
         };
-        return sent(state, Cmd::Command { session, input: Box::new(input), draft: draft.clone() }, draft);
+        return enqueue(state, Cmd::Command { session, input: Box::new(input), draft: draft.clone() }, draft);
     }
     let input = PromptInput { agent, model, variant, parts, ..PromptInput::default() };
-    sent(state, Cmd::Send { session, input: Box::new(input), draft: draft.clone() }, draft)
+    enqueue(state, Cmd::Send { session, input: Box::new(input), draft: draft.clone() }, draft)
 }
 
-/// The agent, the model and its variant that answer.
-fn who(state: &State) -> (Option<String>, Option<PromptModel>, Option<String>) {
+/// Returns the agent, the model and the variant for the next prompt.
+fn responder(state: &State) -> (Option<String>, Option<PromptModel>, Option<String>) {
     let agent = state.agent().map(|agent| agent.name.clone());
     let variant = state.variant();
     let model =
@@ -64,7 +64,7 @@ fn who(state: &State) -> (Option<String>, Option<PromptModel>, Option<String>) {
     (agent, model, variant)
 }
 
-/// The server's command that a text begins with, and what is behind its name.
+/// Returns the server's command at the start of a text, and its arguments.
 fn command(state: &State, text: &str) -> Option<(String, String)> {
     let rest = text.strip_prefix('/')?;
     let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -74,25 +74,25 @@ fn command(state: &State, text: &str) -> Option<(String, String)> {
 
 fn shell(state: &mut State, command: String) -> Vec<Cmd> {
     if state.opening {
-        state.warn("the session is just being opened");
+        state.warn("the session is being created");
         return Vec::new();
     }
     let session = state.session_id().cloned();
-    let (agent, model, _) = who(state);
+    let (agent, model, _) = responder(state);
     let input =
         ShellInput { message_id: None, agent: agent.unwrap_or_else(|| "build".to_owned()), model, command };
     let draft = state.prompt.draft();
-    sent(state, Cmd::Shell { session, input: Box::new(input), draft: draft.clone() }, draft)
+    enqueue(state, Cmd::Shell { session, input: Box::new(input), draft: draft.clone() }, draft)
 }
 
-/// Empties the prompt, and remembers what was in it.
-fn sent(state: &mut State, cmd: Cmd, mut draft: Draft) -> Vec<Cmd> {
+/// Clears the prompt, adds it to the history and returns the command that sends it.
+fn enqueue(state: &mut State, cmd: Cmd, mut draft: Draft) -> Vec<Cmd> {
     draft.text.truncate(draft.text.trim_end().len());
     state.opening = state.session_id().is_none();
     state.prompt.clear();
     state.prompt.remember(draft.clone());
     if let Some(id) = state.session_id().cloned() {
-        state.drive(&id);
+        state.mark_prompted(&id);
         if let Some(transcript) = state.mirror.transcripts.get_mut(&id) {
             transcript.scroll = crate::transcript::Scroll::End;
         }
@@ -104,7 +104,7 @@ fn sent(state: &mut State, cmd: Cmd, mut draft: Draft) -> Vec<Cmd> {
             let variant = state.choice.variant.clone();
             state.choose_model(&provider, &model);
             state.choice.variant = variant;
-            cmds.push(Cmd::Save(state.saved()));
+            cmds.push(Cmd::Save(state.saved_choices()));
         }
     }
     cmds

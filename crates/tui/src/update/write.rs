@@ -1,15 +1,15 @@
-//! Writing in the prompt.
+//! Edits the prompt.
 
 use crate::keys::Action;
 use crate::prompt::Body;
 use crate::state::State;
 
-/// How wide the prompt's text is.
+/// Returns the width of the prompt's text.
 pub(crate) fn width(state: &State) -> usize {
     usize::from(state.screen.layout.prompt_width).max(2)
 }
 
-pub(super) fn typed(state: &mut State, c: char) {
+pub(super) fn type_char(state: &mut State, c: char) {
     if c == '!' && state.prompt.is_empty() && !state.prompt.shell {
         state.prompt.shell = true;
         return;
@@ -19,8 +19,8 @@ pub(super) fn typed(state: &mut State, c: char) {
     }
 }
 
-/// A pasted text, or the path of a picture that was dropped on the terminal.
-pub(super) fn pasted(state: &mut State, text: &str) {
+/// Inserts a pasted text, or attaches a picture whose path was dropped on the terminal.
+pub(super) fn paste_text(state: &mut State, text: &str) {
     let path = text.trim().trim_matches(['\'', '"']).replace("\\ ", " ");
     let extension = path.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
     let is_picture = matches!(extension.as_deref(), Some("png" | "jpg" | "jpeg" | "gif" | "webp" | "pdf"));
@@ -31,7 +31,7 @@ pub(super) fn pasted(state: &mut State, text: &str) {
     state.prompt.paste(text);
 }
 
-/// Changes the text or moves in it.
+/// Performs an action that edits the text or moves the cursor.
 pub(super) fn edit(state: &mut State, action: Action) {
     let width = width(state);
     let prompt = &mut state.prompt;
@@ -50,9 +50,9 @@ pub(super) fn edit(state: &mut State, action: Action) {
         Action::WordRight => editor.word_right(),
         Action::Backspace if prompt.shell && editor.is_empty() => prompt.shell = false,
         Action::Backspace => prompt.delete_before(),
-        Action::Delete => editor.delete_behind(),
+        Action::Delete => editor.delete_after(),
         Action::DeleteWordBefore => editor.delete_word_before(),
-        Action::DeleteWordBehind => editor.delete_word_behind(),
+        Action::DeleteWordAfter => editor.delete_word_after(),
         Action::DeleteToStart => editor.delete_to_start(),
         Action::DeleteToEnd => editor.delete_to_end(),
         Action::InputUndo => editor.undo(),

@@ -1,4 +1,4 @@
-//! The first view: a prompt, and where it will work.
+//! The home view: a prompt and the directory.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -17,7 +17,7 @@ const LOGO: [&str; 3] = [
     "▀▀▀ ▀▀▀ ▀▀  ▀▀▀  ▀ ▀  ▀ ▀ ▀▀▀ ▀▀▀ ▀ ▀  ▀ ",
 ];
 
-/// How wide the prompt is.
+/// Returns the width of the prompt.
 pub(super) fn prompt_width(width: u16) -> u16 {
     width.min(MAX_WIDTH)
 }
@@ -79,7 +79,7 @@ fn hints(state: &State, width: u16) -> Line<'static> {
     let key = Style::new().fg(state.theme.text);
     let muted = Style::new().fg(state.theme.muted);
     if state.prompt.shell {
-        return both_ends(Vec::new(), vec![Span::styled("esc leaves the shell mode ", muted)], width);
+        return both_ends(Vec::new(), vec![Span::styled("esc exits shell mode ", muted)], width);
     }
     let spans = vec![
         Span::styled(state.keys.first(Action::AgentCycle), key),
@@ -90,7 +90,7 @@ fn hints(state: &State, width: u16) -> Line<'static> {
     both_ends(Vec::new(), spans, width)
 }
 
-/// What to do when no model can be used yet.
+/// Explains what to do if no model is available.
 fn first_run(state: &State, width: usize) -> Vec<Line<'static>> {
     if !state.mirror.ready || state.model().is_some() {
         return Vec::new();
@@ -98,22 +98,23 @@ fn first_run(state: &State, width: usize) -> Vec<Line<'static>> {
     let bold = Style::new().fg(state.theme.warning).add_modifier(Modifier::BOLD);
     let text = Style::new().fg(state.theme.text);
     let muted = Style::new().fg(state.theme.muted);
-    let mut lines = vec![Line::from(Span::styled("No model can be used yet.", bold))];
-    let found = "Neither a stored sign-in, nor a key in the environment, nor a model server on this machine was found.";
+    let mut lines = vec![Line::from(Span::styled("No model is available yet.", bold))];
+    let found = "No stored sign-in, no key in the environment and no local model server was found.";
     lines.extend(wrap::words(&[Span::styled(found, muted)], width));
     lines.push(Line::default());
     for (how, what) in [
         ("/connect", "stores a key for a provider"),
-        ("codewright providers login", "signs in to one in the browser"),
-        ("codewright demo", "shows the program at work, without key and network"),
+        ("codewright providers login", "signs in to a provider in the browser"),
+        ("codewright demo", "shows the program without a key or network"),
     ] {
         lines.push(Line::from(vec![Span::styled(format!("  {how:<28}"), text), Span::styled(what, muted)]));
     }
-    let local = "A model server such as Ollama or LM Studio is found when it runs at the next start.";
+    let local =
+        "A local model server such as Ollama or LM Studio is found at the next start if it is running.";
     lines.push(Line::default());
     lines.extend(wrap::words(&[Span::styled(local, muted)], width));
     if let Some(public) = state.mirror.providers.iter().find(|provider| provider.is_public) {
-        let free = format!("/models has free ones of {}: what you ask goes there.", public.name);
+        let free = format!("/models lists free models of {}, which receives your prompts.", public.name);
         lines.extend(wrap::words(&[Span::styled(free, muted)], width));
     }
     lines
@@ -121,7 +122,7 @@ fn first_run(state: &State, width: usize) -> Vec<Line<'static>> {
 
 fn footer(state: &State, width: u16) -> Line<'static> {
     let muted = Style::new().fg(state.theme.muted);
-    let place = crate::look::shown_path(&state.mirror.directory, "", &state.mirror.home);
+    let place = crate::look::display_path(&state.mirror.directory, "", &state.mirror.home);
     let branch =
         state.mirror.branch.as_deref().map(|branch| format!(":{}", crate::clean::clean_line(branch)));
     let place = format!("  {place}{}", branch.unwrap_or_default());
@@ -130,7 +131,7 @@ fn footer(state: &State, width: u16) -> Line<'static> {
     let left = if state.leader.is_some() {
         Span::styled("  waiting for a key…", Style::new().fg(state.theme.warning))
     } else {
-        Span::styled(wrap::shortened_front(&place, usize::from(width).saturating_sub(taken)), muted)
+        Span::styled(wrap::shorten_front(&place, usize::from(width).saturating_sub(taken)), muted)
     };
     let left = std::iter::once(left).chain(mark).collect();
     both_ends(left, vec![Span::styled(format!("{}  ", state.options.version), muted)], width)

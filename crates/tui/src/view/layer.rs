@@ -1,4 +1,4 @@
-//! What lies over the views.
+//! Draws the layers over the views.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -12,10 +12,10 @@ use crate::state::State;
 use crate::theme::Theme;
 use crate::wrap;
 
-/// How high a list is at most.
+/// The maximum height of a list.
 const MAX_HEIGHT: u16 = 28;
 
-/// Paints a layer; where the cursor is in it.
+/// Paints a layer. Returns the position of the cursor.
 pub(super) fn view(state: &State, layer: &Layer, buffer: &mut Buffer, area: Rect) -> Option<(u16, u16)> {
     match layer {
         Layer::List(list) => list_view(state, list, buffer, area),
@@ -39,13 +39,13 @@ pub(super) fn view(state: &State, layer: &Layer, buffer: &mut Buffer, area: Rect
     }
 }
 
-/// A box in the middle of the screen.
+/// Paints a box in the middle of the screen. Returns its inner area.
 pub(super) fn frame(state: &State, buffer: &mut Buffer, area: Rect, size: (u16, u16)) -> Rect {
-    framed(&state.theme, buffer, area, size)
+    frame_in(&state.theme, buffer, area, size)
 }
 
-/// A box in the middle of the screen, in the colours of a theme.
-pub(super) fn framed(theme: &Theme, buffer: &mut Buffer, area: Rect, (width, height): (u16, u16)) -> Rect {
+/// Paints a box in the middle of the screen, in the colours of a theme. Returns its inner area.
+pub(super) fn frame_in(theme: &Theme, buffer: &mut Buffer, area: Rect, (width, height): (u16, u16)) -> Rect {
     let width = width.min(area.width.saturating_sub(2));
     let height = height.min(area.height.saturating_sub(2));
     let y = (area.height - height) / 3;
@@ -56,18 +56,18 @@ pub(super) fn framed(theme: &Theme, buffer: &mut Buffer, area: Rect, (width, hei
 }
 
 pub(super) fn heading(state: &State, title: &str, width: u16) -> Text<'static> {
-    titled(&state.theme, title, width)
+    heading_in(&state.theme, title, width)
 }
 
-/// The first line of a box, in the colours of a theme.
-pub(super) fn titled(theme: &Theme, title: &str, width: u16) -> Text<'static> {
+/// Returns the title line of a box, in the colours of a theme.
+pub(super) fn heading_in(theme: &Theme, title: &str, width: u16) -> Text<'static> {
     let bold = Style::new().fg(theme.text).add_modifier(Modifier::BOLD);
     let muted = Style::new().fg(theme.muted);
-    let title = wrap::shortened(&clean_line(title), usize::from(width).saturating_sub(5));
+    let title = wrap::shorten(&clean_line(title), usize::from(width).saturating_sub(5));
     both_ends(vec![Span::styled(title, bold)], vec![Span::styled("esc", muted)], width)
 }
 
-/// A row of a list: a group's name, or an entry by its place among those found.
+/// A row of a list. An entry is an index of the found items.
 enum Row {
     Blank,
     Group(String),
@@ -83,7 +83,7 @@ fn list_view(state: &State, list: &List, buffer: &mut Buffer, area: Rect) -> Opt
             | Kind::Skills
             | Kind::Children
             | Kind::Mcp
-            | Kind::Places
+            | Kind::Directories
     );
     let rows = rows(list);
     let foot = u16::from(!list.hint.is_empty()) * 2;
@@ -98,9 +98,9 @@ fn list_view(state: &State, list: &List, buffer: &mut Buffer, area: Rect) -> Opt
     let body = Rect::new(inner.x, inner.y + 4, inner.width, inner.height.saturating_sub(4 + foot));
     if list.found.is_empty() {
         let text = match (&list.kind, list.items.is_empty()) {
-            (_, false) => "nothing fits",
-            (Kind::Mcp, true) => "no MCP server is configured: `mcp` in opencode.json names them",
-            (_, true) => "nothing there",
+            (_, false) => "no matches",
+            (Kind::Mcp, true) => "no MCP server is configured: add one to `mcp` in opencode.json",
+            (_, true) => "empty",
         };
         for (y, line) in
             (0..body.height).zip(wrap::words(&[Span::styled(text, muted)], usize::from(body.width)))
@@ -123,7 +123,7 @@ fn list_view(state: &State, list: &List, buffer: &mut Buffer, area: Rect) -> Opt
         }
     }
     if !list.hint.is_empty() {
-        let hint = wrap::shortened(&list.hint, usize::from(inner.width));
+        let hint = wrap::shorten(&list.hint, usize::from(inner.width));
         put(buffer, inner, inner.height.saturating_sub(1), &Text::from(Span::styled(hint, muted)));
     }
     let x = inner.x + u16::try_from(wrap::width(&query)).unwrap_or(0);
@@ -171,11 +171,11 @@ fn item(state: &State, list: &List, place: usize, width: u16) -> Text<'static> {
     } else {
         "  "
     };
-    let note = if doomed { "once more deletes it".to_owned() } else { item.note.clone() };
+    let note = if doomed { "press again to delete".to_owned() } else { item.note.clone() };
     let room = usize::from(width).saturating_sub(wrap::width(&note) + 3);
-    let label = wrap::shortened(&item.label, room.saturating_sub(2));
+    let label = wrap::shorten(&item.label, room.saturating_sub(2));
     let rest = room.saturating_sub(wrap::width(&label) + 3);
-    let detail = if rest > 6 { wrap::shortened(&item.detail, rest) } else { String::new() };
+    let detail = if rest > 6 { wrap::shorten(&item.detail, rest) } else { String::new() };
     let left = vec![Span::styled(format!("{mark}{label} "), text), Span::styled(detail, muted)];
     let line = both_ends(left, vec![Span::styled(format!("{note} "), muted)], width);
     if selected { line.style(text) } else { line }
@@ -198,7 +198,7 @@ fn confirm_view(state: &State, confirm: &Confirm, buffer: &mut Buffer, area: Rec
         } else {
             Style::new().fg(theme.muted)
         };
-        // Without colours the chosen one is told by its brackets.
+        // Without colours the brackets show the selection.
         Span::styled(if selected { format!("[{name}]") } else { format!(" {name} ") }, style)
     });
     let [cancel, button] = buttons;
@@ -225,7 +225,7 @@ fn line_view(state: &State, line: &Line, buffer: &mut Buffer, area: Rect) -> Opt
     let room = usize::from(inner.width).saturating_sub(1);
     let skipped = before.saturating_sub(room);
     let shown = wrap::fitting(&text, before + room).to_owned();
-    let shown: String = if skipped > 0 { wrap::shortened_front(&shown, room) } else { shown };
+    let shown: String = if skipped > 0 { wrap::shorten_front(&shown, room) } else { shown };
     put(buffer, inner, 2, &Text::from(Span::raw(shown)));
     for (at, line) in (4..).zip(&about) {
         put(buffer, inner, at, line);

@@ -1,4 +1,4 @@
-//! The lines at the bottom of the small client.
+//! Draws the lines at the bottom of the small client.
 
 use codewright_proto::{Session, SessionStatus};
 use ratatui::buffer::Buffer;
@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use super::{Bottom, Layout, Screen, asked, both_ends, layer, prompt};
+use super::{Bottom, Layout, Screen, both_ends, layer, prompt, request};
 use crate::bidi::{self, Base};
 use crate::clean::clean_line;
 use crate::keys::Action;
@@ -14,16 +14,16 @@ use crate::layer::Layer;
 use crate::state::{Link, State};
 use crate::wrap;
 
-/// How high a list is drawn.
+/// The maximum height of a list.
 const LAYER_ROWS: u16 = 16;
-/// How many rows of a prompt are shown.
+/// The maximum number of rows of the prompt.
 const PROMPT_ROWS: usize = 6;
-/// How many completions are offered.
+/// The maximum number of completions.
 const MAX_OFFERS: usize = 6;
-/// What stands before the prompt.
+/// The mark before the prompt.
 const MARK: &str = "› ";
 
-/// Works out how wide things are.
+/// Computes the layout.
 pub(crate) fn arrange(state: &mut State) {
     let (width, height) = state.size;
     let area = Rect::new(0, 0, width, height.saturating_sub(1));
@@ -32,51 +32,51 @@ pub(crate) fn arrange(state: &mut State) {
     state.screen = Screen { layout, ..Screen::default() };
 }
 
-/// What is said once.
+/// Returns the greeting, which is printed once.
 pub(crate) fn greeting(state: &State) -> Vec<Line<'static>> {
     let muted = Style::new().fg(state.theme.muted);
-    let place = crate::look::shown_path(&state.mirror.directory, "", &state.mirror.home);
+    let place = crate::look::display_path(&state.mirror.directory, "", &state.mirror.home);
     let keys = state.keys.first(Action::Palette);
     vec![
         Line::from(vec![
             Span::styled("Codewright", Style::new().fg(state.theme.primary).add_modifier(Modifier::BOLD)),
             Span::styled(format!(" {} · {place}", state.options.version), muted),
         ]),
-        Line::from(Span::styled(format!("{keys} for commands, / @ ! as usual, /exit leaves"), muted)),
+        Line::from(Span::styled(format!("{keys} for commands, / @ ! in the prompt, /exit to exit"), muted)),
     ]
 }
 
-/// The rule at which a session begins.
+/// Returns the line that is printed at the start of a session.
 pub(crate) fn heading(state: &State, session: &Session) -> Vec<Line<'static>> {
     let muted = Style::new().fg(state.theme.border);
-    let title = wrap::shortened(&clean_line(&session.title), usize::from(state.size.0 / 2));
+    let title = wrap::shorten(&clean_line(&session.title), usize::from(state.size.0 / 2));
     vec![Line::default(), Line::from(Span::styled(format!("── {title} ──"), muted))]
 }
 
-/// What is told when prompts were taken back that stand above.
-pub(crate) fn taken_back(state: &State) -> Line<'static> {
+/// Returns the note that printed prompts were undone.
+pub(crate) fn undone_note(state: &State) -> Line<'static> {
     let how = format!(
-        "── taken back what came last; {} or /redo brings it again ──",
+        "── the last prompts were undone; {} or /redo restores them ──",
         state.keys.first(Action::Redo)
     );
     Line::from(Span::styled(how, Style::new().fg(state.theme.warning)))
 }
 
-/// What is told when more has come than was fetched.
-pub(crate) fn left_out(state: &State) -> Line<'static> {
-    let told = "── more came meanwhile than is fetched at once; what lies between is not printed ──";
-    Line::from(Span::styled(told, Style::new().fg(state.theme.warning)))
+/// Returns the note that not all messages were fetched.
+pub(crate) fn gap_note(state: &State) -> Line<'static> {
+    let note = "── some messages between these were not fetched and are not printed ──";
+    Line::from(Span::styled(note, Style::new().fg(state.theme.warning)))
 }
 
-/// The lines that are drawn anew: what is still open, what is asked or written, and a line about it all.
+/// Returns the lines that are redrawn: unfinished blocks, a dialog or the prompt, and the status line.
 pub(crate) fn bottom(state: &State, live: Vec<Line<'static>>) -> Bottom {
     let (width, height) = state.size;
     let rows = usize::from(height.saturating_sub(1)).max(2);
     let width = width.saturating_sub(1).max(10);
     let mut shown = if let Some(top) = state.layers.last() {
         over(state, top, width)
-    } else if state.asked.leave.is_some() || state.asked.question.is_some() {
-        asked::lines(state, width, height)
+    } else if state.requests.permission.is_some() || state.requests.question.is_some() {
+        request::lines(state, width, height)
     } else {
         written(state, width)
     };
@@ -96,15 +96,15 @@ pub(crate) fn bottom(state: &State, live: Vec<Line<'static>>) -> Bottom {
     Bottom { lines: all, cursor }
 }
 
-/// What is told for a moment.
+/// Returns the lines of the notes.
 fn notes(state: &State, width: u16) -> Vec<Line<'static>> {
     let lost = match &state.link {
-        Link::Lost(why) => Some(format!("no connection to the server: {why}. Trying again…")),
+        Link::Lost(why) => Some(format!("no connection to the server: {why}. Reconnecting…")),
         Link::Opening | Link::Open => None,
     };
     let style = Style::new().fg(state.theme.warning);
-    let told = lost.into_iter().chain(state.notes.iter().map(|note| note.text.clone()));
-    let lines = told.flat_map(|text| {
+    let texts = lost.into_iter().chain(state.notes.iter().map(|note| note.text.clone()));
+    let lines = texts.flat_map(|text| {
         let lines = text.lines().take(6).map(str::to_owned).collect::<Vec<_>>();
         lines.into_iter().flat_map(|line| wrap::words(&[Span::styled(line, style)], usize::from(width)))
     });
@@ -115,12 +115,12 @@ fn notes(state: &State, width: u16) -> Vec<Line<'static>> {
     lines
 }
 
-/// The rows of a dialog that takes all the room there is.
+/// Returns the height of a dialog that uses the whole screen.
 pub(super) fn dialog_rows(state: &State) -> u16 {
     state.size.1.saturating_sub(2)
 }
 
-/// What lies over the prompt, in its place.
+/// Returns the lines of the top layer, which replaces the prompt.
 fn over(state: &State, top: &Layer, width: u16) -> Bottom {
     let height = match top {
         Layer::Review(_) | Layer::Trust(_) => dialog_rows(state),
@@ -141,7 +141,7 @@ fn over(state: &State, top: &Layer, width: u16) -> Bottom {
     Bottom { lines, cursor: cursor.map(|(x, y)| (x, y.saturating_sub(above))) }
 }
 
-/// A row of cells as a line, without what is empty at its end.
+/// Converts a row of cells to a line, without empty cells at its end.
 fn row(buffer: &Buffer, y: u16) -> Line<'static> {
     let mut spans: Vec<Span<'static>> = Vec::new();
     let mut x = 0;
@@ -162,7 +162,7 @@ fn row(buffer: &Buffer, y: u16) -> Line<'static> {
     Line::from(spans)
 }
 
-/// The prompt, and what could complete it.
+/// Returns the lines of the prompt and its completions.
 fn written(state: &State, width: u16) -> Bottom {
     if crate::update::is_child(state) {
         return prompt::lines(state, width, 4);
@@ -182,8 +182,8 @@ fn written(state: &State, width: u16) -> Bottom {
         if nth == at {
             column = bidi::column(text, editor.cursor().saturating_sub(range.start).min(text.len()));
         }
-        let line = vec![Line::from(prompt::marked(state, text))];
-        let mut line = bidi::ordered(line, Base::Told).pop().unwrap_or_default();
+        let line = vec![Line::from(prompt::colour_labels(state, text))];
+        let mut line = bidi::visual_order(line, Base::FirstLetter).pop().unwrap_or_default();
         let mark = if nth == 0 { mark } else { "  " };
         line.spans.insert(0, Span::styled(mark, Style::new().fg(colour)));
         lines.push(line);
@@ -208,9 +208,9 @@ fn offers(state: &State, width: u16) -> Vec<Line<'static>> {
         let style =
             if selected { Style::new().fg(state.theme.primary) } else { Style::new().fg(state.theme.text) };
         let mark = if selected { "› " } else { "  " };
-        let label = wrap::shortened_front(&offer.label, usize::from(width / 2));
+        let label = wrap::shorten_front(&offer.label, usize::from(width / 2));
         let room = usize::from(width).saturating_sub(wrap::width(&label) + 5);
-        let detail = wrap::shortened(&offer.detail, room);
+        let detail = wrap::shorten(&offer.detail, room);
         Line::from(vec![
             Span::styled(format!("  {mark}{label} "), style),
             Span::styled(detail, Style::new().fg(state.theme.muted)),
@@ -219,7 +219,7 @@ fn offers(state: &State, width: u16) -> Vec<Line<'static>> {
     lines.collect()
 }
 
-/// Who answers, what goes on, and what it cost.
+/// Returns the status line: agent, model or activity, and usage.
 fn status(state: &State, width: u16) -> Line<'static> {
     let theme = &state.theme;
     let muted = Style::new().fg(theme.muted);
@@ -228,14 +228,14 @@ fn status(state: &State, width: u16) -> Line<'static> {
     let name = if state.prompt.shell { "SHELL".to_owned() } else { clean_line(&agent).to_uppercase() };
     let mut left =
         vec![Span::styled(format!(" {name}"), Style::new().fg(colour).add_modifier(Modifier::BOLD))];
-    let what = state.session_id().and_then(|id| state.mirror.statuses.get(id));
+    let status = state.session_id().and_then(|id| state.mirror.statuses.get(id));
     if state.leader.is_some() {
         left.push(Span::styled("  waiting for a key…", Style::new().fg(theme.warning)));
-    } else if what.is_some_and(|what| *what != SessionStatus::Idle) {
+    } else if status.is_some_and(|status| *status != SessionStatus::Idle) {
         let key = state.keys.first(Action::Interrupt);
         let again = if state.interrupt.is_some() { " again to" } else { "" };
-        let told = format!("  {} {key}{again} interrupt", crate::look::spinner(state.now));
-        left.push(Span::styled(told, muted));
+        let hint = format!("  {} {key}{again} interrupt", crate::look::spinner(state.now));
+        left.push(Span::styled(hint, muted));
     } else {
         left.extend(prompt::model_name(state));
     }

@@ -1,4 +1,4 @@
-//! Pages to read.
+//! Draws the pages: help, status and bug report.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -61,8 +61,8 @@ fn help(state: &State) -> Vec<Line<'static>> {
 
 fn status(state: &State) -> Vec<Line<'static>> {
     let link = match &state.link {
-        Link::Opening => "being opened".to_owned(),
-        Link::Open => "open".to_owned(),
+        Link::Opening => "connecting".to_owned(),
+        Link::Open => "connected".to_owned(),
         Link::Lost(why) => format!("lost: {why}"),
     };
     let mut lines = vec![
@@ -77,7 +77,7 @@ fn status(state: &State) -> Vec<Line<'static>> {
         lines.push(pair(state, &provider.name, &format!("{} models", provider.models.len())));
     }
     if state.mirror.providers.is_empty() {
-        lines.push(pair(state, "none", "/connect stores a provider's key"));
+        lines.push(pair(state, "none", "/connect stores the key of a provider"));
     }
     lines.extend(servers(state));
     lines.extend([Line::default(), group(state, "Terminal")]);
@@ -87,30 +87,30 @@ fn status(state: &State) -> Vec<Line<'static>> {
     lines
 }
 
-/// What helps the server: tool servers, language servers, formatters.
+/// Returns the lines for MCP servers, language servers and formatters.
 fn servers(state: &State) -> Vec<Line<'static>> {
     let mirror = &state.mirror;
     let mut lines = vec![Line::default(), group(state, "MCP servers")];
     for server in &mirror.mcp {
-        let told = crate::layer::mcp::told(&server.status, server.error.as_deref());
-        lines.push(pair(state, &clean_line(&server.name), &told));
+        let status = crate::layer::mcp::status_text(&server.status, server.error.as_deref());
+        lines.push(pair(state, &clean_line(&server.name), &status));
     }
     if mirror.mcp.is_empty() {
-        lines.push(pair(state, "none is configured", ""));
+        lines.push(pair(state, "none configured", ""));
     }
     lines.extend([Line::default(), group(state, "Language servers")]);
     for server in &mirror.lsp {
         lines.push(pair(state, &server.name, &format!("{} {}", server.status, server.root)));
     }
     if mirror.lsp.is_empty() {
-        lines.push(pair(state, "none is at work", ""));
+        lines.push(pair(state, "none running", ""));
     }
     lines.extend([Line::default(), group(state, "Formatters")]);
     for (name, kinds) in &mirror.formatters {
         lines.push(pair(state, name, kinds));
     }
     if mirror.formatters.is_empty() {
-        lines.push(pair(state, "none is used", ""));
+        lines.push(pair(state, "none enabled", ""));
     }
     lines
 }
@@ -118,13 +118,13 @@ fn servers(state: &State) -> Vec<Line<'static>> {
 fn bug(state: &State) -> Vec<Line<'static>> {
     let model = state.model().map(|(provider, model)| format!("{provider}/{model}")).unwrap_or_default();
     vec![
-        pair(state, "What to say:", ""),
+        pair(state, "Include in a bug report:", ""),
         Line::default(),
         pair(state, "version", state.options.version),
         pair(state, "system", std::env::consts::OS),
         pair(state, "model", &clean_line(&model)),
         pair(state, "session", state.session_id().map_or("none", |id| id.as_str())),
         Line::default(),
-        pair(state, "codewright export --sanitize SESSION", "the session without texts and paths"),
+        pair(state, "codewright export --sanitize SESSION", "exports the session without texts and paths"),
     ]
 }

@@ -1,4 +1,4 @@
-//! The prompt with its bar, what completes it, and the line below.
+//! Draws the prompt, its completions and the footer.
 
 use codewright_proto::SessionStatus;
 use ratatui::buffer::Buffer;
@@ -8,21 +8,21 @@ use ratatui::text::{Line, Span};
 
 use super::{Bottom, both_ends, clear, put};
 use crate::keys::Action;
-use crate::look::{agent_colour, capitalised};
+use crate::look::{agent_colour, capitalize};
 use crate::state::State;
 use crate::wrap;
 
-/// What the bar and the blanks beside the text take.
+/// The cells of the prompt's width that are not text.
 const SIDES: u16 = 7;
-/// How many completions are shown at once.
+/// The maximum number of visible completions.
 const MAX_OFFERS: usize = 10;
 
-/// How wide the text is in a prompt of a width.
+/// Returns the width of the text in a prompt of a width.
 pub(super) fn text_width(width: u16) -> u16 {
     width.saturating_sub(SIDES).max(2)
 }
 
-/// The prompt, or in a subagent what can be done there.
+/// Returns the lines of the prompt. A subagent has a line of keys instead.
 pub(super) fn lines(state: &State, width: u16, max_rows: u16) -> Bottom {
     if crate::update::is_child(state) {
         return child(state, width);
@@ -49,12 +49,12 @@ pub(super) fn lines(state: &State, width: u16, max_rows: u16) -> Bottom {
     } else {
         for range in ranges.iter().skip(first).take(shown) {
             let text = editor.text()[range.clone()].trim_end_matches(['\n', '\r']);
-            let line = vec![Line::from(marked(state, text))];
-            content.extend(crate::bidi::ordered(line, crate::bidi::Base::Told));
+            let line = vec![Line::from(colour_labels(state, text))];
+            content.extend(crate::bidi::visual_order(line, crate::bidi::Base::FirstLetter));
         }
     }
     content.push(Line::default());
-    content.push(Line::from(who(state)));
+    content.push(Line::from(responder(state)));
     let back = Style::new().bg(theme.element);
     let mut lines: Vec<Line<'static>> = reverted(state, width);
     let above = lines.len();
@@ -81,8 +81,8 @@ pub(super) fn lines(state: &State, width: u16, max_rows: u16) -> Bottom {
     Bottom { lines, cursor }
 }
 
-/// The text of a line, with labels in colour.
-pub(super) fn marked(state: &State, text: &str) -> Vec<Span<'static>> {
+/// Returns the text of a line, with labels in colour.
+pub(super) fn colour_labels(state: &State, text: &str) -> Vec<Span<'static>> {
     let style = Style::new().fg(state.theme.text);
     let label = Style::new().fg(state.theme.warning).add_modifier(Modifier::BOLD);
     let mut spans = Vec::new();
@@ -91,21 +91,21 @@ pub(super) fn marked(state: &State, text: &str) -> Vec<Span<'static>> {
         let found =
             state.prompt.chips.iter().filter_map(|chip| Some((rest.find(&chip.label)?, chip.label.len())));
         let Some((at, length)) = found.min() else { break };
-        spans.push(Span::styled(shown(&rest[..at]), style));
-        spans.push(Span::styled(shown(&rest[at..at + length]), label));
+        spans.push(Span::styled(without_tabs(&rest[..at]), style));
+        spans.push(Span::styled(without_tabs(&rest[at..at + length]), label));
         rest = &rest[at + length..];
     }
-    spans.push(Span::styled(shown(rest), style));
+    spans.push(Span::styled(without_tabs(rest), style));
     spans
 }
 
-/// A tab takes one cell here, so that the cursor stays where it is expected.
-fn shown(text: &str) -> String {
+/// Replaces tabs by single spaces, because the cursor position counts one cell for a tab.
+fn without_tabs(text: &str) -> String {
     text.replace('\t', " ")
 }
 
-/// Who answers.
-fn who(state: &State) -> Vec<Span<'static>> {
+/// Returns the agent, the model and the variant for the next prompt.
+fn responder(state: &State) -> Vec<Span<'static>> {
     let theme = &state.theme;
     if state.prompt.shell {
         return vec![Span::styled("Shell", Style::new().fg(theme.warning))];
@@ -113,7 +113,7 @@ fn who(state: &State) -> Vec<Span<'static>> {
     let mut spans = Vec::new();
     if let Some(agent) = state.agent() {
         let colour = agent_colour(&state.mirror, &agent.name, theme);
-        let name = capitalised(&crate::clean::clean_line(&agent.name));
+        let name = capitalize(&crate::clean::clean_line(&agent.name));
         spans.push(Span::styled(name, Style::new().fg(colour)));
     }
     spans.extend(model_name(state));
@@ -124,7 +124,7 @@ fn who(state: &State) -> Vec<Span<'static>> {
     spans
 }
 
-/// The model that answers.
+/// Returns the name of the model for the next prompt.
 pub(super) fn model_name(state: &State) -> Vec<Span<'static>> {
     let theme = &state.theme;
     let muted = Style::new().fg(theme.muted);
@@ -143,7 +143,7 @@ pub(super) fn model_name(state: &State) -> Vec<Span<'static>> {
     }
 }
 
-/// What was taken back and can be taken forth.
+/// Returns a panel about undone prompts that can be redone.
 fn reverted(state: &State, width: u16) -> Vec<Line<'static>> {
     let Some(revert) = state.session().and_then(|session| session.revert.as_ref()) else { return Vec::new() };
     let transcript = state.session_id().and_then(|id| state.mirror.transcripts.get(id));
@@ -167,7 +167,7 @@ fn child(state: &State, width: u16) -> Bottom {
     let at = siblings.iter().position(|session| Some(&session.id) == state.session_id()).unwrap_or(0);
     let agent = state.session().and_then(|session| session.agent.clone()).unwrap_or_default();
     let left =
-        format!("  {} ({} of {})", capitalised(&crate::clean::clean_line(&agent)), at + 1, siblings.len());
+        format!("  {} ({} of {})", capitalize(&crate::clean::clean_line(&agent)), at + 1, siblings.len());
     let keys = [(Action::Parent, "parent"), (Action::ChildPrevious, "previous"), (Action::ChildNext, "next")];
     let keys = keys.map(|(action, name)| format!("{name} {}", state.keys.first(action)));
     let line = both_ends(
@@ -178,7 +178,7 @@ fn child(state: &State, width: u16) -> Bottom {
     Bottom { lines: vec![Line::default(), line, Line::default()], cursor: None }
 }
 
-/// The line below the prompt: what goes on at the left, what it cost and what can be done at the right.
+/// Returns the line below the prompt: activity or directory at the left, usage and keys at the right.
 pub(super) fn footer(state: &State, width: u16) -> Line<'static> {
     let theme = &state.theme;
     let muted = Style::new().fg(theme.muted);
@@ -187,12 +187,12 @@ pub(super) fn footer(state: &State, width: u16) -> Line<'static> {
     if state.leader.is_some() {
         left.push(Span::styled("   waiting for a key…", Style::new().fg(theme.warning)));
     } else if let Some(status) = status.filter(|status| **status != SessionStatus::Idle) {
-        let picture = crate::look::spinner(state.now);
-        left.push(Span::styled(format!("   {picture} "), Style::new().fg(theme.primary)));
+        let spinner = crate::look::spinner(state.now);
+        left.push(Span::styled(format!("   {spinner} "), Style::new().fg(theme.primary)));
         if let SessionStatus::Retry { attempt, message, next } = status {
             let seconds = next.saturating_sub(state.now).div_ceil(1_000);
             let text = format!("attempt {attempt} in {seconds}s: {} ", crate::clean::clean_line(message));
-            let text = wrap::shortened(&text, usize::from(width / 2));
+            let text = wrap::shorten(&text, usize::from(width / 2));
             left.push(Span::styled(text, Style::new().fg(theme.error)));
         }
         let key = state.keys.first(Action::Interrupt);
@@ -202,15 +202,15 @@ pub(super) fn footer(state: &State, width: u16) -> Line<'static> {
             left.push(Span::styled(format!("{key} interrupt"), muted));
         }
     } else if state.prompt.shell {
-        left.push(Span::styled("   esc leaves the shell mode", muted));
+        left.push(Span::styled("   esc exits shell mode", muted));
     } else {
-        let place = crate::look::shown_path(&state.mirror.directory, "", &state.mirror.home);
+        let place = crate::look::display_path(&state.mirror.directory, "", &state.mirror.home);
         let branch =
             state.mirror.branch.as_deref().map(|branch| format!(":{}", crate::clean::clean_line(branch)));
         let place = format!("   {place}{}", branch.unwrap_or_default());
         let mark: usize = trust(state).iter().map(Span::width).sum();
         let room = usize::from(width / 2).saturating_sub(mark);
-        left.push(Span::styled(wrap::shortened_front(&place, room), muted));
+        left.push(Span::styled(wrap::shorten_front(&place, room), muted));
     }
     left.extend(trust(state));
     let mut right = Vec::new();
@@ -222,13 +222,13 @@ pub(super) fn footer(state: &State, width: u16) -> Line<'static> {
     both_ends(left, right, width)
 }
 
-/// The mark of a directory whose configuration waits for trust.
+/// Returns the mark of a directory whose configuration waits for trust.
 pub(super) fn trust(state: &State) -> Option<Span<'static>> {
     let style = Style::new().fg(state.theme.warning);
     crate::trust::is_untrusted(state).then(|| Span::styled(" · untrusted", style))
 }
 
-/// Tokens in the context, their share of it, and what the session cost.
+/// Returns the tokens in the context, their share of it, and the cost of the session.
 pub(super) fn usage(state: &State) -> Option<String> {
     let session = state.session()?;
     let (tokens, percent) = super::sidebar::context(state)?;
@@ -244,10 +244,10 @@ fn thousands(count: u64) -> String {
     }
 }
 
-/// What completes the text, above the prompt.
+/// Paints the completions above the prompt.
 pub(super) fn completions(state: &State, buffer: &mut Buffer) {
     let Some(completion) = &state.prompt.completion else { return };
-    if !state.layers.is_empty() || state.asked.leave.is_some() || state.asked.question.is_some() {
+    if !state.layers.is_empty() || state.requests.permission.is_some() || state.requests.question.is_some() {
         return;
     }
     let bottom = state.screen.layout.bottom;
@@ -267,7 +267,7 @@ pub(super) fn completions(state: &State, buffer: &mut Buffer) {
         } else {
             (Style::new().fg(state.theme.text), Style::new().fg(state.theme.muted))
         };
-        let label = wrap::shortened_front(&offer.label, usize::from(area.width).saturating_sub(2));
+        let label = wrap::shorten_front(&offer.label, usize::from(area.width).saturating_sub(2));
         let blank = " ".repeat(label_width.saturating_sub(wrap::width(&label)) + 2);
         let line = Line::from(vec![
             Span::styled(format!(" {label}{blank}"), text),

@@ -1,4 +1,4 @@
-//! The viewer of changes: a tree at the left, hunks at the right.
+//! Draws the changes viewer: a tree at the left, hunks at the right.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -15,16 +15,16 @@ const HELP: [(&str, &str); 14] = [
     ("up, down, k, j", "a line"),
     ("pageup, pagedown, space", "a page"),
     ("ctrl+u, ctrl+d", "half a page"),
-    ("home, end, g, G", "beginning and end"),
-    ("n, p", "next file, file before"),
-    ("], [", "next hunk, hunk before"),
-    ("tab", "between the tree and the changes"),
+    ("home, end, g, G", "start and end"),
+    ("n, p", "next file, previous file"),
+    ("], [", "next hunk, previous hunk"),
+    ("tab", "switch between the tree and the changes"),
     ("left, right, enter", "fold, unfold, show (in the tree)"),
-    ("m", "looked at, until it changes again"),
+    ("m", "mark as reviewed until it changes again"),
     ("d", "working tree, branch, session, last turn"),
-    ("v", "side by side or below each other"),
+    ("v", "side by side or unified"),
     ("t", "show or hide the tree"),
-    ("r", "read anew"),
+    ("r", "reload"),
     ("q, esc", "close"),
 ];
 
@@ -56,12 +56,12 @@ pub(super) fn view(state: &State, review: &Review, buffer: &mut Buffer, area: Re
         }
     }
     if let Some(pane) = panes.changes {
-        changes_view(state, review, buffer, (pane, panes.split));
+        changes_view(state, review, buffer, pane);
     }
     let hint = if area.width < 80 {
         " n/p file  ]/[ hunk  ? all keys  esc close"
     } else {
-        " tab tree  n/p file  ]/[ hunk  d source  m looked at  ? all keys  esc close"
+        " tab tree  n/p file  ]/[ hunk  d source  m reviewed  ? all keys  esc close"
     };
     put(buffer, area, area.height.saturating_sub(1), &Line::from(Span::styled(hint, muted)));
     if review.help {
@@ -75,7 +75,7 @@ fn title(state: &State, review: &Review, width: u16) -> Line<'static> {
     let muted = Style::new().fg(theme.muted);
     let count = review.files.len() + review.unlisted;
     let seen = (0..review.files.len()).filter(|at| review.is_reviewed(*at)).count();
-    let seen = if seen > 0 { format!(" · {seen} looked at") } else { String::new() };
+    let seen = if seen > 0 { format!(" · {seen} reviewed") } else { String::new() };
     let counted = match &review.loaded {
         Loaded::Ready => format!("{count} file{}{seen} ", if count == 1 { "" } else { "s" }),
         Loaded::Pending | Loaded::Failed(_) => String::new(),
@@ -113,7 +113,7 @@ fn tree_view(state: &State, review: &Review, buffer: &mut Buffer, area: Rect) {
         let pointer = if is_selected { "›" } else { " " };
         let room = usize::from(area.width)
             .saturating_sub(wrap::width(&node.branch) + wrap::width(fold) + wrap::width(&mark) + 2);
-        let name = wrap::shortened(&node.name, room);
+        let name = wrap::shorten(&node.name, room);
         let left = vec![
             Span::styled(format!("{pointer}{}", node.branch), muted),
             Span::styled(fold, muted),
@@ -123,29 +123,30 @@ fn tree_view(state: &State, review: &Review, buffer: &mut Buffer, area: Rect) {
         put(buffer, area, y, &if is_selected { line.style(text) } else { line });
     }
     if review.unlisted > 0 {
-        let told = format!(" … {} more files are not listed", review.unlisted);
-        put(buffer, area, area.height.saturating_sub(1), &Line::from(told));
+        let note = format!(" … {} more files are not listed", review.unlisted);
+        put(buffer, area, area.height.saturating_sub(1), &Line::from(note));
     }
 }
 
-fn changes_view(state: &State, review: &Review, buffer: &mut Buffer, (pane, split): (Rect, bool)) {
+fn changes_view(state: &State, review: &Review, buffer: &mut Buffer, pane: Rect) {
     let muted = Style::new().fg(state.theme.muted);
-    let told = match &review.loaded {
+    let note = match &review.loaded {
         Loaded::Pending => Some("loading…".to_owned()),
-        Loaded::Failed(why) => Some(format!("the changes could not be read: {why}\nr tries again")),
-        Loaded::Ready if review.files.is_empty() => Some("nothing has changed".to_owned()),
+        Loaded::Failed(why) => Some(format!("cannot read the changes: {why}\npress r to reload")),
+        Loaded::Ready if review.files.is_empty() => Some("no changes".to_owned()),
         Loaded::Ready => None,
     };
-    if let Some(told) = told {
-        let lines = told.lines().flat_map(|line| {
+    if let Some(note) = note {
+        let lines = note.lines().flat_map(|line| {
             let text = Span::styled(clean_line(line), muted);
             wrap::words(&[text], usize::from(pane.width).saturating_sub(2))
         });
-        for (y, line) in (1..pane.height).zip(crate::panel::indented(lines.collect(), 1)) {
+        for (y, line) in (1..pane.height).zip(crate::panel::indent(lines.collect(), 1)) {
             put(buffer, pane, y, &line);
         }
         return;
     }
+    let split = review.panes(state.size).split;
     let drawn = Drawn { theme: &state.theme, width: usize::from(pane.width), split };
     for (y, line) in (0..pane.height).zip(review.screen(drawn, usize::from(pane.height))) {
         put(buffer, pane, y, &line);

@@ -1,4 +1,4 @@
-//! What there is to know of a session, beside it.
+//! Draws the sidebar of a session.
 
 use codewright_proto::Message;
 use ratatui::buffer::Buffer;
@@ -11,9 +11,9 @@ use crate::clean::clean_line;
 use crate::state::State;
 use crate::wrap;
 
-/// How many changed files are listed.
+/// The maximum number of changed files.
 const MAX_FILES: usize = 12;
-/// How many servers of a kind are listed.
+/// The maximum number of servers of each kind.
 const MAX_SERVERS: usize = 8;
 
 pub(super) fn view(state: &State, buffer: &mut Buffer, area: Rect) {
@@ -26,10 +26,10 @@ pub(super) fn view(state: &State, buffer: &mut Buffer, area: Rect) {
         put(buffer, inner, at, line);
     }
     let muted = Style::new().fg(theme.muted);
-    let place = crate::look::shown_path(&state.mirror.worktree, "", &state.mirror.home);
+    let place = crate::look::display_path(&state.mirror.worktree, "", &state.mirror.home);
     let branch =
         state.mirror.branch.as_deref().map(|branch| format!(":{}", clean_line(branch))).unwrap_or_default();
-    let place = wrap::shortened_front(&format!("{place}{branch}"), usize::from(inner.width));
+    let place = wrap::shorten_front(&format!("{place}{branch}"), usize::from(inner.width));
     let version = Line::from(vec![
         Span::styled("• ", Style::new().fg(theme.success)),
         Span::styled("Codewright ", Style::new().fg(theme.text)),
@@ -73,7 +73,7 @@ fn lines(state: &State, width: usize) -> Vec<Line<'static>> {
         lines.extend([Line::default(), heading("Changed files")]);
         for (file, added, removed) in files.iter().take(MAX_FILES) {
             let counts = format!(" +{added} -{removed}");
-            let name = wrap::shortened_front(&clean_line(file), width.saturating_sub(counts.len()));
+            let name = wrap::shorten_front(&clean_line(file), width.saturating_sub(counts.len()));
             let blank = width.saturating_sub(wrap::width(&name) + counts.len());
             lines.push(Line::from(vec![
                 Span::styled(format!("{name}{}", " ".repeat(blank)), muted),
@@ -88,16 +88,16 @@ fn lines(state: &State, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// Tool servers and language servers, if there are any.
+/// Returns the lines for MCP servers and language servers.
 fn servers(state: &State, width: usize) -> Vec<Line<'static>> {
     let theme = &state.theme;
     let text = Style::new().fg(theme.text);
     let muted = Style::new().fg(theme.muted);
     let mcp = state.mirror.mcp.iter().map(|server| {
-        let told = match (server.status.as_str(), &server.error) {
+        let detail = match (server.status.as_str(), &server.error) {
             ("connected", _) => String::new(),
             (_, Some(error)) => error.clone(),
-            (status, None) => crate::layer::mcp::told(status, None),
+            (status, None) => crate::layer::mcp::status_text(status, None),
         };
         let colour = match server.status.as_str() {
             "connected" => theme.success,
@@ -105,12 +105,12 @@ fn servers(state: &State, width: usize) -> Vec<Line<'static>> {
             "needs_auth" | "needs_client_registration" => theme.warning,
             _ => theme.error,
         };
-        (clean_line(&server.name), told, colour)
+        (clean_line(&server.name), detail, colour)
     });
     let lsp = state.mirror.lsp.iter().map(|server| {
         let fine = server.status == "connected";
-        let told = if fine { String::new() } else { server.status.clone() };
-        (server.name.clone(), told, if fine { theme.success } else { theme.error })
+        let detail = if fine { String::new() } else { server.status.clone() };
+        (server.name.clone(), detail, if fine { theme.success } else { theme.error })
     });
     let mut lines = Vec::new();
     for (title, servers) in [("MCP", mcp.collect::<Vec<_>>()), ("LSP", lsp.collect())] {
@@ -119,11 +119,11 @@ fn servers(state: &State, width: usize) -> Vec<Line<'static>> {
         }
         let heading = Span::styled(title, text.add_modifier(Modifier::BOLD));
         lines.extend([Line::default(), Line::from(heading)]);
-        for (name, told, colour) in servers.iter().take(MAX_SERVERS) {
-            let spans = [Span::styled(name.clone(), text), Span::styled(format!(" {told}"), muted)];
+        for (name, detail, colour) in servers.iter().take(MAX_SERVERS) {
+            let spans = [Span::styled(name.clone(), text), Span::styled(format!(" {detail}"), muted)];
             let wrapped = wrap::words(&spans, width.saturating_sub(2)).into_iter().take(2).collect();
             let mark = Span::styled("• ", Style::new().fg(*colour));
-            lines.extend(wrap::prefixed(wrapped, &mark, &Span::raw("  ")));
+            lines.extend(wrap::prefix_lines(wrapped, &mark, &Span::raw("  ")));
         }
         if servers.len() > MAX_SERVERS {
             lines.push(Line::from(Span::styled(format!("and {} more", servers.len() - MAX_SERVERS), muted)));
@@ -132,7 +132,7 @@ fn servers(state: &State, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// The files that the prompts on hand changed, with lines added and removed.
+/// Returns the files that the prompts of the session changed, with added and removed lines.
 pub(super) fn changed(state: &State) -> Vec<(String, u64, u64)> {
     let mut files: Vec<(String, u64, u64)> = Vec::new();
     for diff in diffs(state) {
@@ -148,7 +148,7 @@ pub(super) fn changed(state: &State) -> Vec<(String, u64, u64)> {
     files
 }
 
-/// What each prompt on hand changed, in order.
+/// Returns the changes of each prompt of the session, in order.
 pub(crate) fn diffs(state: &State) -> impl Iterator<Item = &codewright_proto::FileDiff> {
     let transcript = state.session_id().and_then(|id| state.mirror.transcripts.get(id));
     let entries =
@@ -160,7 +160,7 @@ pub(crate) fn diffs(state: &State) -> impl Iterator<Item = &codewright_proto::Fi
     summaries.flat_map(|summary| &summary.diffs)
 }
 
-/// What the last prompt changed.
+/// Returns the changes of the last prompt.
 pub(crate) fn last_diffs(state: &State) -> &[codewright_proto::FileDiff] {
     let transcript = state.session_id().and_then(|id| state.mirror.transcripts.get(id));
     let mut entries =
@@ -172,7 +172,7 @@ pub(crate) fn last_diffs(state: &State) -> &[codewright_proto::FileDiff] {
     last.unwrap_or_default()
 }
 
-/// Tokens in the context of the last answer, and their share of it in percent.
+/// Returns the tokens in the context of the last answer, and their share of the context in percent.
 pub(super) fn context(state: &State) -> Option<(u64, Option<u64>)> {
     let transcript = state.mirror.transcripts.get(state.session_id()?)?;
     let answers = transcript.entries.iter().take(transcript.end).rev();
@@ -189,7 +189,7 @@ pub(super) fn context(state: &State) -> Option<(u64, Option<u64>)> {
     Some((tokens, (tokens * 100).checked_div(limit)))
 }
 
-/// A number with its thousands apart.
+/// Formats a number with separators between thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

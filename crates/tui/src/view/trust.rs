@@ -23,8 +23,8 @@ pub(super) fn view(state: &State, dialog: &Dialog, buffer: &mut Buffer, area: Re
     let theme = &theme(state);
     let Plan { width, text_rows, buttons, lines } = plan(dialog, theme, (area.width, area.height));
     let rows = u16::try_from(buttons.len()).unwrap_or(1);
-    let inner = layer::framed(theme, buffer, area, (width, text_rows + AROUND + rows));
-    put(buffer, inner, 0, &layer::titled(theme, "Workspace trust", inner.width));
+    let inner = layer::frame_in(theme, buffer, area, (width, text_rows + AROUND + rows));
+    put(buffer, inner, 0, &layer::heading_in(theme, "Workspace trust", inner.width));
     let below = inner.height.saturating_sub(rows);
     let body = Rect::new(inner.x, inner.y + 2, inner.width, below.saturating_sub(4).min(text_rows));
     let first = dialog.scroll.min(lines.len().saturating_sub(usize::from(body.height)));
@@ -55,7 +55,7 @@ pub(crate) fn last_scroll(state: &State) -> usize {
     plan.lines.len().saturating_sub(usize::from(plan.text_rows))
 }
 
-/// What goes where.
+/// The layout of the dialog.
 struct Plan {
     /// The width of the frame.
     width: u16,
@@ -140,13 +140,13 @@ fn text(dialog: &Dialog, theme: &Theme, room: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// An entry of a list. Its further lines are indented, so that no text can look like another entry.
+/// An entry of a list. Its further lines are indent, so that no text can look like another entry.
 fn item(spans: &[Span<'_>], room: usize, mark: Style) -> Vec<Line<'static>> {
     let wrapped = wrap::words(spans, room.saturating_sub(2).max(1));
-    wrap::prefixed(wrapped, &Span::styled("• ", mark), &Span::raw("  "))
+    wrap::prefix_lines(wrapped, &Span::styled("• ", mark), &Span::raw("  "))
 }
 
-/// The buttons in a row, or one below the other where there is no room.
+/// Returns the buttons in a row, or below each other if there is no room.
 fn buttons(dialog: &Dialog, theme: &Theme, room: usize) -> Vec<Line<'static>> {
     let button = |(at, button): (usize, &Button)| {
         let label = button.label();
@@ -159,8 +159,8 @@ fn buttons(dialog: &Dialog, theme: &Theme, room: usize) -> Vec<Line<'static>> {
         }
     };
     let spans: Vec<Span<'static>> = dialog.buttons().iter().enumerate().map(button).collect();
-    let taken: usize = spans.iter().map(|span| span.width() + 1).sum();
-    if taken > room {
+    let used: usize = spans.iter().map(|span| span.width() + 1).sum();
+    if used > room {
         return spans.into_iter().map(Line::from).collect();
     }
     let mut line = Line::default();

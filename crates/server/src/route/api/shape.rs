@@ -1,4 +1,4 @@
-//! Agents, models, providers and sessions in the shapes of the newer routes.
+//! The conversion of agents, models, providers and sessions into the schemas of the v2 API.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use codewright_engine::method_id;
 use codewright_proto::Session;
 use serde_json::{Map, Value, json};
 
-/// The providers of `GET /config/providers`.
+/// Returns the providers in the reply of `GET /config/providers`.
 pub(super) fn providers(listed: &Value) -> impl Iterator<Item = &Value> {
     listed["providers"].as_array().into_iter().flatten()
 }
 
-/// Copies the keys that are there.
-fn some<'a>(from: &'a Value, keys: &'a [&'a str]) -> impl Iterator<Item = (String, Value)> + 'a {
+/// Returns those of the fields that are present.
+fn present<'a>(from: &'a Value, keys: &'a [&'a str]) -> impl Iterator<Item = (String, Value)> + 'a {
     keys.iter().filter_map(|key| {
         let value = from.get(key).filter(|value| !value.is_null())?;
         Some(((*key).to_owned(), value.clone()))
@@ -34,9 +34,9 @@ pub(super) fn agent(agent: &Value) -> Value {
     if let Some(prompt) = agent.get("prompt").filter(|prompt| prompt.is_string()) {
         shown.insert("system".to_owned(), prompt.clone());
     }
-    shown.extend(some(agent, &["description", "mode"]));
+    shown.extend(present(agent, &["description", "mode"]));
     shown.insert("hidden".to_owned(), json!(agent["hidden"] == true));
-    shown.extend(some(agent, &["color", "steps"]));
+    shown.extend(present(agent, &["color", "steps"]));
     let rules = agent["permission"].as_array().into_iter().flatten().map(
         |rule| json!({"action": rule["permission"], "resource": rule["pattern"], "effect": rule["action"]}),
     );
@@ -44,17 +44,17 @@ pub(super) fn agent(agent: &Value) -> Value {
     shown.into()
 }
 
-/// A command; its model is a pair here and a word beside it.
+/// Converts a command. In the v2 API its model is an object, not a string.
 pub(super) fn command(command: &Value) -> Value {
-    let mut shown: Map<_, _> = some(command, &["name", "template", "description", "agent"]).collect();
+    let mut shown: Map<_, _> = present(command, &["name", "template", "description", "agent"]).collect();
     if let Some((provider, model)) = command["model"].as_str().and_then(|model| model.split_once('/')) {
         shown.insert("model".to_owned(), json!({"id": model, "providerID": provider}));
     }
-    shown.extend(some(command, &["subtask"]));
+    shown.extend(present(command, &["subtask"]));
     shown.into()
 }
 
-/// The address and the library of a provider or a model; never its key.
+/// Returns the URL and the package of a provider or model, never its key.
 fn api(npm: &Value, url: &Value) -> Map<String, Value> {
     let mut api = Map::new();
     api.insert("type".to_owned(), json!("aisdk"));
@@ -78,16 +78,16 @@ pub(super) fn provider(provider: &Value) -> Value {
 
 pub(super) fn model(model: &Value) -> Value {
     let mut shown = Map::new();
-    shown.extend(some(model, &["id", "providerID"]));
+    shown.extend(present(model, &["id", "providerID"]));
     if model["family"].as_str().is_some_and(|family| !family.is_empty()) {
-        shown.extend(some(model, &["family"]));
+        shown.extend(present(model, &["family"]));
     }
-    shown.extend(some(model, &["name"]));
-    let reach: Map<_, _> = std::iter::once(("id".to_owned(), model["api"]["id"].clone()))
+    shown.extend(present(model, &["name"]));
+    let api: Map<_, _> = std::iter::once(("id".to_owned(), model["api"]["id"].clone()))
         .chain(api(&model["api"]["npm"], &model["api"]["url"]))
         .collect();
-    shown.insert("api".to_owned(), reach.into());
-    let able = &model["capabilities"];
+    shown.insert("api".to_owned(), api.into());
+    let capabilities = &model["capabilities"];
     let kinds = |of: &Value| -> Value {
         let kinds = of.as_object().into_iter().flatten();
         kinds.filter(|(_, on)| **on == true).map(|(kind, _)| json!(kind)).collect()
@@ -95,9 +95,9 @@ pub(super) fn model(model: &Value) -> Value {
     shown.insert(
         "capabilities".to_owned(),
         json!({
-            "tools": able["toolcall"],
-            "input": kinds(&able["input"]),
-            "output": kinds(&able["output"]),
+            "tools": capabilities["toolcall"],
+            "input": kinds(&capabilities["input"]),
+            "output": kinds(&capabilities["output"]),
         }),
     );
     shown.insert("request".to_owned(), request());
@@ -108,13 +108,13 @@ pub(super) fn model(model: &Value) -> Value {
     let cost = &model["cost"];
     let cost = json!([{"input": cost["input"], "output": cost["output"], "cache": cost["cache"]}]);
     shown.insert("cost".to_owned(), cost);
-    shown.extend(some(model, &["status"]));
+    shown.extend(present(model, &["status"]));
     shown.insert("enabled".to_owned(), json!(true));
-    shown.extend(some(model, &["limit"]));
+    shown.extend(present(model, &["limit"]));
     shown.into()
 }
 
-/// A date such as `2025-08-05` in milliseconds since 1970; 0 for none.
+/// Converts a date such as `2025-08-05` to milliseconds since 1970. An invalid date is 0.
 fn released(date: &Value) -> i64 {
     let mut parts = date.as_str().unwrap_or_default().split('-').map(|part| part.parse::<i64>().ok());
     let Some(Some(year)) = parts.next() else { return 0 };
@@ -123,7 +123,7 @@ fn released(date: &Value) -> i64 {
     if !(1970..=9999).contains(&year) {
         return 0;
     }
-    // Days since 1970 by the usual rule of leap years, with March as the first month.
+    // Computes the days since 1970 with March as the first month, so that leap days are last.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1 - 719_468;
     days * 86_400_000
@@ -158,16 +158,19 @@ pub(super) fn integration(
 }
 
 pub(super) fn session(session: &Session) -> Value {
-    let whole = json!(session);
+    let source = json!(session);
     let mut shown = Map::new();
-    shown.extend(some(&whole, &["id", "parentID", "projectID", "agent", "model", "cost", "tokens", "time"]));
-    shown.extend(some(&whole, &["title"]));
+    shown.extend(present(
+        &source,
+        &["id", "parentID", "projectID", "agent", "model", "cost", "tokens", "time"],
+    ));
+    shown.extend(present(&source, &["title"]));
     shown.insert("location".to_owned(), json!({"directory": session.directory}));
     if let Some(path) = session.path.as_deref().filter(|path| !path.is_empty()) {
         shown.insert("subpath".to_owned(), json!(path));
     }
     if let Some(revert) = &session.revert {
-        shown.insert("revert".to_owned(), crate::newer::event::revert(revert));
+        shown.insert("revert".to_owned(), crate::v2::event::revert(revert));
     }
     shown.into()
 }

@@ -1,5 +1,4 @@
-//! What waits for a user, in the shapes of the newer routes: questions and permissions, of a place
-//! or of one session.
+//! Questions and permission requests in the v2 API, of a directory or of one session.
 
 use axum::Json;
 use axum::extract::State;
@@ -12,25 +11,25 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{given, known, located};
+use super::{find_session, parse_id, with_location};
 use crate::Error;
-use crate::extract::{Here, One, Params, Payload, Two};
-use crate::newer::waiting::permission;
+use crate::extract::{Location, One, Params, Payload, Two};
 use crate::state::App;
+use crate::v2::waiting::permission;
 
-pub(in crate::route) async fn questions(State(app): State<App>, here: Here) -> Json<Value> {
-    let pending = app.of_directory(&here, app.engine.questions(), |request| &request.session_id).await;
-    located(&here, json!(pending))
+pub(in crate::route) async fn questions(State(app): State<App>, location: Location) -> Json<Value> {
+    let pending = app.in_directory(&location, app.engine.questions(), |request| &request.session_id).await;
+    with_location(&location, json!(pending))
 }
 
 pub(in crate::route) async fn questions_of(
     State(app): State<App>,
     One(id): One<SessionId>,
 ) -> Result<Json<Value>, Error> {
-    known(&app, &id).await?;
-    let asked = app.engine.questions();
-    let of: Vec<_> = asked.into_iter().filter(|asked| asked.session_id == id).collect();
-    Ok(Json(json!({ "data": of })))
+    find_session(&app, &id).await?;
+    let pending = app.engine.questions();
+    let data: Vec<_> = pending.into_iter().filter(|request| request.session_id == id).collect();
+    Ok(Json(json!({ "data": data })))
 }
 
 pub(in crate::route) async fn reply(
@@ -38,7 +37,7 @@ pub(in crate::route) async fn reply(
     Two(session, id): Two<SessionId, QuestionId>,
     Payload(answer): Payload<QuestionAnswers>,
 ) -> Result<StatusCode, Error> {
-    asked_in(&app, &session, &id).await?;
+    check_question(&app, &session, &id).await?;
     app.engine.answer_question(&id, answer.answers)?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -47,45 +46,48 @@ pub(in crate::route) async fn reject(
     State(app): State<App>,
     Two(session, id): Two<SessionId, QuestionId>,
 ) -> Result<StatusCode, Error> {
-    asked_in(&app, &session, &id).await?;
+    check_question(&app, &session, &id).await?;
     app.engine.reject_question(&id)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Whether a question waits in a session: one session's client does not answer for another.
-async fn asked_in(app: &App, session: &SessionId, id: &QuestionId) -> Result<(), Error> {
-    known(app, session).await?;
-    let asked = app.engine.questions();
-    let is_there = asked.iter().any(|asked| asked.id == *id && asked.session_id == *session);
+/// Fails if the session has no such pending question: a client of one session must not answer for another one.
+async fn check_question(app: &App, session: &SessionId, id: &QuestionId) -> Result<(), Error> {
+    find_session(app, session).await?;
+    let mut pending = app.engine.questions().into_iter();
+    let is_pending = pending.any(|request| request.id == *id && request.session_id == *session);
     let missing = || engine::Error::NotFound { resource: Resource::Question, id: id.to_string() };
-    if is_there { Ok(()) } else { Err(missing().into()) }
+    if is_pending { Ok(()) } else { Err(missing().into()) }
 }
 
-pub(in crate::route) async fn permissions(State(app): State<App>, here: Here) -> Result<Json<Value>, Error> {
+pub(in crate::route) async fn permissions(
+    State(app): State<App>,
+    location: Location,
+) -> Result<Json<Value>, Error> {
     let pending = app.engine.permissions().await?;
-    let asked = app.of_directory(&here, pending, |request| &request.session_id).await;
-    Ok(located(&here, asked.iter().map(permission).collect()))
+    let pending = app.in_directory(&location, pending, |request| &request.session_id).await;
+    Ok(with_location(&location, pending.iter().map(permission).collect()))
 }
 
 pub(in crate::route) async fn permissions_of(
     State(app): State<App>,
     One(id): One<SessionId>,
 ) -> Result<Json<Value>, Error> {
-    known(&app, &id).await?;
-    let asked = app.engine.permissions().await?;
-    let of: Vec<_> = asked.iter().filter(|asked| asked.session_id == id).map(permission).collect();
-    Ok(Json(json!({ "data": of })))
+    find_session(&app, &id).await?;
+    let pending = app.engine.permissions().await?;
+    let data: Vec<_> = pending.iter().filter(|request| request.session_id == id).map(permission).collect();
+    Ok(Json(json!({ "data": data })))
 }
 
 pub(in crate::route) async fn permission_of(
     State(app): State<App>,
     Two(session, id): Two<SessionId, PermissionId>,
 ) -> Result<Json<Value>, Error> {
-    Ok(Json(json!({ "data": permission(&wanted(&app, &session, &id).await?) })))
+    Ok(Json(json!({ "data": permission(&pending_permission(&app, &session, &id).await?) })))
 }
 
 #[derive(Deserialize)]
-pub(in crate::route) struct Want {
+pub(in crate::route) struct PermissionBody {
     id: Option<String>,
     action: String,
     resources: Vec<String>,
@@ -97,69 +99,73 @@ pub(in crate::route) struct Want {
     agent: Option<String>,
 }
 
-/// Decides about something that the client would do; where a user has to, the request waits from now on.
-pub(in crate::route) async fn want(
+/// Evaluates the permission for an action of the client. If the user has to decide, the request is pending afterwards.
+pub(in crate::route) async fn request_permission(
     State(app): State<App>,
     One(session): One<SessionId>,
-    Payload(want): Payload<Want>,
+    Payload(body): Payload<PermissionBody>,
 ) -> Result<Json<Value>, Error> {
-    let id = want.id.as_deref().map(|id| given("id", PermissionId::parse(id))).transpose()?;
-    known(&app, &session).await?;
+    let id = body.id.as_deref().map(|id| parse_id("id", PermissionId::parse(id))).transpose()?;
+    find_session(&app, &session).await?;
     let wanted = Wanted {
         id,
-        permission: want.action,
-        patterns: want.resources,
-        always: want.save,
-        metadata: want.metadata,
-        tool: want.source,
-        agent: want.agent,
+        permission: body.action,
+        patterns: body.resources,
+        always: body.save,
+        metadata: body.metadata,
+        tool: body.source,
+        agent: body.agent,
     };
     let engine = app.engine.clone();
     let (id, effect) = app.finish(async move { engine.want_permission(&session, wanted).await }).await?;
     Ok(Json(json!({"data": {"id": id, "effect": effect}})))
 }
 
-pub(in crate::route) async fn allow(
+pub(in crate::route) async fn reply_permission(
     State(app): State<App>,
     Two(session, id): Two<SessionId, PermissionId>,
     Payload(answer): Payload<PermissionAnswer>,
 ) -> Result<StatusCode, Error> {
-    wanted(&app, &session, &id).await?;
+    pending_permission(&app, &session, &id).await?;
     let engine = app.engine.clone();
     app.finish(async move { engine.answer_permission(&id, answer).await }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The request of a session that waits under this id.
-async fn wanted(app: &App, session: &SessionId, id: &PermissionId) -> Result<PermissionRequest, Error> {
-    known(app, session).await?;
-    let mut asked = app.engine.permissions().await?.into_iter();
-    let found = asked.find(|asked| asked.id == *id && asked.session_id == *session);
+/// Returns a pending permission request of a session.
+async fn pending_permission(
+    app: &App,
+    session: &SessionId,
+    id: &PermissionId,
+) -> Result<PermissionRequest, Error> {
+    find_session(app, session).await?;
+    let mut pending = app.engine.permissions().await?.into_iter();
+    let found = pending.find(|request| request.id == *id && request.session_id == *session);
     let missing = || engine::Error::NotFound { resource: Resource::Permission, id: id.to_string() };
     Ok(found.ok_or_else(missing)?)
 }
 
 #[derive(Deserialize)]
-pub(in crate::route) struct Of {
+pub(in crate::route) struct SavedQuery {
     #[serde(rename = "projectID")]
     project: Option<String>,
 }
 
-/// The approvals that users gave with "always".
+/// Lists the permissions that the user granted with `always`.
 pub(in crate::route) async fn saved(
     State(app): State<App>,
-    Params(of): Params<Of>,
+    Params(query): Params<SavedQuery>,
 ) -> Result<Json<Value>, Error> {
-    let project = of.project.map(|id| ProjectId(id.into()));
+    let project = query.project.map(|id| ProjectId(id.into()));
     let saved = app.engine.saved_permissions(project).await?;
-    let shown = saved.iter().map(|one| {
+    let data = saved.iter().map(|one| {
         json!({"id": one.id, "projectID": one.project_id, "action": one.action, "resource": one.resource})
     });
-    Ok(Json(json!({ "data": shown.collect::<Vec<_>>() })))
+    Ok(Json(json!({ "data": data.collect::<Vec<_>>() })))
 }
 
-/// Revokes an approval; one that is gone already is as good as revoked.
-pub(in crate::route) async fn forget(
+/// Revokes a granted permission. Succeeds if it has already been revoked.
+pub(in crate::route) async fn revoke(
     State(app): State<App>,
     One(id): One<String>,
 ) -> Result<StatusCode, Error> {

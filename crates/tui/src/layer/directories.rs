@@ -1,4 +1,4 @@
-//! Where a session may work: the directories of its project, and workspaces.
+//! The directories that a session can be moved to: those of its project, and workspaces.
 
 use serde_json::Value;
 
@@ -7,47 +7,47 @@ use crate::msg::Cmd;
 use crate::state::State;
 
 pub(crate) fn open(state: &mut State) -> Vec<Cmd> {
-    state.layers.push(Layer::List(List::new(Kind::Places, "Move session", Vec::new()).hint("loading…")));
-    vec![Cmd::LoadPlaces]
+    state.layers.push(Layer::List(List::new(Kind::Directories, "Move session", Vec::new()).hint("loading…")));
+    vec![Cmd::LoadDirectories]
 }
 
-/// Lists what was fetched.
+/// Fills the open list.
 pub(crate) fn fill(state: &mut State, directories: &Value, workspaces: &Value) {
     let current = state.session().map_or(&state.mirror.directory, |session| &session.directory).clone();
-    let shown = |path: &str| crate::look::shown_path(path, "", &state.mirror.home);
+    let display = |path: &str| crate::look::display_path(path, "", &state.mirror.home);
     let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
     let mut items: Vec<Item> = Vec::new();
     for directory in directories.as_array().into_iter().flatten() {
         let path = text(directory, "directory");
         let is_current = path == current;
         let group = if is_current { "Current" } else { "Directories of the project" };
-        items.push(Item::new(shown(&path), Pick::Place(path)).group(group).current(is_current));
+        items.push(Item::new(display(&path), Pick::Directory(path)).group(group).current(is_current));
     }
     items.sort_by_key(|item| !item.current);
     let known = workspaces.as_array().into_iter().flatten();
     let known = known.filter_map(|workspace| {
         let directory = workspace["directory"].as_str()?;
-        let item = Item::new(text(workspace, "name"), Pick::Place(directory.to_owned()));
-        Some(item.group("Workspaces").detail(shown(directory)).note(text(workspace, "type")))
+        let item = Item::new(text(workspace, "name"), Pick::Directory(directory.to_owned()));
+        Some(item.group("Workspaces").detail(display(directory)).note(text(workspace, "type")))
     });
     let count = items.len();
     items.extend(known);
     let hint = match (items.len(), count) {
         (0 | 1, _) => {
-            "there is no other directory: the project has no other worktree and the server no workspaces"
+            "there is no other directory: the project has one worktree and the server has no workspaces"
         }
         (all, count) if all == count => "the server has no workspaces",
         _ => "",
     };
     if let Some(Layer::List(list)) = state.layers.last_mut()
-        && list.kind == Kind::Places
+        && list.kind == Kind::Directories
     {
         list.fill(items);
         hint.clone_into(&mut list.hint);
     }
 }
 
-pub(super) fn picked(state: &mut State, directory: String) -> Vec<Cmd> {
+pub(super) fn pick(state: &mut State, directory: String) -> Vec<Cmd> {
     match state.session() {
         Some(session) if session.directory != directory => {
             vec![Cmd::Move { session: session.id.clone(), directory }]

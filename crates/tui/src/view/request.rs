@@ -1,4 +1,4 @@
-//! Questions to the user, in the place of the prompt.
+//! The dialogs for permission requests and questions, in the place of the prompt.
 
 use codewright_proto::PermissionRequest;
 use ratatui::style::{Modifier, Style};
@@ -6,34 +6,34 @@ use ratatui::text::{Line, Span};
 use serde_json::Value;
 
 use super::{Bottom, both_ends};
-use crate::asked::{self, Answering, Leave, Stage};
 use crate::clean::{clean_code, clean_line, clean_name};
 use crate::look::Look;
 use crate::panel::{SIDES, panel};
+use crate::request::{self, PermissionDialog, QuestionDialog, Stage};
 use crate::state::State;
 use crate::wrap;
 
-/// How many lines of what is asked about are shown beside the transcript.
+/// The maximum number of lines of details, unless the dialog uses the full height.
 const MAX_LINES: usize = 14;
-/// How many patterns are named.
+/// The maximum number of patterns.
 const MAX_PATTERNS: usize = 12;
-/// The rows of the screen that a question and its answers cannot have: the panel's edges, its hint, the footer and
+/// The rows of the screen that a question cannot use: the panel's edges, its hint, the footer and
 /// a row of the transcript.
 const AROUND_QUESTION: usize = 6;
 
 pub(super) fn lines(state: &State, width: u16, height: u16) -> Bottom {
-    if let (Some(leave), Some(request)) = (&state.asked.leave, asked::permission(state)) {
-        return permission(state, leave, request, (width, height));
+    if let (Some(dialog), Some(request)) = (&state.requests.permission, request::permission(state)) {
+        return permission(state, dialog, request, (width, height));
     }
-    match (&state.asked.question, asked::question(state)) {
-        (Some(answering), Some(request)) => question(state, answering, &request.questions, (width, height)),
+    match (&state.requests.question, request::question(state)) {
+        (Some(dialog), Some(request)) => question(state, dialog, &request.questions, (width, height)),
         _ => Bottom::default(),
     }
 }
 
 fn permission(
     state: &State,
-    leave: &Leave,
+    dialog: &PermissionDialog,
     request: &PermissionRequest,
     (width, height): (u16, u16),
 ) -> Bottom {
@@ -43,7 +43,7 @@ fn permission(
     let warning = Style::new().fg(look.waiting()).add_modifier(Modifier::BOLD);
     let text = Style::new().fg(theme.text);
     let muted = Style::new().fg(theme.muted);
-    let (title, mut body) = match &leave.stage {
+    let (title, mut body) = match &dialog.stage {
         Stage::Choose => {
             let reason =
                 control_reason(request).map(|reason| wrap::words(&[Span::styled(reason, warning)], room));
@@ -54,15 +54,15 @@ fn permission(
         Stage::Always => ("△ Always allow", always(state, request, room)),
         Stage::Reject(_) => (
             "△ Reject",
-            vec![Line::from(Span::styled("What should be done instead? (enter sends it)", muted))],
+            vec![Line::from(Span::styled("What should the model do instead? (enter sends it)", muted))],
         ),
     };
     let mut cursor = None;
     let full = usize::from(height).saturating_sub(10).max(3);
-    let limit = if leave.full { full } else { MAX_LINES.min(full) };
+    let limit = if dialog.full { full } else { MAX_LINES.min(full) };
     let total = body.len();
     if total > limit {
-        let first = leave.scroll.min(total - limit);
+        let first = dialog.scroll.min(total - limit);
         body = body.into_iter().skip(first).take(limit).collect();
         let hidden = total - limit;
         body.push(Line::from(Span::styled(format!("… {hidden} more lines (ctrl+f shows more)"), muted)));
@@ -70,9 +70,9 @@ fn permission(
     let mut content = vec![Line::from(Span::styled(title, warning)), Line::default()];
     content.append(&mut body);
     content.push(Line::default());
-    let hint = match &leave.stage {
+    let hint = match &dialog.stage {
         Stage::Reject(editor) => {
-            let shown = wrap::shortened_front(&clean_line(editor.text()), room.saturating_sub(2));
+            let shown = wrap::shorten_front(&clean_line(editor.text()), room.saturating_sub(2));
             let x = u16::try_from(5 + 2 + wrap::width(&shown)).unwrap_or(0);
             cursor = Some((x, u16::try_from(content.len() + 1).unwrap_or(0)));
             content.push(Line::from(vec![Span::styled("› ", muted), Span::styled(shown, text)]));
@@ -81,20 +81,20 @@ fn permission(
         Stage::Always => "⇆ select  enter confirm",
         Stage::Choose => "ctrl+f fullscreen  ⇆ select  enter confirm",
     };
-    let names: &[&str] = if matches!(leave.stage, Stage::Always) {
+    let names: &[&str] = if matches!(dialog.stage, Stage::Always) {
         &["Confirm", "Cancel"]
     } else {
         &["Allow once", "Allow always", "Reject"]
     };
     let mut buttons = Vec::new();
     for (at, name) in names.iter().enumerate() {
-        let style = if at == leave.selected {
+        let style = if at == dialog.selected {
             Style::new().fg(theme.selected_text).bg(look.waiting()).add_modifier(Modifier::BOLD)
         } else {
             muted
         };
-        // Without colours the chosen one is told by its brackets.
-        let (open, close) = if at == leave.selected { ("[", "]") } else { (" ", " ") };
+        // Without colours the brackets show the selection.
+        let (open, close) = if at == dialog.selected { ("[", "]") } else { (" ", " ") };
         buttons.push(Span::styled(format!("{open}{name}{close}"), style));
         buttons.push(Span::raw(" "));
     }
@@ -104,7 +104,7 @@ fn permission(
     Bottom { lines: panel(content, usize::from(width), look.waiting(), theme), cursor }
 }
 
-/// What "always" will remember, and where it holds.
+/// Explains what "always" allows, and where.
 fn always(state: &State, request: &PermissionRequest, room: usize) -> Vec<Line<'static>> {
     let style = Style::new().fg(state.theme.text);
     let name = clean_line(&request.permission);
@@ -114,7 +114,7 @@ fn always(state: &State, request: &PermissionRequest, room: usize) -> Vec<Line<'
         let text = if everything {
             format!("Allow always: every {name} {place}, until you revoke it.")
         } else {
-            format!("This allows {name} once: nothing of it can be remembered.")
+            format!("This allows {name} once, because this request cannot be remembered.")
         };
         return wrap::words(&[Span::styled(text, style)], room);
     }
@@ -124,7 +124,7 @@ fn always(state: &State, request: &PermissionRequest, room: usize) -> Vec<Line<'
     lines
 }
 
-/// Where an approval counts: the worktree, or the directory outside a repository.
+/// Describes where an approval applies: in the worktree, or outside a repository in the directory.
 fn remembered_in(state: &State, request: &PermissionRequest) -> String {
     let mirror = &state.mirror;
     let session = mirror.sessions.get(&request.session_id).map(|session| session.directory.as_str());
@@ -136,7 +136,7 @@ fn remembered_in(state: &State, request: &PermissionRequest) -> String {
     format!("in this {noun} ({})", clean_line(place))
 }
 
-/// Why a write needs permission although edits are allowed.
+/// Returns the reason why a write needs permission although edits are allowed.
 fn control_reason(request: &PermissionRequest) -> Option<String> {
     let reason = request.metadata.get("controlFile")?.as_str()?;
     Some(format!("Writing here needs permission: {}.", clean_line(reason)))
@@ -154,7 +154,7 @@ fn patterns(patterns: &[String], room: usize, style: Style) -> Vec<Line<'static>
     lines
 }
 
-/// What leave is asked for.
+/// Describes the call that needs permission.
 fn details(look: &Look<'_>, request: &PermissionRequest, room: usize) -> Vec<Line<'static>> {
     let theme = look.theme;
     let text = Style::new().fg(theme.text);
@@ -168,7 +168,7 @@ fn details(look: &Look<'_>, request: &PermissionRequest, room: usize) -> Vec<Lin
             for (at, row) in command.lines().enumerate() {
                 let mark = if at == 0 { "$ " } else { "  " };
                 let wrapped = wrap::exact(&[Span::styled(row.to_owned(), text)], room.saturating_sub(2));
-                lines.extend(wrap::prefixed(wrapped, &Span::styled(mark, muted), &Span::raw("  ")));
+                lines.extend(wrap::prefix_lines(wrapped, &Span::styled(mark, muted), &Span::raw("  ")));
             }
             lines
         }
@@ -177,12 +177,12 @@ fn details(look: &Look<'_>, request: &PermissionRequest, room: usize) -> Vec<Lin
             let named = if path.is_empty() { request.patterns.join(", ") } else { look.path(path) };
             let mut lines = line(format!("← Edit {}", clean_line(&named)));
             lines.push(Line::default());
-            lines.extend(look.question_diff(meta("diff"), path, (room, 5_000)));
+            lines.extend(look.question_diff(meta("diff"), path, room, 5_000));
             lines
         }
         "external_directory" => {
             let mut lines = line(
-                format!("← Access outside of the project: {}", look.path(meta("parentDir")))
+                format!("← Access outside the project: {}", look.path(meta("parentDir")))
                     .trim_end_matches([':', ' '])
                     .to_owned(),
             );
@@ -193,15 +193,13 @@ fn details(look: &Look<'_>, request: &PermissionRequest, room: usize) -> Vec<Lin
             lines.extend(patterns(&request.patterns, room, muted));
             lines
         }
-        "doom_loop" => {
-            line(format!("The model makes the same call again and again: {}", clean_line(meta("tool"))))
-        }
+        "doom_loop" => line(format!("The model repeats the same call: {}", clean_line(meta("tool")))),
         name => {
             let mut lines = line(format!("⚙ {}", clean_line(name)));
             for (key, value) in request.metadata.iter().take(MAX_PATTERNS) {
                 let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                let told = format!("{}: {}", clean_line(key), wrap::cut(&clean_line(&value), 400));
-                lines.extend(wrap::words(&[Span::styled(told, muted)], room));
+                let entry = format!("{}: {}", clean_line(key), wrap::cut(&clean_line(&value), 400));
+                lines.extend(wrap::words(&[Span::styled(entry, muted)], room));
             }
             lines.extend(patterns(&request.patterns, room, muted));
             lines
@@ -211,7 +209,7 @@ fn details(look: &Look<'_>, request: &PermissionRequest, room: usize) -> Vec<Lin
 
 fn question(
     state: &State,
-    answering: &Answering,
+    dialog: &QuestionDialog,
     questions: &[codewright_proto::Question],
     (width, height): (u16, u16),
 ) -> Bottom {
@@ -227,34 +225,34 @@ fn question(
         let names =
             questions.iter().map(|question| clean_line(&question.header)).chain(["Confirm".to_owned()]);
         let tabs = names.enumerate().map(|(at, name)| {
-            let style = if at == answering.tab { chosen.add_modifier(Modifier::REVERSED) } else { muted };
+            let style = if at == dialog.tab { chosen.add_modifier(Modifier::REVERSED) } else { muted };
             Span::styled(format!(" {name} "), style)
         });
         content.extend([Line::from(tabs.collect::<Vec<_>>()), Line::default()]);
     }
     let mut cursor = None;
     let mut needed = 0;
-    let hint = match questions.get(answering.tab) {
+    let hint = match questions.get(dialog.tab) {
         None => {
             content.push(Line::from(Span::styled("Review", chosen)));
-            for (question, answers) in questions.iter().zip(&answering.answers) {
+            for (question, answers) in questions.iter().zip(&dialog.answers) {
                 let given = if answers.is_empty() { "(no answer)".to_owned() } else { answers.join(", ") };
-                let told = format!("{}: {}", clean_line(&question.header), clean_line(&given));
+                let answer = format!("{}: {}", clean_line(&question.header), clean_line(&given));
                 content.push(Line::default());
-                content.extend(wrap::words(&[Span::styled(told, text)], room));
+                content.extend(wrap::words(&[Span::styled(answer, text)], room));
             }
             "⇆ tab  enter submit  esc dismiss"
         }
-        Some(asked) => {
-            let multiple = asked.multiple.unwrap_or(false);
+        Some(question) => {
+            let multiple = question.multiple.unwrap_or(false);
             let more = if multiple { " (select all that apply)" } else { "" };
-            content.extend(look.markdown(&format!("{}{more}", asked.question), room));
+            content.extend(look.markdown(&format!("{}{more}", question.question), room));
             content.push(Line::default());
-            let (lines, selected) = choices(&look, asked, answering, room);
+            let (lines, selected) = choices(&look, question, dialog, room);
             needed = content.len() + selected;
             content.extend(lines);
-            if let Some(editor) = &answering.own {
-                let shown = wrap::shortened_front(&clean_line(editor.text()), room.saturating_sub(2));
+            if let Some(editor) = &dialog.custom {
+                let shown = wrap::shorten_front(&clean_line(editor.text()), room.saturating_sub(2));
                 cursor = Some((
                     u16::try_from(7 + wrap::width(&shown)).unwrap_or(0),
                     u16::try_from(content.len() + 1).unwrap_or(0),
@@ -269,7 +267,7 @@ fn question(
             }
         }
     };
-    // Where there is no room for all, what is selected has to be among what is shown.
+    // If there is no room for all lines, the selected answer must be visible.
     let room = usize::from(height).saturating_sub(AROUND_QUESTION).max(1);
     let first = needed.saturating_sub(room);
     content = content.into_iter().skip(first).take(room).collect();
@@ -279,26 +277,33 @@ fn question(
     Bottom { lines: panel(content, usize::from(width), theme.primary, theme), cursor }
 }
 
-/// The answers to choose from, and how many lines there are down to the end of the selected one.
+/// Returns the lines of the answers, and the number of lines up to the end of the selected one.
 fn choices(
     look: &Look<'_>,
-    asked: &codewright_proto::Question,
-    answering: &Answering,
+    question: &codewright_proto::Question,
+    dialog: &QuestionDialog,
     room: usize,
 ) -> (Vec<Line<'static>>, usize) {
-    let multiple = asked.multiple.unwrap_or(false);
-    let answers = answering.answers.get(answering.tab).map_or(&[][..], Vec::as_slice);
-    let own = answers.iter().find(|answer| asked.options.iter().all(|option| option.label != **answer));
-    let own_label = own.map_or("Type your own answer".to_owned(), |own| format!("Own answer: {own}"));
-    let options = asked
+    let multiple = question.multiple.unwrap_or(false);
+    let answers = dialog.answers.get(dialog.tab).map_or(&[][..], Vec::as_slice);
+    let own = answers.iter().find(|answer| question.options.iter().all(|option| option.label != **answer));
+    let own_label = own.map_or("Type your own answer".to_owned(), |own| format!("Your answer: {own}"));
+    let options = question
         .options
         .iter()
         .map(|option| (option.label.as_str(), option.description.as_str(), answers.contains(&option.label)));
-    let custom = asked.custom.unwrap_or(true).then_some((own_label.as_str(), "", own.is_some()));
+    let custom = question.custom.unwrap_or(true).then_some((own_label.as_str(), "", own.is_some()));
     let (mut lines, mut needed) = (Vec::new(), 0);
     for (at, (label, about, mark)) in options.chain(custom).enumerate() {
-        let selected = at == answering.selected;
-        lines.extend(entry(look, (at, selected), (multiple, mark), (label, about, room)));
+        let selected = at == dialog.selected;
+        let mark = match (multiple, mark) {
+            (true, true) => "[✓] ",
+            (true, false) => "[ ] ",
+            (false, true) => "✓ ",
+            (false, false) => "",
+        };
+        let label = format!("{}. {mark}{}", at + 1, clean_line(label));
+        lines.extend(choice(look, &Choice { label, about, selected }, room));
         if selected {
             needed = lines.len();
         }
@@ -306,29 +311,26 @@ fn choices(
     (lines, needed)
 }
 
-fn entry(
-    look: &Look<'_>,
-    (at, selected): (usize, bool),
-    (multiple, marked): (bool, bool),
-    (label, about, room): (&str, &str, usize),
-) -> Vec<Line<'static>> {
+/// An answer to choose.
+struct Choice<'a> {
+    label: String,
+    about: &'a str,
+    selected: bool,
+}
+
+fn choice(look: &Look<'_>, choice: &Choice<'_>, room: usize) -> Vec<Line<'static>> {
     let theme = look.theme;
-    let colour = if selected { theme.primary } else { theme.text };
-    let mark = match (multiple, marked) {
-        (true, true) => "[✓] ",
-        (true, false) => "[ ] ",
-        (false, true) => "✓ ",
-        (false, false) => "",
-    };
-    let pointer = if selected { "›" } else { " " };
-    let label = format!("{pointer} {}. {mark}{}", at + 1, clean_line(label));
+    let Choice { label, about, selected } = choice;
+    let colour = if *selected { theme.primary } else { theme.text };
+    let pointer = if *selected { "›" } else { " " };
+    let label = format!("{pointer} {label}");
     let mut lines = wrap::words(&[Span::styled(label, Style::new().fg(colour))], room);
     if !about.trim().is_empty() {
         let about = wrap::words(
             &[Span::styled(clean_line(about), Style::new().fg(theme.muted))],
             room.saturating_sub(5),
         );
-        lines.extend(crate::panel::indented(about, 5));
+        lines.extend(crate::panel::indent(about, 5));
     }
     lines
 }
