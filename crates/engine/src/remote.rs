@@ -41,7 +41,7 @@ pub(crate) async fn served(
         let text = match text.filter(|_| age.is_some_and(|age| age < FRESH)) {
             Some(text) => Some(text),
             None => {
-                let asked = well_known::config(llm, url, (variable, token));
+                let asked = well_known::config(llm, url, variable, token);
                 match tokio::time::timeout_at(until, asked).await {
                     Ok(Ok(config)) => {
                         let text = config.to_string();
