@@ -280,7 +280,7 @@ impl SignIn {
         let (vault, name, renewed) = (self.0.vault.clone(), provider.to_owned(), tokens.clone());
         // Store the tokens before they are used. Keep a sign-out or another sign-in that happened
         // meanwhile.
-        blocking(move || vault.amend(&name, |known| replace(known, &old, renewed))).await?;
+        blocking(move || vault.amend(&name, |stored| replace(stored, &old, renewed))).await?;
         Ok(tokens)
     }
 
@@ -319,15 +319,15 @@ impl SignIn {
 }
 
 /// Replaces the old tokens with new ones. Keeps other fields that changed in the meantime.
-fn replace(known: &mut Credential, old: &Tokens, renewed: Tokens) {
-    let Credential::OAuth(known) = known else { return };
-    if known.refresh != old.refresh {
+fn replace(stored: &mut Credential, old: &Tokens, renewed: Tokens) {
+    let Credential::OAuth(stored) = stored else { return };
+    if stored.refresh != old.refresh {
         return;
     }
     let Tokens { access, refresh, expires_ms, extra } = renewed;
-    (known.access, known.refresh, known.expires_ms) = (access, refresh, expires_ms);
+    (stored.access, stored.refresh, stored.expires_ms) = (access, refresh, expires_ms);
     let learned = extra.into_iter().filter(|(name, value)| old.extra.get(name) != Some(value));
-    known.extra.extend(learned);
+    stored.extra.extend(learned);
 }
 
 impl PartialEq for SignIn {

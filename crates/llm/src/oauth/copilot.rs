@@ -29,9 +29,10 @@ pub(super) async fn device(
     client: &Client,
     inputs: &BTreeMap<String, String>,
 ) -> Result<PendingSignIn, Error> {
-    let wanted = inputs.get("enterpriseUrl").map(|url| url.trim()).filter(|url| !url.is_empty());
-    let is_enterprise = inputs.get("deploymentType").map_or(wanted.is_some(), |kind| kind == "enterprise");
-    let enterprise = match (is_enterprise, wanted) {
+    let enterprise_url = inputs.get("enterpriseUrl").map(|url| url.trim()).filter(|url| !url.is_empty());
+    let is_enterprise =
+        inputs.get("deploymentType").map_or(enterprise_url.is_some(), |kind| kind == "enterprise");
+    let enterprise = match (is_enterprise, enterprise_url) {
         (true, None) => {
             return Err(Error::rejected("`enterpriseUrl` is missing: the domain of the enterprise"));
         }
@@ -150,12 +151,12 @@ mod tests {
         let user = |content| Message::User(vec![content]);
         let picture =
             File { mime: "image/png".into(), filename: None, data: crate::FileData::Base64(String::new()) };
-        let said = UserContent::Text("hi".into());
-        let shown = UserContent::File(picture);
+        let text = UserContent::Text("hi".into());
+        let image = UserContent::File(picture);
         let answered = Message::Tool(Vec::new());
         for (messages, initiator, has_image) in [
-            (vec![user(said.clone())], "user", false),
-            (vec![user(shown), answered], "agent", true),
+            (vec![user(text.clone())], "user", false),
+            (vec![user(image), answered], "agent", true),
             (Vec::new(), "agent", false),
         ] {
             let notes = notes(&Request { messages, ..Request::default() });

@@ -29,8 +29,8 @@ pub(super) async fn browser(
     endpoints: &Endpoints,
     inputs: &BTreeMap<String, String>,
 ) -> Result<PendingSignIn, Error> {
-    let wanted = inputs.get("instanceUrl").map(|url| url.trim()).filter(|url| !url.is_empty());
-    let instance = origin(wanted.unwrap_or(&endpoints.gitlab), "a GitLab instance")?;
+    let instance_url = inputs.get("instanceUrl").map(|url| url.trim()).filter(|url| !url.is_empty());
+    let instance = origin(instance_url.unwrap_or(&endpoints.gitlab), "a GitLab instance")?;
     let browser = Browser::open(&CALLBACK).await?;
     let client = endpoints.gitlab_client.clone();
     let url =
