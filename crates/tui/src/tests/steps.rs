@@ -1,7 +1,7 @@
 //! Tests of the effects of keys and events.
 
 use super::*;
-use crate::msg::Edited;
+use crate::msg::EditTarget;
 use codewright_proto::{PartInput, PermissionReply};
 
 #[test]
@@ -203,7 +203,7 @@ fn auto_allows_only_calls_of_sessions_that_were_prompted_here() {
     let pending = [permission("000000000006", other), permission("000000000007", CHILD)];
     let permissions = pending.map(|request| serde_json::from_value(request).unwrap()).to_vec();
     let permissions = Some(permissions);
-    stage.reply(Reply::Started(Box::new(Started { permissions, ..Started::default() })));
+    stage.reply(Reply::Started(Box::new(StartData { permissions, ..StartData::default() })));
     assert_eq!(given(stage.take_cmds()), ["000000000007"]);
 }
 
@@ -672,11 +672,11 @@ fn a_transcript_in_the_editor_does_not_become_the_prompt() {
     stage.write("/export");
     stage.press(KeyCode::Enter);
     assert!(
-        matches!(&stage.take_cmds()[..], [Cmd::Edit { text, then: Edited::Dropped }] if text.contains("first"))
+        matches!(&stage.take_cmds()[..], [Cmd::Edit { text, then: EditTarget::Discard }] if text.contains("first"))
     );
     stage.write("draft");
     stage.leader('e');
-    assert_eq!(stage.take_cmds(), [Cmd::Edit { text: "draft".to_owned(), then: Edited::Prompt }]);
+    assert_eq!(stage.take_cmds(), [Cmd::Edit { text: "draft".to_owned(), then: EditTarget::Prompt }]);
 }
 
 #[test]
@@ -692,10 +692,10 @@ fn the_result_of_a_fetch_does_not_overwrite_newer_events() {
     stage.event("permission.replied", replied);
     stage.event("permission.asked", permission("000000000002", SESSION));
     stage.event("session.idle", json!({"sessionID": SESSION}));
-    let started = || Started {
+    let started = || StartData {
         permissions: Some(vec![serde_json::from_value(permission("000000000001", SESSION)).unwrap()]),
         statuses: Some(BTreeMap::from([(id(SESSION), codewright_proto::SessionStatus::Busy)])),
-        ..Started::default()
+        ..StartData::default()
     };
     stage.reply(Reply::Started(Box::new(started())));
     let waiting = |stage: &Stage| -> Vec<String> {
@@ -711,7 +711,7 @@ fn data_that_cannot_be_fetched_does_not_change() {
     stage.event("permission.asked", permission("000000000001", SESSION));
     stage.event("session.status", json!({"sessionID": SESSION, "status": {"type": "busy"}}));
     let failed = vec!["the server took too long".to_owned()];
-    stage.reply(Reply::Started(Box::new(Started { failed, ..Started::default() })));
+    stage.reply(Reply::Started(Box::new(StartData { failed, ..StartData::default() })));
     stage.shows("Permission required");
     assert!(stage.state.is_busy());
     assert_eq!(stage.state.model(), Some(("mock".to_owned(), "clever".to_owned())));

@@ -6,7 +6,7 @@ use super::{INTERRUPT_MILLIS, complete, is_child, open, scroll, send, with_trans
 use crate::keys::Action;
 use crate::layer::page::{Page, Topic};
 use crate::layer::{self, Layer};
-use crate::msg::{Cmd, Edited};
+use crate::msg::{Cmd, EditTarget};
 use crate::state::{Local, Route, State};
 use crate::theme::Mode;
 use crate::transcript::{Body, Scroll};
@@ -127,7 +127,7 @@ pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
         Action::Redo => redo(state),
         Action::Copy => copy_answer(state),
         Action::CopyTranscript => copy_transcript(state),
-        Action::Export => vec![Cmd::Edit { text: transcript_text(state), then: Edited::Dropped }],
+        Action::Export => vec![Cmd::Edit { text: transcript_text(state), then: EditTarget::Discard }],
         Action::Interrupt => interrupt(state),
         Action::Sidebar => toggle_sidebar(state),
         Action::Details => change_choices(state, |local| local.hide_details = !local.hide_details),
@@ -151,7 +151,7 @@ pub(crate) fn act(state: &mut State, action: Action) -> Vec<Cmd> {
         Action::MessageNext => no_command(state, |state| scroll_to_prompt(state, Step::Forward)),
         Action::MessagePrevious => no_command(state, |state| scroll_to_prompt(state, Step::Back)),
         Action::Submit => send::submit(state),
-        Action::Editor => vec![Cmd::Edit { text: state.prompt.whole_text(), then: Edited::Prompt }],
+        Action::Editor => vec![Cmd::Edit { text: state.prompt.whole_text(), then: EditTarget::Prompt }],
         Action::Clear => no_command(state, |state| state.prompt.clear()),
         Action::Newline | Action::HistoryPrevious | Action::HistoryNext => edit(state, action),
         Action::Left | Action::Right | Action::Up | Action::Down => edit(state, action),

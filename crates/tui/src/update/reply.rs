@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{complete, open};
 use crate::clipboard::Clip;
 use crate::layer::{self, Layer};
-use crate::msg::{Cmd, Reply, Started};
+use crate::msg::{Cmd, Reply, StartData};
 use crate::state::{Route, State};
 
 pub(super) fn apply(state: &mut State, reply: Reply) -> Vec<Cmd> {
@@ -133,7 +133,7 @@ fn provider_names(value: &Value) -> Vec<(String, String)> {
     named
 }
 
-fn apply_start(state: &mut State, started: Started) -> Vec<Cmd> {
+fn apply_start(state: &mut State, started: StartData) -> Vec<Cmd> {
     for failed in &started.failed {
         state.fail(failed.clone());
     }

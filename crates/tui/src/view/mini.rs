@@ -78,7 +78,7 @@ pub(crate) fn bottom(state: &State, live: Vec<Line<'static>>) -> Bottom {
     } else if state.requests.permission.is_some() || state.requests.question.is_some() {
         request::lines(state, width, height)
     } else {
-        written(state, width)
+        prompt_lines(state, width)
     };
     shown.lines.truncate(rows - 1);
     let status = status(state, width);
@@ -163,7 +163,7 @@ fn row(buffer: &Buffer, y: u16) -> Line<'static> {
 }
 
 /// Returns the lines of the prompt and its completions.
-fn written(state: &State, width: u16) -> Bottom {
+fn prompt_lines(state: &State, width: u16) -> Bottom {
     if crate::update::is_child(state) {
         return prompt::lines(state, width, 4);
     }
