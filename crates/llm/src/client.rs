@@ -216,7 +216,7 @@ pub fn check_url(base_url: &str) -> Result<(), Error> {
 ///
 /// Fails if the server is unreachable, too slow, rejects the request, or sends a longer text.
 pub async fn fetch(client: &Client, url: &str, limit: usize, timeout: Duration) -> Result<String, Error> {
-    fetch_with(client, url, &[], (limit, timeout)).await
+    fetch_with(client, url, &[], limit, timeout).await
 }
 
 /// Downloads a text like [`fetch`], with these request headers.
@@ -228,7 +228,8 @@ pub async fn fetch_with(
     client: &Client,
     url: &str,
     headers: &[(String, String)],
-    (limit, timeout): (usize, Duration),
+    limit: usize,
+    timeout: Duration,
 ) -> Result<String, Error> {
     let mut header_map = HeaderMap::new();
     for (name, value) in headers {

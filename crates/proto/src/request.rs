@@ -199,9 +199,9 @@ pub enum PartInput {
         /// The id, if the client chooses it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<PartId>,
-        /// What it is asked.
+        /// The prompt of the subagent.
         prompt: String,
-        /// What it is called.
+        /// A short description of the task.
         description: String,
         /// The subagent.
         agent: String,

@@ -67,10 +67,10 @@ pub enum Error {
         path: String,
     },
     /// The client must do without the feature.
-    #[error("{what} is not supported by this version")]
+    #[error("{feature} is not supported by this version")]
     NotSupported {
         /// The feature.
-        what: &'static str,
+        feature: &'static str,
     },
     /// The client must use another id. The error has a tag of its own.
     #[error("{what} not found: {id}")]

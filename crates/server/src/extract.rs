@@ -54,7 +54,7 @@ impl FromRequestParts<App> for Location {
         let workspaces = [workspace.as_deref(), located_workspace.as_deref(), header];
         if workspaces.into_iter().flatten().any(|workspace| !workspace.is_empty()) {
             // Work that is meant for a workspace must not happen in the local directory.
-            return Err(Error::NotSupported { what: "working in workspaces" });
+            return Err(Error::NotSupported { feature: "working in workspaces" });
         }
         let named = located.or(directory).filter(|directory| !directory.is_empty());
         let in_query = named.is_some();

@@ -6,8 +6,8 @@
 pub(crate) mod event;
 pub(crate) mod feed;
 pub(crate) mod message;
+pub(crate) mod pending;
 pub(crate) mod prompt;
-pub(crate) mod waiting;
 
 use codewright_engine::{Engine, PageLimit};
 use codewright_proto::{Envelope, Event, Message, SessionId};

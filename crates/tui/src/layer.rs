@@ -381,7 +381,17 @@ fn other_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
     match list.kind {
         Kind::Models => models::key(state, key),
         Kind::Sessions => sessions::key(state, key),
-        _ => None,
+        Kind::Palette
+        | Kind::Agents
+        | Kind::Themes(_)
+        | Kind::Timeline
+        | Kind::Fork
+        | Kind::Skills
+        | Kind::Providers
+        | Kind::SignIns
+        | Kind::Children
+        | Kind::Mcp
+        | Kind::Directories => None,
     }
 }
 

@@ -64,7 +64,7 @@ await act("leave is asked for and given", async () => {
 await act("leave is refused", async () => {
   await say("DENY it");
   await shows("Allow bash?");
-  await press("Refuse");
+  await press("Deny");
   await page.locator("summary", { hasText: "bash · error" }).waitFor({ timeout: SHOW });
 });
 await act("questions are answered", async () => {
@@ -135,9 +135,9 @@ await act("messages stand in the order of their times, and no more than so many 
     const created = Date.now() + 1e6;
     for (let number = 0; number < 500; number += 1) {
       const info = { id: "msg_z" + (999 - number), sessionID: open, role: "user", time: { created: created + number } };
-      hear({ type: "message.updated", properties: { info } });
+      handle({ type: "message.updated", properties: { info } });
       const part = { id: "prt_" + number, messageID: info.id, sessionID: open, type: "text", text: "number " + number };
-      hear({ type: "message.part.updated", properties: { part } });
+      handle({ type: "message.part.updated", properties: { part } });
     }
     return [messages.size, stale.size];
   });

@@ -102,7 +102,7 @@ async fn a_hang_lasts_until_the_peer_leaves() {
         let recorded = server.wait_for_request(1, DEADLINE).await.unwrap();
         assert_eq!(recorded.outcome, Outcome::Open);
         drop(client);
-        assert_eq!(server.wait_for_end(1, DEADLINE).await.unwrap().outcome, Outcome::Left);
+        assert_eq!(server.wait_for_end(1, DEADLINE).await.unwrap().outcome, Outcome::Disconnected);
     }
 }
 
@@ -120,7 +120,7 @@ async fn a_peer_that_leaves_during_a_pause_is_noticed() {
         client.write(crate::client::post(Protocol::Chat, &prompt(Protocol::Chat, "Go").to_string())).await;
         server.wait_for_request(1, DEADLINE).await.unwrap();
         drop(client);
-        assert_eq!(server.wait_for_end(1, DEADLINE).await.unwrap().outcome, Outcome::Left);
+        assert_eq!(server.wait_for_end(1, DEADLINE).await.unwrap().outcome, Outcome::Disconnected);
     }
 }
 

@@ -18,11 +18,11 @@ pub(super) mod history;
 pub(super) mod integration;
 pub(super) mod message;
 mod page;
+pub(super) mod pending;
 pub(super) mod revert;
 pub(super) mod session;
 mod shape;
 pub(super) mod terminal;
-pub(super) mod waiting;
 
 /// The default size of a page of sessions.
 const DEFAULT_SESSIONS: usize = 50;

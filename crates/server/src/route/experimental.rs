@@ -31,7 +31,7 @@ pub(super) async fn orgs(_location: Location) -> Json<Value> {
 }
 
 pub(super) async fn switch_org(_location: Location) -> Result<Json<bool>, Error> {
-    Err(Error::NotSupported { what: "switching between organizations" })
+    Err(Error::NotSupported { feature: "switching between organizations" })
 }
 
 pub(super) async fn nothing(_location: Location) -> Json<[Value; 0]> {
@@ -47,11 +47,11 @@ pub(super) async fn done(_location: Location) -> StatusCode {
 }
 
 pub(super) async fn no_workspaces(_location: Location) -> Result<Json<Value>, Error> {
-    Err(Error::NotSupported { what: "working in workspaces" })
+    Err(Error::NotSupported { feature: "working in workspaces" })
 }
 
 pub(super) async fn no_worktrees(_location: Location) -> Result<Json<Value>, Error> {
-    Err(Error::NotSupported { what: "creating worktrees" })
+    Err(Error::NotSupported { feature: "creating worktrees" })
 }
 
 /// Lists the additional worktrees of the project.

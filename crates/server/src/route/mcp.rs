@@ -25,14 +25,14 @@ pub(super) async fn status(location: Location) -> Json<Map<String, Value>> {
 }
 
 pub(super) async fn add(_location: Location) -> Result<Json<Value>, Error> {
-    Err(Error::NotSupported { what: "connecting to MCP servers" })
+    Err(Error::NotSupported { feature: "connecting to MCP servers" })
 }
 
 /// Handles all requests about one server.
 pub(super) async fn server(location: Location, One(name): One<String>) -> Result<Json<Value>, Error> {
     let config = location.instance.config_json();
     if config.get("mcp").and_then(|servers| servers.get(&name)).is_some() {
-        return Err(Error::NotSupported { what: "connecting to MCP servers" });
+        return Err(Error::NotSupported { feature: "connecting to MCP servers" });
     }
     Err(Error::Missing { tag: "McpServerNotFoundError", key: "name", what: "MCP server", id: name })
 }

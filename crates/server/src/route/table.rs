@@ -6,7 +6,7 @@
 use axum::handler::Handler;
 use axum::routing::{self, MethodRouter};
 
-use super::api::{self, history, integration, message, revert, terminal, waiting};
+use super::api::{self, history, integration, message, pending, revert, terminal};
 use super::session::{self, change};
 use super::{
     auth, config, doc, event, experimental, file, instance, log, mcp, permission, project, pty, question,
@@ -278,10 +278,10 @@ fn v2() -> Vec<Route> {
         get("/api/command", api::commands, "v2.command.list"),
         get("/api/skill", api::skills, "v2.skill.list"),
         get("/api/event", event::v2, "v2.event.subscribe").without_deadline(),
-        get("/api/permission/request", waiting::permissions, "v2.permission.request.list"),
-        get("/api/permission/saved", waiting::saved, "v2.permission.saved.list"),
-        delete("/api/permission/saved/{id}", waiting::revoke, "v2.permission.saved.remove"),
-        get("/api/question/request", waiting::questions, "v2.question.request.list"),
+        get("/api/permission/request", pending::permissions, "v2.permission.request.list"),
+        get("/api/permission/saved", pending::saved, "v2.permission.saved.list"),
+        delete("/api/permission/saved/{id}", pending::revoke, "v2.permission.saved.remove"),
+        get("/api/question/request", pending::questions, "v2.question.request.list"),
         get("/api/pty", terminal::list, "v2.pty.list"),
         post("/api/pty", terminal::create, "v2.pty.create"),
         get("/api/pty/{ptyID}", terminal::read, "v2.pty.get"),
@@ -322,29 +322,29 @@ fn v2_sessions() -> Vec<Route> {
             .without_deadline(),
         post(
             "/api/session/{sessionID}/permission",
-            waiting::request_permission,
+            pending::request_permission,
             "v2.session.permission.create",
         ),
-        get("/api/session/{sessionID}/permission", waiting::permissions_of, "v2.session.permission.list"),
+        get("/api/session/{sessionID}/permission", pending::permissions_of, "v2.session.permission.list"),
         get(
             "/api/session/{sessionID}/permission/{requestID}",
-            waiting::permission_of,
+            pending::permission_of,
             "v2.session.permission.get",
         ),
         post(
             "/api/session/{sessionID}/permission/{requestID}/reply",
-            waiting::reply_permission,
+            pending::reply_permission,
             "v2.session.permission.reply",
         ),
-        get("/api/session/{sessionID}/question", waiting::questions_of, "v2.session.question.list"),
+        get("/api/session/{sessionID}/question", pending::questions_of, "v2.session.question.list"),
         post(
             "/api/session/{sessionID}/question/{requestID}/reply",
-            waiting::reply,
+            pending::reply,
             "v2.session.question.reply",
         ),
         post(
             "/api/session/{sessionID}/question/{requestID}/reject",
-            waiting::reject,
+            pending::reject,
             "v2.session.question.reject",
         ),
     ]

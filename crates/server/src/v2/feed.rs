@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::event::{Fold, NumberedEvent};
 use super::message::merge;
-use super::{LOOK_BACK, PAGE_EVENTS, load_message, load_revert, waiting};
+use super::{LOOK_BACK, PAGE_EVENTS, load_message, load_revert, pending};
 
 /// The maximum number of tracked sessions. When it is reached, the least recently used one is evicted.
 const MAX_SESSIONS: usize = 128;
@@ -49,7 +49,7 @@ impl Sessions {
         match published {
             Published::Event(envelope) => {
                 let mut events = self.of_event(engine, envelope).await;
-                let request = waiting::of_event(&envelope.event);
+                let request = pending::of_event(&envelope.event);
                 events.extend(request.map(|(kind, data)| unnumbered(&envelope.id, kind, data)));
                 events
             }
@@ -62,7 +62,7 @@ impl Sessions {
                     }
                     Some(_) | None => Vec::new(),
                 };
-                events.extend(waiting::of_signal(signal).map(|(kind, data)| unnumbered(id, kind, data)));
+                events.extend(pending::of_signal(signal).map(|(kind, data)| unnumbered(id, kind, data)));
                 events
             }
         }

@@ -84,7 +84,7 @@ fn user(info: &UserMessage, parts: &[Part]) -> Value {
 }
 
 fn assistant(info: &AssistantMessage, parts: &[Part]) -> Value {
-    let mut shown = json!({
+    let mut converted = json!({
         "type": "assistant",
         "id": info.id,
         "time": info.time,
@@ -93,19 +93,19 @@ fn assistant(info: &AssistantMessage, parts: &[Part]) -> Value {
         "content": parts.iter().filter_map(|part| content(part, info.time.created)).collect::<Value>(),
     });
     if let Some(snapshot) = snapshot(parts) {
-        shown["snapshot"] = snapshot;
+        converted["snapshot"] = snapshot;
     }
     if let Some(finish) = info.finish.as_deref().or(info.error.as_ref().map(|_| "error")) {
-        shown["finish"] = json!(finish);
+        converted["finish"] = json!(finish);
     }
     if info.finish.is_some() {
-        shown["cost"] = json!(info.cost);
-        shown["tokens"] = tokens(&info.tokens);
+        converted["cost"] = json!(info.cost);
+        converted["tokens"] = tokens(&info.tokens);
     }
     if let Some(failed) = &info.error {
-        shown["error"] = error(failed);
+        converted["error"] = error(failed);
     }
-    shown
+    converted
 }
 
 /// Returns the model of a response.
@@ -207,15 +207,15 @@ fn content(part: &Part, created: u64) -> Option<Value> {
     match &part.body {
         PartBody::Text(text) => Some(json!({"type": "text", "id": part.id, "text": text.text})),
         PartBody::Reasoning { text, metadata, time } => {
-            let mut shown = json!({"type": "reasoning", "id": part.id, "text": text});
-            shown["time"] = json!({"created": time.start});
+            let mut converted = json!({"type": "reasoning", "id": part.id, "text": text});
+            converted["time"] = json!({"created": time.start});
             if let Some(end) = time.end {
-                shown["time"]["completed"] = json!(end);
+                converted["time"]["completed"] = json!(end);
             }
             if let Some(metadata) = provider_metadata(metadata.as_ref()) {
-                shown["providerMetadata"] = metadata.clone();
+                converted["providerMetadata"] = metadata.clone();
             }
-            Some(shown)
+            Some(converted)
         }
         PartBody::Tool(call) => Some(tool(call, created)),
         PartBody::File { .. }
@@ -303,11 +303,11 @@ pub(crate) fn result(state: &ToolState) -> Value {
 }
 
 fn file(attached: &FileAttachment) -> Value {
-    let mut shown = json!({"type": "file", "uri": attached.url, "mime": attached.mime});
+    let mut converted = json!({"type": "file", "uri": attached.url, "mime": attached.mime});
     if let Some(name) = &attached.filename {
-        shown["name"] = json!(name);
+        converted["name"] = json!(name);
     }
-    shown
+    converted
 }
 
 /// Returns the output of a running call.
@@ -357,8 +357,8 @@ mod tests {
     #[track_caller]
     fn check_call(state: Value, expected: Value, time: Value) {
         let call = json!({"type": "tool", "callID": "c", "tool": "read", "state": state});
-        let shown = answer(&[json!({"type": "step-start"}), call], json!({}));
-        let call = &shown["content"][0];
+        let converted = answer(&[json!({"type": "step-start"}), call], json!({}));
+        let call = &converted["content"][0];
         assert_eq!((&call["state"], &call["time"]), (&expected, &time));
         assert_eq!(
             (&call["id"], &call["name"], &call["provider"]),
@@ -420,7 +420,7 @@ mod tests {
             }),
             json!({"type": "patch", "hash": "a", "files": ["/x"]}),
         ];
-        let shown = answer(
+        let converted = answer(
             &parts,
             json!({"finish": "stop", "time": {"created": 6, "completed": 8}, "variant": "high"}),
         );
@@ -436,11 +436,11 @@ mod tests {
             "cost": 0.5,
             "tokens": {"input": 1, "output": 2, "reasoning": 3, "cache": {"read": 4, "write": 5}},
         });
-        assert_eq!(shown, expected);
+        assert_eq!(converted, expected);
         let failed = json!({"error": {"name": "MessageAbortedError", "data": {"message": "Aborted"}}});
-        let shown = answer(&[], failed);
+        let converted = answer(&[], failed);
         assert_eq!(
-            (&shown["finish"], &shown["error"], shown.get("cost")),
+            (&converted["finish"], &converted["error"], converted.get("cost")),
             (&json!("error"), &json!({"type": "unknown", "message": "Aborted"}), None)
         );
     }
@@ -453,11 +453,11 @@ mod tests {
                 "time": {"start": 7, "end": 9},
             },
         });
-        let shown = answer(std::slice::from_ref(&command), json!({}));
+        let converted = answer(std::slice::from_ref(&command), json!({}));
         let expected = json!({
             "type": "shell", "id": "msg_2", "time": {"created": 6}, "callID": "c", "command": "ls", "output": "a",
         });
-        assert_eq!(shown, expected);
+        assert_eq!(converted, expected);
         // The same call in a step was made by the model.
         assert_eq!(answer(&[json!({"type": "step-start"}), command], json!({}))["type"], "assistant");
         let summary = answer(&[json!({"type": "text", "text": "all"})], json!({"summary": true}));

@@ -92,7 +92,7 @@ struct Cursor {
     order: Order,
 }
 
-/// A page of messages, the newest first unless asked otherwise.
+/// Returns a page of messages, by default the newest first.
 pub(in crate::route) async fn messages(
     State(app): State<App>,
     One(id): One<SessionId>,

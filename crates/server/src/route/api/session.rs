@@ -36,7 +36,7 @@ pub(in crate::route) async fn create(
     let id = body.id.as_deref().map(|id| parse_id("id", SessionId::parse(id))).transpose()?;
     let instance = match body.location {
         Some(LocationInput { workspace_id: Some(_), .. }) => {
-            return Err(Error::NotSupported { what: "working in workspaces" });
+            return Err(Error::NotSupported { feature: "working in workspaces" });
         }
         Some(LocationInput { directory, .. }) => {
             app.engine.instance(&app.engine.default_directory().join(directory)).await?

@@ -24,34 +24,34 @@ fn request() -> Value {
 }
 
 pub(super) fn agent(agent: &Value) -> Value {
-    let mut shown = Map::new();
-    shown.insert("id".to_owned(), agent["name"].clone());
+    let mut converted = Map::new();
+    converted.insert("id".to_owned(), agent["name"].clone());
     if let Some(model) = agent.get("model").filter(|model| model.is_object()) {
         let model = json!({"id": model["modelID"], "providerID": model["providerID"]});
-        shown.insert("model".to_owned(), model);
+        converted.insert("model".to_owned(), model);
     }
-    shown.insert("request".to_owned(), request());
+    converted.insert("request".to_owned(), request());
     if let Some(prompt) = agent.get("prompt").filter(|prompt| prompt.is_string()) {
-        shown.insert("system".to_owned(), prompt.clone());
+        converted.insert("system".to_owned(), prompt.clone());
     }
-    shown.extend(present(agent, &["description", "mode"]));
-    shown.insert("hidden".to_owned(), json!(agent["hidden"] == true));
-    shown.extend(present(agent, &["color", "steps"]));
+    converted.extend(present(agent, &["description", "mode"]));
+    converted.insert("hidden".to_owned(), json!(agent["hidden"] == true));
+    converted.extend(present(agent, &["color", "steps"]));
     let rules = agent["permission"].as_array().into_iter().flatten().map(
         |rule| json!({"action": rule["permission"], "resource": rule["pattern"], "effect": rule["action"]}),
     );
-    shown.insert("permissions".to_owned(), rules.collect());
-    shown.into()
+    converted.insert("permissions".to_owned(), rules.collect());
+    converted.into()
 }
 
 /// Converts a command. In the v2 API its model is an object, not a string.
 pub(super) fn command(command: &Value) -> Value {
-    let mut shown: Map<_, _> = present(command, &["name", "template", "description", "agent"]).collect();
+    let mut converted: Map<_, _> = present(command, &["name", "template", "description", "agent"]).collect();
     if let Some((provider, model)) = command["model"].as_str().and_then(|model| model.split_once('/')) {
-        shown.insert("model".to_owned(), json!({"id": model, "providerID": provider}));
+        converted.insert("model".to_owned(), json!({"id": model, "providerID": provider}));
     }
-    shown.extend(present(command, &["subtask"]));
-    shown.into()
+    converted.extend(present(command, &["subtask"]));
+    converted.into()
 }
 
 /// Returns the URL and the package of a provider or model, never its key.
@@ -77,22 +77,22 @@ pub(super) fn provider(provider: &Value) -> Value {
 }
 
 pub(super) fn model(model: &Value) -> Value {
-    let mut shown = Map::new();
-    shown.extend(present(model, &["id", "providerID"]));
+    let mut converted = Map::new();
+    converted.extend(present(model, &["id", "providerID"]));
     if model["family"].as_str().is_some_and(|family| !family.is_empty()) {
-        shown.extend(present(model, &["family"]));
+        converted.extend(present(model, &["family"]));
     }
-    shown.extend(present(model, &["name"]));
+    converted.extend(present(model, &["name"]));
     let api: Map<_, _> = std::iter::once(("id".to_owned(), model["api"]["id"].clone()))
         .chain(api(&model["api"]["npm"], &model["api"]["url"]))
         .collect();
-    shown.insert("api".to_owned(), api.into());
+    converted.insert("api".to_owned(), api.into());
     let capabilities = &model["capabilities"];
     let kinds = |of: &Value| -> Value {
         let kinds = of.as_object().into_iter().flatten();
         kinds.filter(|(_, on)| **on == true).map(|(kind, _)| json!(kind)).collect()
     };
-    shown.insert(
+    converted.insert(
         "capabilities".to_owned(),
         json!({
             "tools": capabilities["toolcall"],
@@ -100,18 +100,18 @@ pub(super) fn model(model: &Value) -> Value {
             "output": kinds(&capabilities["output"]),
         }),
     );
-    shown.insert("request".to_owned(), request());
+    converted.insert("request".to_owned(), request());
     let variants = model["variants"].as_object().into_iter().flatten();
     let variants = variants.map(|(name, options)| json!({"id": name, "headers": {}, "body": options}));
-    shown.insert("variants".to_owned(), variants.collect());
-    shown.insert("time".to_owned(), json!({"released": released(&model["release_date"])}));
+    converted.insert("variants".to_owned(), variants.collect());
+    converted.insert("time".to_owned(), json!({"released": released(&model["release_date"])}));
     let cost = &model["cost"];
     let cost = json!([{"input": cost["input"], "output": cost["output"], "cache": cost["cache"]}]);
-    shown.insert("cost".to_owned(), cost);
-    shown.extend(present(model, &["status"]));
-    shown.insert("enabled".to_owned(), json!(true));
-    shown.extend(present(model, &["limit"]));
-    shown.into()
+    converted.insert("cost".to_owned(), cost);
+    converted.extend(present(model, &["status"]));
+    converted.insert("enabled".to_owned(), json!(true));
+    converted.extend(present(model, &["limit"]));
+    converted.into()
 }
 
 /// Converts a date such as `2025-08-05` to milliseconds since 1970. An invalid date is 0.
@@ -140,11 +140,11 @@ pub(super) fn integration(
     }
     let offered = sign_ins.get(id).and_then(Value::as_array).into_iter().flatten().enumerate();
     methods.extend(offered.filter(|(_, method)| method["type"] == "oauth").map(|(at, method)| {
-        let mut shown = json!({"id": method_id(id, at), "type": "oauth", "label": method["label"]});
+        let mut converted = json!({"id": method_id(id, at), "type": "oauth", "label": method["label"]});
         if let Some(prompts) = method.get("prompts") {
-            shown["prompts"] = prompts.clone();
+            converted["prompts"] = prompts.clone();
         }
-        shown
+        converted
     }));
     let connection = match (connected, env.first(), labels.get(id)) {
         (Some("env"), Some(name), None) => vec![json!({"type": "env", "name": name})],
@@ -159,20 +159,20 @@ pub(super) fn integration(
 
 pub(super) fn session(session: &Session) -> Value {
     let source = json!(session);
-    let mut shown = Map::new();
-    shown.extend(present(
+    let mut converted = Map::new();
+    converted.extend(present(
         &source,
         &["id", "parentID", "projectID", "agent", "model", "cost", "tokens", "time"],
     ));
-    shown.extend(present(&source, &["title"]));
-    shown.insert("location".to_owned(), json!({"directory": session.directory}));
+    converted.extend(present(&source, &["title"]));
+    converted.insert("location".to_owned(), json!({"directory": session.directory}));
     if let Some(path) = session.path.as_deref().filter(|path| !path.is_empty()) {
-        shown.insert("subpath".to_owned(), json!(path));
+        converted.insert("subpath".to_owned(), json!(path));
     }
     if let Some(revert) = &session.revert {
-        shown.insert("revert".to_owned(), crate::v2::event::revert(revert));
+        converted.insert("revert".to_owned(), crate::v2::event::revert(revert));
     }
-    shown.into()
+    converted.into()
 }
 
 #[cfg(test)]

@@ -118,7 +118,7 @@ pub(in crate::route) async fn share(
     One(id): One<SessionId>,
 ) -> Result<Json<Session>, Error> {
     app.engine.session(&id).await?;
-    Err(Error::NotSupported { what: "sharing a session" })
+    Err(Error::NotSupported { feature: "sharing a session" })
 }
 
 pub(in crate::route) async fn unshare(

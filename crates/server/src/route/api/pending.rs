@@ -15,7 +15,7 @@ use super::{find_session, parse_id, with_location};
 use crate::Error;
 use crate::extract::{Location, One, Params, Payload, Two};
 use crate::state::App;
-use crate::v2::waiting::permission;
+use crate::v2::pending::permission;
 
 pub(in crate::route) async fn questions(State(app): State<App>, location: Location) -> Json<Value> {
     let pending = app.in_directory(&location, app.engine.questions(), |request| &request.session_id).await;
