@@ -27,7 +27,7 @@ fn sources() -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with("//"));
     let code: Vec<&str> = lines.map(|line| line.trim_end_matches('\\').trim_end()).collect();
     let catalog = Catalog::embedded();
-    let models = catalog.providers().into_iter().flat_map(|provider| catalog.models(&provider.id).unwrap());
+    let models = catalog.providers().flat_map(|provider| catalog.models(&provider.id).unwrap());
     let names: Vec<String> = models.map(|model| model.name).collect();
     format!("{} {}", code.join(" "), names.join(" "))
 }
@@ -39,7 +39,7 @@ fn phrases(picture: &str) -> BTreeSet<String> {
     let mut phrases = BTreeSet::new();
     for text in texts {
         let words: Vec<&str> = text.split(' ').collect();
-        for phrase in words.split(|word| !is_word(&word)).filter(|phrase| !phrase.is_empty()) {
+        for phrase in words.split(|word| !is_word(word)).filter(|phrase| !phrase.is_empty()) {
             phrases.insert(phrase.join(" "));
         }
     }
